@@ -1,0 +1,28 @@
+#pragma once
+// One line that tells how far things are: rewritten in place on a terminal, a log line now and then elsewhere.
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace backdrive::app {
+
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// Shows the text when it is time: it is made only then. Safe to call as often as one likes, from one thread.
+  void update(const std::function<std::string()>& text);
+  /// Takes a line from the terminal, so that something else can be written there.
+  static void hide();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool terminal_, quiet_;
+  Clock::time_point next_shown_, next_logged_;
+  std::chrono::seconds log_interval_{2};
+};
+
+}  // namespace backdrive::app

@@ -1,0 +1,49 @@
+#pragma once
+// State, control and trajectory of a batch of worlds, as buffers [component][world].
+#include <memory>
+#include <vector>
+
+#include "engine/memory.h"
+#include "engine/status.h"
+#include "models/model.h"
+
+namespace backdrive {
+
+/// Positions [nq] and velocities [nv] of all worlds, components in the order of the model's joints.
+template <class T>
+struct State {
+  Buffer<T> q, qd;
+
+  State() = default;
+  State(const Model& model, int worlds, Memory& memory = default_memory())
+      : q(memory, model.topology.nq, worlds), qd(memory, model.topology.nv, worlds) {}
+};
+
+/// Controls of all steps: row step·nu + channel, channels as Topology::nu says. One step of it drives step().
+template <class T>
+struct Control {
+  Buffer<T> u;
+
+  Control() = default;
+  Control(const Model& model, int steps, int worlds, Memory& memory = default_memory())
+      : u(memory, steps * model.topology.nu, worlds) {}
+};
+
+/// What a rollout leaves. `q` and `qd` hold every state, row step·nq + component, steps + 1 of them (empty when the
+/// rollout was asked to keep none); `final` is the last one.
+template <class T>
+struct Trajectory {
+  int steps = 0;
+  Buffer<T> q, qd;
+  State<T> final;
+  std::shared_ptr<std::vector<WorldStatus>> status;
+
+  bool any_stopped() const {
+    for (const WorldStatus& s : *status) {
+      if (s.stopped()) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace backdrive

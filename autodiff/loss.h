@@ -1,0 +1,38 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "autodiff/problem.h"
+#include "autodiff/rollout.h"
+
+namespace backdrive {
+
+template <class T>
+struct LossResult {
+  std::vector<std::string> names;  ///< of the terms
+  Buffer<T> terms;                 ///< [term][world], weights included
+  Buffer<T> total;                 ///< [1][world]; NaN in worlds that stopped
+  Seeds<T> seeds;                  ///< of the sum over worlds of `total`; empty without a tape
+};
+
+/// Scores a trajectory. With a tape, records what lies between the trajectory and the terms (body poses) and returns the
+/// seeds that the tape's backward wants. O(worlds · steps · terms).
+template <class T>
+LossResult<T> evaluate_loss(const Problem& problem, const Trajectory<T>& trajectory, const Control<T>& control,
+                            const RolloutOptions& options, Tape<T>* tape);
+
+/// The problem's initial state and control signals in every world.
+template <class T>
+State<T> initial_state(const Problem& problem, int worlds, Memory& memory = default_memory());
+template <class T>
+Control<T> initial_control(const Problem& problem, int worlds, Memory& memory = default_memory());
+
+/// Value of a signal given by `knots` (spread evenly from the first to the last of `steps` steps) at `step`, as weights
+/// on two neighbouring knots.
+struct KnotWeights {
+  int first, second;
+  double first_weight, second_weight;
+};
+KnotWeights knot_weights(int knots, int steps, int step, bool hold);
+
+}  // namespace backdrive

@@ -1,0 +1,80 @@
+#pragma once
+// Minimises a problem's loss over its variables, several starts at once as worlds of one batch.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autodiff/problem.h"
+
+namespace backdrive {
+
+enum class Precision { float32, float64 };
+
+struct ExecutionOptions {
+  Precision precision = Precision::float64;
+  int threads = 1;
+  std::uint64_t seed = 0;
+  int worlds = 0;  ///< optimize: number of starts, 0: what the problem says
+};
+
+/// Variables as one flat list of scaled numbers, variable by variable.
+struct VariableLayout {
+  std::vector<int> offset;  ///< per variable
+  std::vector<int> size;
+  int total = 0;
+};
+VariableLayout variable_layout(const Problem& problem);
+
+/// Where each start begins: [start][number], scaled, within bounds. Start 0 has no random part when there are several.
+std::vector<std::vector<double>> initial_points(const Problem& problem, int starts, std::uint64_t seed);
+
+/// The problem with the variables' values (unscaled from `x`) put in place of its own.
+Problem with_values(const Problem& problem, const std::vector<double>& x);
+
+/// One evaluation of all starts: losses and gradients with respect to the scaled variables.
+class BatchObjective {
+ public:
+  virtual ~BatchObjective() = default;
+  /// x[world] → loss[world], gradient[world]. A world that stops gets an infinite loss and a zero gradient, and its
+  /// status says where.
+  virtual void evaluate(const std::vector<std::vector<double>>& x, std::vector<double>& loss,
+                        std::vector<std::vector<double>>& gradient) = 0;
+  virtual const std::vector<WorldStatus>& status() const = 0;
+};
+std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options);
+
+struct OptimizeProgress {
+  int iteration = 0;    ///< of the best start
+  int iterations = 0;   ///< at most
+  double best_loss = 0;
+  double gradient_norm = 0;  ///< of the best start, scaled and projected onto the bounds
+  double evaluations = 0;    ///< world-evaluations so far
+  double world_steps_per_second = 0;
+  double seconds = 0;
+  int running = 0;  ///< starts still going
+};
+
+struct StartResult {
+  std::vector<double> x;  ///< scaled
+  double loss = 0;
+  double gradient_norm = 0;
+  int iterations = 0;
+  std::string stopped_by;  ///< "goal", "tolerance", "iterations", "line search", "non-finite", "interrupted"
+  WorldStatus status;
+};
+
+struct OptimizeResult {
+  std::vector<StartResult> starts;
+  int best = 0;
+  Problem problem;  ///< with the best start's values filled in
+  std::vector<OptimizeProgress> history;
+  bool reached_goal = false;
+  double seconds = 0;
+};
+
+/// `progress` is called after every iteration of the batch; returning false interrupts. Throws Error when the problem has
+/// no variables or no loss.
+OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
+                        const std::function<bool(const OptimizeProgress&)>& progress = {});
+
+}  // namespace backdrive

@@ -1,0 +1,90 @@
+#pragma once
+// What `simctl` is asked to do, in numbers: a model, how long it runs, from which state, under which controls; what is
+// scored; what may be varied. The scene loader fills it in, the optimiser and the gradient check read it.
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "models/fields.h"
+#include "models/model.h"
+
+namespace backdrive {
+
+struct Simulation {
+  std::string integrator = "featherstone";
+  double time_step = 1.0 / 240;  ///< s
+  int steps = 240;
+};
+
+/// Control channels of one joint; the two targets exist for driven joints only.
+enum class ControlChannel { effort, target_position, target_velocity };
+
+/// A channel that is not zero all the time: one value for all steps, or knots spread evenly from the first to the last
+/// step (as many knots as steps: one value per step).
+struct ControlSignal {
+  int joint = 0;
+  ControlChannel channel = ControlChannel::effort;
+  std::vector<double> values;
+  bool hold = false;  ///< between knots: false: linear, true: the last knot's value
+};
+
+enum class LossQuantity { joint_position, joint_velocity, body_position, body_orientation, control };
+
+/// Adds weight·|error|² at the end (terminal) or its time integral Σ Δt·weight·|error|² (running).
+struct LossTerm {
+  std::string name;  ///< column in tables: "terminal/hinge/position"
+  LossQuantity quantity = LossQuantity::joint_position;
+  bool terminal = true;
+  int index = 0;  ///< joint, or body for body_*
+  ControlChannel channel = ControlChannel::effort;
+  /// Target: [value] of a joint or control; x, y, z of a point in world axes; a unit quaternion of a body.
+  std::array<double, 4> target{0, 0, 0, 1};
+  std::array<double, 3> point{0, 0, 0};  ///< which point of the body, link axes, m
+  /// error² = 2 − 2 cos(q − target): angles a full turn apart are equal, and the gradient has no jump.
+  bool on_circle = false;
+  double weight = 1;
+};
+
+enum class VariableKind { control, initial_position, initial_velocity, parameter };
+
+/// Something the optimiser may change; a control with n knots is n numbers.
+struct Variable {
+  std::string name;  ///< "control/slider", "initial_state/hinge/position", "joints/hinge/damping"
+  VariableKind kind = VariableKind::control;
+  int joint = 0;
+  ControlChannel channel = ControlChannel::effort;
+  int knots = 0;      ///< control: number of knots, 0: one value per step
+  bool hold = false;  ///< as ControlSignal
+  FieldSelection parameter{};
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
+  double scale = 1;       ///< the optimiser works on value / scale
+  double random = 0;      ///< each start adds a normal number of this standard deviation to the initial value
+  /// Initial value: empty: what the scene has otherwise (a control signal, state or parameter); one number; or one per
+  /// knot.
+  std::vector<double> initial;
+};
+
+struct OptimizeOptions {
+  std::string method = "lbfgs";  ///< lbfgs or adam
+  int iterations = 200;
+  double tolerance = 1e-6;      ///< stop when the norm of the scaled (projected) gradient is below
+  double learning_rate = 0.05;  ///< adam
+  int starts = 1;
+  double goal = std::numeric_limits<double>::infinity();  ///< asked-for loss; exit code 1 when it is not reached
+};
+
+struct Problem {
+  Model model;
+  Simulation simulation;
+  std::vector<double> initial_position;  ///< [nq], kernel order (topology.links[i].q)
+  std::vector<double> initial_velocity;  ///< [nv]
+  std::vector<ControlSignal> controls;
+  std::vector<LossTerm> loss;
+  std::vector<Variable> variables;
+  OptimizeOptions optimize;
+};
+
+}  // namespace backdrive

@@ -1,0 +1,123 @@
+#pragma once
+// A tape is a value: it records what happens once, and is spent by the one backward that it allows. Gradients come back
+// as a fresh value, so that there is nothing to zero and nothing that could accumulate. No part of the model, of a state
+// or of a seed is ever written by a backward.
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "autodiff/buffers.h"
+#include "models/fields.h"
+
+namespace backdrive {
+
+/// Cotangents of buffers that a loss reads: d loss / d target, one row per row of the target. Read only.
+template <class T>
+class Seeds {
+ public:
+  /// Adds a cotangent; several for one target add up. Shapes must agree.
+  void add(const Buffer<T>& target, const Buffer<T>& cotangent);
+
+  struct Entry {
+    Buffer<T> target, cotangent;
+  };
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+/// Gradients of one backward: of every buffer nothing on the tape produced (initial states, controls, inputs of custom
+/// operations), and of the parameters that asked for one when they were recorded. In worlds that stopped they are NaN;
+/// sums over worlds leave those worlds out.
+template <class T>
+class Gradients {
+ public:
+  /// d loss / d buffer, of the buffer's shape. Throws Error (usage) when the buffer is no input of the tape.
+  const Buffer<T>& of(const Buffer<T>& input) const;
+  bool has(const Buffer<T>& input) const;
+  /// Same nesting as the model's; orientations have 3 components. A uniform parameter has the sum over worlds, in an
+  /// order that leaves no trace in the bits; a per-world one has a number per world. Zero where none was asked for.
+  const Parameters& parameters() const { return parameters_; }
+  /// Duals only: derivative of parameters() along the direction the tape was given.
+  const Parameters& parameters_dot() const { return parameters_dot_; }
+  int stopped_worlds() const { return stopped_worlds_; }
+
+ private:
+  template <class>
+  friend class Tape;
+  std::map<std::uint64_t, Buffer<T>> buffers_;
+  Parameters parameters_, parameters_dot_;
+  int stopped_worlds_ = 0;
+};
+
+/// Running cotangents while a tape is walked backwards; what a custom operation's adjoint works on.
+template <class T>
+class Cotangents {
+ public:
+  explicit Cotangents(Memory& memory) : memory_(memory) {}
+  /// The cotangent of a buffer, zeros at first; to be added to.
+  Buffer<T>& of(const Buffer<T>& buffer);
+  /// Adds a contribution, which is kept as it is when it is the first.
+  void add(const Buffer<T>& buffer, Buffer<T> contribution);
+  /// Null when nothing has reached the buffer.
+  const Buffer<T>* find(const Buffer<T>& buffer) const;
+  Memory& memory() { return memory_; }
+
+ private:
+  template <class>
+  friend class Tape;
+  Memory& memory_;
+  std::map<std::uint64_t, Buffer<T>> bars_;
+};
+
+/// One operation of the user's own: what it read, what it made, and the adjoint, which reads cotangents of the outputs
+/// and adds to those of the inputs.
+template <class T>
+struct CustomOperation {
+  std::vector<Buffer<T>> inputs, outputs;
+  std::function<void(Cotangents<T>&)> adjoint;
+};
+
+struct TapeCounters {
+  std::size_t nodes = 0;      ///< on tapes alive now
+  std::size_t backwards = 0;  ///< all so far
+};
+TapeCounters tape_counters();
+
+template <class T>
+class Tape {
+ public:
+  explicit Tape(Memory memory = default_memory());
+  ~Tape();
+  Tape(Tape&&) noexcept;
+  Tape& operator=(Tape&&) noexcept;
+
+  /// Spends the tape. Throws Error (usage) on a spent or moved-from tape, on seeds of a buffer that this tape did not
+  /// record, and when a recorded buffer was written to since.
+  Gradients<T> backward(const Seeds<T>& seeds) &&;
+
+  void record(CustomOperation<T> operation);
+  std::size_t nodes() const;
+  Memory& memory() { return memory_; }
+
+  /// For the operations of this library: a node knows its buffers and its adjoint.
+  struct Node {
+    virtual ~Node() = default;
+    virtual void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) = 0;
+    /// The model whose parameters this node has gradients for, as it was when recorded.
+    virtual const Model* model() const { return nullptr; }
+    std::vector<std::pair<Buffer<T>, std::uint64_t>> inputs;  ///< with the version that was read
+    std::vector<std::pair<Buffer<T>, std::uint64_t>> outputs;
+    std::shared_ptr<std::vector<WorldStatus>> status;
+  };
+  void push(std::unique_ptr<Node> node);
+
+ private:
+  struct Recording;
+  Memory memory_;
+  std::unique_ptr<Recording> recording_;  ///< null once spent
+};
+
+}  // namespace backdrive

@@ -1,0 +1,61 @@
+#pragma once
+// Dual numbers: the exact directional derivative of the very source that computes the value.
+#include <cmath>
+
+#include "engine/real.h"
+
+namespace backdrive {
+
+/// value + dot·ε with ε² = 0.
+template <class T>
+struct Dual {
+  T value{};
+  T dot{};
+
+  Dual() = default;
+  BACKDRIVE_HD Dual(T v) : value(v), dot(0) {}  // NOLINT: a number is a dual with zero derivative
+  BACKDRIVE_HD Dual(T v, T d) : value(v), dot(d) {}
+
+  BACKDRIVE_HD Dual& operator+=(const Dual& b) { return *this = *this + b; }
+  BACKDRIVE_HD Dual& operator-=(const Dual& b) { return *this = *this - b; }
+  BACKDRIVE_HD Dual& operator*=(const Dual& b) { return *this = *this * b; }
+  BACKDRIVE_HD Dual& operator/=(const Dual& b) { return *this = *this / b; }
+
+  BACKDRIVE_HD friend Dual operator-(const Dual& a) { return {-a.value, -a.dot}; }
+  BACKDRIVE_HD friend Dual operator+(const Dual& a, const Dual& b) {
+    return {a.value + b.value, a.dot + b.dot};
+  }
+  BACKDRIVE_HD friend Dual operator-(const Dual& a, const Dual& b) {
+    return {a.value - b.value, a.dot - b.dot};
+  }
+  BACKDRIVE_HD friend Dual operator*(const Dual& a, const Dual& b) {
+    return {a.value * b.value, a.dot * b.value + a.value * b.dot};
+  }
+  BACKDRIVE_HD friend Dual operator/(const Dual& a, const Dual& b) {
+    const T quotient = a.value / b.value;
+    return {quotient, (a.dot - quotient * b.dot) / b.value};
+  }
+};
+
+template <class T>
+struct RealTraits<Dual<T>> {
+  using Storage = Dual<T>;
+  using Scalar = T;
+  static constexpr int lanes = 1;
+};
+
+template <class T>
+BACKDRIVE_INLINE const T& value_of(const Dual<T>& x) {
+  return x.value;
+}
+template <class T>
+BACKDRIVE_INLINE Dual<T> square_root(const Dual<T>& x) {
+  const T root = std::sqrt(x.value);
+  return {root, root == T(0) ? T(0) : x.dot / (T(2) * root)};
+}
+
+/// The derivative part; zero for plain numbers.
+BACKDRIVE_INLINE double dot_of(double) { return 0; }
+BACKDRIVE_INLINE double dot_of(const Dual<double>& x) { return x.dot; }
+
+}  // namespace backdrive

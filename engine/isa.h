@@ -1,0 +1,23 @@
+#pragma once
+#include <string_view>
+
+namespace backdrive {
+
+/// Levels of the x86-64 psABI for which the kernels are compiled.
+enum class Isa {
+  v2,  ///< SSE4.2, packs of 16 bytes
+  v3,  ///< AVX2, FMA, BMI: packs of 32 bytes
+  v4,  ///< AVX-512 F, BW, CD, DQ, VL: packs of 64 bytes
+};
+
+/// Whether this processor and its operating system run code of that level.
+bool supports(Isa isa);
+
+/// The highest level supported, or the one that the environment variable BACKDRIVE_ISA (v2, v3 or
+/// v4) names. Throws Error: usage when the variable holds another word or a level that is not
+/// supported, device when not even v2 is.
+Isa best_isa();
+
+const char* to_string(Isa isa);
+
+}  // namespace backdrive

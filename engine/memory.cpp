@@ -1,0 +1,288 @@
+#include "engine/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <new>
+
+#include "engine/dual.h"
+#include "engine/error.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BACKDRIVE_ASAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define BACKDRIVE_ASAN 1
+#endif
+#if defined(BACKDRIVE_ASAN)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) \
+  (static_cast<void>(address), static_cast<void>(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) \
+  (static_cast<void>(address), static_cast<void>(size))
+#endif
+
+namespace backdrive {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+/// No machine has more; sums of sizes below it cannot overflow.
+constexpr std::size_t kMaxBytes = std::size_t{1} << 56;
+/// Sizes per doubling: a block is at most an eighth (plus one unit) larger than what was asked.
+constexpr int kSteps = 8;
+constexpr int kClasses = 58 * kSteps;
+
+#if defined(NDEBUG)
+constexpr bool kPoison = false;
+#else
+constexpr bool kPoison = true;
+#endif
+/// All bits set: a NaN in float and double, an absurd number in anything else.
+constexpr int kPoisonByte = 0xFF;
+
+/// The size class of a request, and the bytes of each class: 64·(8 + step)·2^octave above eight
+/// units of 64 bytes, every multiple of 64 below.
+struct SizeClass {
+  int index;
+  std::size_t bytes;
+};
+
+SizeClass size_class(std::size_t bytes) {
+  const std::size_t units = std::max<std::size_t>(1, (bytes + kAlignment - 1) / kAlignment);
+  if (units <= kSteps) return {static_cast<int>(units) - 1, units * kAlignment};
+  const int octave = std::bit_width(units - 1) - std::bit_width(std::size_t{kSteps});
+  const std::size_t step =
+      (units + (std::size_t{1} << octave) - 1) >> octave;  // in (8, 16] for octave 0
+  return {octave * kSteps + static_cast<int>(step) - 1, (step << octave) * kAlignment};
+}
+
+/// What a pooled block holds: the next one of its class.
+struct FreeBlock {
+  FreeBlock* next;
+  std::size_t bytes;
+};
+
+std::atomic<std::uint64_t> next_buffer_id{1};
+
+}  // namespace
+
+/// Free lists by size class, threaded through the free blocks themselves, so that the pool's own
+/// bookkeeping asks nothing of the system.
+struct Memory::Pool {
+  ~Pool() { release_all(); }
+
+  std::byte* take(std::size_t bytes) {
+    if (bytes > kMaxBytes) fail(bytes);
+    const SizeClass wanted = size_class(bytes);
+    std::byte* block = pooled(wanted);
+    if (block == nullptr) block = from_system(wanted);
+    ASAN_UNPOISON_MEMORY_REGION(block, bytes);
+    if (kPoison) std::memset(block, kPoisonByte, bytes);
+    return block;
+  }
+
+  void give(std::byte* block, std::size_t bytes) noexcept {
+    const SizeClass given = size_class(bytes);
+    ASAN_UNPOISON_MEMORY_REGION(block, given.bytes);
+    if (kPoison) std::memset(block, kPoisonByte, given.bytes);
+    const std::lock_guard lock(mutex);
+    free[given.index] = new (block) FreeBlock{free[given.index], given.bytes};
+    ASAN_POISON_MEMORY_REGION(block + sizeof(FreeBlock), given.bytes - sizeof(FreeBlock));
+    counters.live_bytes -= given.bytes;
+    counters.pooled_bytes += given.bytes;
+  }
+
+  void release_all() noexcept {
+    const std::lock_guard lock(mutex);
+    for (FreeBlock*& head : free) {
+      while (head != nullptr) {
+        FreeBlock* const block = head;
+        head = block->next;
+        counters.pooled_bytes -= block->bytes;
+        ASAN_UNPOISON_MEMORY_REGION(block, block->bytes);
+        ::operator delete (block, std::align_val_t{kAlignment});
+      }
+    }
+  }
+
+  mutable std::mutex mutex;
+  std::array<FreeBlock*, kClasses> free{};
+  MemoryCounters counters;
+
+ private:
+  /// A block from the free list, or null.
+  std::byte* pooled(const SizeClass& wanted) {
+    const std::lock_guard lock(mutex);
+    ++counters.requests;
+    FreeBlock*& head = free[wanted.index];
+    if (head == nullptr) return nullptr;
+    std::byte* const block = reinterpret_cast<std::byte*>(head);
+    head = head->next;
+    counters.pooled_bytes -= wanted.bytes;
+    count_live(wanted.bytes);
+    ASAN_POISON_MEMORY_REGION(block, wanted.bytes);  // take() opens what was asked for
+    return block;
+  }
+
+  std::byte* from_system(const SizeClass& wanted) {
+    void* block = ::operator new (wanted.bytes, std::align_val_t{kAlignment}, std::nothrow);
+    if (block == nullptr) {
+      release_all();
+      block = ::operator new (wanted.bytes, std::align_val_t{kAlignment}, std::nothrow);
+    }
+    if (block == nullptr) fail(wanted.bytes);
+    ASAN_POISON_MEMORY_REGION(block, wanted.bytes);
+    const std::lock_guard lock(mutex);
+    ++counters.allocations;
+    count_live(wanted.bytes);
+    return static_cast<std::byte*>(block);
+  }
+
+  void count_live(std::size_t bytes) {
+    counters.live_bytes += bytes;
+    counters.peak_bytes = std::max(counters.peak_bytes, counters.live_bytes);
+  }
+
+  [[noreturn]] void fail(std::size_t bytes) const {
+    std::size_t live;
+    {
+      const std::lock_guard lock(mutex);
+      live = counters.live_bytes;
+    }
+    usage_error("out of memory: " + std::to_string(bytes) + " bytes asked for with " +
+                std::to_string(live) +
+                " bytes live; expected fewer worlds, fewer steps or a smaller memory budget");
+  }
+};
+
+namespace {
+
+/// Gives std::shared_ptr its control block from the pool, and keeps the pool alive as long as the
+/// block.
+template <class T, class Pool>
+struct PoolAllocator {
+  using value_type = T;
+  template <class U>
+  struct rebind {
+    using other = PoolAllocator<U, Pool>;
+  };
+
+  explicit PoolAllocator(std::shared_ptr<Pool> p) : pool(std::move(p)) {}
+  template <class U>
+  PoolAllocator(const PoolAllocator<U, Pool>& other)
+      : pool(other.pool) {}  // NOLINT: allocators convert
+
+  T* allocate(std::size_t n) { return reinterpret_cast<T*>(pool->take(n * sizeof(T))); }
+  void deallocate(T* block, std::size_t n) noexcept {
+    pool->give(reinterpret_cast<std::byte*>(block), n * sizeof(T));
+  }
+  template <class U>
+  bool operator==(const PoolAllocator<U, Pool>& other) const {
+    return pool == other.pool;
+  }
+
+  std::shared_ptr<Pool> pool;
+};
+
+}  // namespace
+
+Memory::Memory() : pool_(std::make_shared<Pool>()) {}
+
+std::shared_ptr<std::byte> Memory::allocate(std::size_t bytes) {
+  std::byte* const block = pool_->take(bytes);
+  // The deleter may hold the pool by a plain pointer: the allocator in the same control block
+  // outlives it.
+  const auto give = [pool = pool_.get(), bytes](std::byte* b) noexcept { pool->give(b, bytes); };
+  // Should the control block be refused, this constructor returns the block itself.
+  return {block, give, PoolAllocator<std::byte, Pool>(pool_)};
+}
+
+MemoryCounters Memory::counters() const {
+  const std::lock_guard lock(pool_->mutex);
+  return pool_->counters;
+}
+
+void Memory::trim() {
+  pool_->release_all();
+}
+
+Memory& default_memory() {
+  static Memory memory;
+  return memory;
+}
+
+/// Stands in the first 64 bytes of the block, before the numbers.
+template <class T>
+struct Buffer<T>::Storage {
+  std::uint64_t id;
+  std::atomic<std::uint64_t> version;
+};
+
+template <class T>
+Buffer<T>::Buffer(Memory& memory, int rows, int worlds) : rows_(rows), worlds_(worlds) {
+  static_assert(sizeof(Storage) <= kAlignment && std::is_trivially_destructible_v<Storage>);
+  if (rows < 0 || worlds < 0 || worlds > std::numeric_limits<int>::max() - kPadding) {
+    usage_error("Buffer of " + std::to_string(rows) + " rows of " + std::to_string(worlds) +
+                " worlds, expected neither below zero nor past " +
+                std::to_string(std::numeric_limits<int>::max() - kPadding));
+  }
+  stride_ = row_stride(worlds);
+  const std::size_t numbers = static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride_);
+  if (numbers > kMaxBytes / (2 * sizeof(T))) {
+    usage_error("Buffer of " + std::to_string(rows) + " rows of " + std::to_string(worlds) +
+                " worlds, expected one that fits in memory");
+  }
+  const std::shared_ptr<std::byte> block = memory.allocate(kAlignment + numbers * sizeof(T));
+  auto* const storage =
+      new (block.get()) Storage{next_buffer_id.fetch_add(1, std::memory_order_relaxed), 0};
+  storage_ = std::shared_ptr<Storage>(block, storage);
+  data_ = reinterpret_cast<T*>(block.get() + kAlignment);
+  std::uninitialized_fill_n(data_, numbers, T(0));
+}
+
+template <class T>
+std::uint64_t Buffer<T>::id() const {
+  return storage_ ? storage_->id : 0;
+}
+
+template <class T>
+std::uint64_t Buffer<T>::version() const {
+  return storage_ ? storage_->version.load(std::memory_order_relaxed) : 0;
+}
+
+template <class T>
+T* Buffer<T>::write(int row) {
+  if (!storage_ || row < 0 || row > rows_) {
+    usage_error("write to row " + std::to_string(row) + " of a Buffer of " + std::to_string(rows_) +
+                " rows");
+  }
+  storage_->version.fetch_add(1, std::memory_order_relaxed);
+  return data_ + static_cast<std::size_t>(row) * static_cast<std::size_t>(stride_);
+}
+
+template <class T>
+void Buffer<T>::fill(const T& value) {
+  if (empty()) return;
+  std::fill_n(write(), static_cast<std::size_t>(rows_) * static_cast<std::size_t>(stride_), value);
+}
+
+template <class T>
+Buffer<T> Buffer<T>::clone(Memory& memory) const {
+  if (!storage_) return {};
+  Buffer copy(memory, rows_, worlds_);
+  std::copy_n(data_, static_cast<std::size_t>(rows_) * static_cast<std::size_t>(stride_),
+              copy.data_);
+  return copy;
+}
+
+template class Buffer<float>;
+template class Buffer<double>;
+template class Buffer<Dual<double>>;
+
+}  // namespace backdrive

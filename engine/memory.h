@@ -1,0 +1,81 @@
+#pragma once
+// Memory that is handed out, counted, and used again: after the first iteration of a loop nothing is asked of the system.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace backdrive {
+
+struct MemoryCounters {
+  std::size_t live_bytes = 0;     ///< in buffers somebody holds
+  std::size_t pooled_bytes = 0;   ///< kept for the next request
+  std::size_t peak_bytes = 0;     ///< highest live_bytes so far
+  std::uint64_t allocations = 0;  ///< requests that went to the system
+  std::uint64_t requests = 0;     ///< all requests
+};
+
+/// A pool of aligned blocks. Copies share it; it lives until the last block is returned. Safe to use from any thread.
+class Memory {
+ public:
+  Memory();
+  /// A block of at least `bytes`, 64-byte aligned, contents unspecified (NaN in debug builds); it returns to the pool
+  /// with its last handle. O(log number of pooled blocks).
+  std::shared_ptr<std::byte> allocate(std::size_t bytes);
+  MemoryCounters counters() const;
+  /// Gives pooled blocks back to the system.
+  void trim();
+
+ private:
+  struct Pool;
+  std::shared_ptr<Pool> pool_;
+};
+
+/// The pool that buffers use when none is named.
+Memory& default_memory();
+
+/// Number of worlds padded to whole packs of every instruction set.
+constexpr int padded_worlds(int worlds) { return (worlds + 15) / 16 * 16; }
+/// Distance between the rows of a buffer: an odd number of packs, since rows a power of two apart would compete for the
+/// same few lines of the cache.
+constexpr int row_stride(int worlds) {
+  const int padded = padded_worlds(worlds);
+  return padded > 16 && padded / 16 % 2 == 0 ? padded + 16 : padded;
+}
+
+/// Numbers laid out [row][world], world innermost, rows padded to whole packs. A handle: copies share the numbers, and
+/// the storage lives as long as any handle. Every write view raises the version, by which a recording sees that what it
+/// had read was changed.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Memory& memory, int rows, int worlds);
+  Buffer(int rows, int worlds) : Buffer(default_memory(), rows, worlds) {}
+
+  int rows() const { return rows_; }
+  int worlds() const { return worlds_; }
+  int stride() const { return stride_; }
+  bool empty() const { return rows_ == 0; }
+  /// The same number for all handles of one storage, never used again for another.
+  std::uint64_t id() const;
+  std::uint64_t version() const;
+
+  const T* row(int row) const { return data() + static_cast<std::size_t>(row) * stride_; }
+  /// A view to write through; raises the version.
+  T* write(int row = 0);
+  const T& operator()(int row, int world) const { return this->row(row)[world]; }
+  void set(int row, int world, const T& value) { write(row)[world] = value; }
+  void fill(const T& value);
+  /// A deep copy, with its own storage.
+  Buffer clone(Memory& memory) const;
+
+ private:
+  struct Storage;
+  const T* data() const { return data_; }
+  std::shared_ptr<Storage> storage_;
+  T* data_ = nullptr;
+  int rows_ = 0, worlds_ = 0, stride_ = 0;
+};
+
+}  // namespace backdrive

@@ -1,0 +1,145 @@
+#pragma once
+// Effort of one degree of freedom: command, drive, damping, friction, soft limit. All but the command act implicitly:
+// with q̇⁺ = q̇ + Δt q̈ the effort is
+//
+//   T = sat(u + k(target − q − Δt q̇⁺) + d(target rate − q̇⁺)) − (b + μ/√(q̇² + ε²)) q̇⁺ − N(q) − (Δt N′(q) + c r′(q)) q̇⁺
+//
+// (docs/theory.md, equation 9), split into a part known before q̈ and the increment that multiplies −q̈ in D of (2).
+// The saturation is decided with q̇ in place of q̇⁺; a saturated drive adds nothing to D.
+#include "engine/real.h"
+#include "integrators/featherstone/link_constants.h"
+
+namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+
+template <class Real>
+struct JointInput {
+  Real q, qd;
+  Real effort, target_position, target_velocity;
+};
+
+/// Ramp of the soft limit at penetration x and its derivatives: r = 0, x²/2w, x − w/2 over x < 0, < w, ≥ w.
+template <class Real>
+struct LimitRamp {
+  Real value, slope, curvature;
+
+  BACKDRIVE_INLINE explicit LimitRamp(const Real& x) {
+    const Real width = constant<Real>(kLimitRamp), zero = constant<Real>(0);
+    const Real inverse = constant<Real>(1 / kLimitRamp);
+    slope = clamp(x * inverse, zero, constant<Real>(1));
+    value = slope * (x - constant<Real>(0.5) * width * slope);
+    const auto bent = value_of(x) > value_of(zero) && value_of(x) < value_of(width);
+    curvature = select(bent, inverse, zero);
+  }
+};
+
+template <class Real>
+struct DriveState {
+  Real effort;  ///< before saturation
+  decltype(value_of(std::declval<Real>()) < value_of(std::declval<Real>())) saturated;
+};
+
+template <class Real, class Const>
+BACKDRIVE_INLINE DriveState<Real> drive_state(const LinkConstants<Const>& c,
+                                              const JointInput<Real>& in, const Real& dt) {
+  const Real error = in.target_position - in.q - dt * in.qd;
+  const Real x = in.effort + error * c.drive_stiffness +
+                 (in.target_velocity - in.qd) * c.drive_damping;
+  const Real bound = constant<Real>(0) + c.effort_limit;
+  return {x, value_of(x) > value_of(bound) || value_of(x) < value_of(-bound)};
+}
+
+/// μ/√(q̇² + ε²): friction as a damping coefficient per unit of level μ.
+template <class Real>
+BACKDRIVE_INLINE Real friction_factor(const Real& qd) {
+  return constant<Real>(1) /
+         square_root(qd * qd + constant<Real>(kFrictionVelocity * kFrictionVelocity));
+}
+
+/// The effort at q̈ = 0, and what to add to D.
+template <class Real, class Const>
+BACKDRIVE_INLINE void joint_force(const Link& link, const LinkConstants<Const>& c,
+                                  const JointInput<Real>& in, const Real& dt, Real& effort,
+                                  Real& increment) {
+  Real damping = constant<Real>(0) + c.damping;  // everything that multiplies −q̇⁺
+  effort = in.effort;
+  increment = constant<Real>(0) + c.armature;
+  if (link.has_drive) {
+    const DriveState<Real> drive = drive_state(c, in, dt);
+    const Real bound = constant<Real>(0) + c.effort_limit;
+    effort = clamp(drive.effort, -bound, bound);
+    increment += select(drive.saturated, constant<Real>(0),
+                        dt * (c.drive_damping + dt * c.drive_stiffness));
+  }
+  if (link.has_friction) damping += friction_factor(in.qd) * c.friction;
+  if (link.has_limit) {
+    const LimitRamp<Real> above(in.q - c.limit_upper), below(c.limit_lower - in.q);
+    effort -= (above.value - below.value) * c.limit_stiffness;
+    damping += (above.slope + below.slope) * (dt * c.limit_stiffness + c.limit_damping);
+  }
+  effort -= damping * in.qd;
+  increment += dt * damping;
+}
+
+/// Cotangents of the inputs of joint_force.
+template <class Real>
+struct JointInputBar {
+  Real q, qd, effort, target_position, target_velocity;
+};
+
+/// Adjoint of T with q̈ held: w is the cotangent of T, qd_next = q̇ + Δt q̈. Adds to `bar` and, unless null, to
+/// `gradient` (which then also receives −w q̈ for the armature).
+template <class Real, class Const>
+BACKDRIVE_INLINE void adj_joint_force(const Link& link, const LinkConstants<Const>& c,
+                                      const JointInput<Real>& in, const Real& dt, const Real& w,
+                                      const Real& qdd, JointInputBar<Real>& bar,
+                                      LinkGradient<Real>* gradient) {
+  const Real zero = constant<Real>(0);
+  const Real qd_next = in.qd + dt * qdd;
+  const Real w_next = w * qd_next;
+  Real damping = zero + c.damping;
+  if (gradient) {
+    gradient->armature -= w * qdd;
+    gradient->damping -= w_next;
+  }
+  if (link.has_drive) {
+    const DriveState<Real> drive = drive_state(c, in, dt);
+    const Real live = select(drive.saturated, zero, w);
+    bar.effort += live;
+    bar.target_position += live * c.drive_stiffness;
+    bar.target_velocity += live * c.drive_damping;
+    bar.q -= live * c.drive_stiffness;
+    bar.qd -= live * (c.drive_damping + dt * c.drive_stiffness);
+    if (gradient) {
+      gradient->drive_stiffness += live * (in.target_position - in.q - dt * qd_next);
+      gradient->drive_damping += live * (in.target_velocity - qd_next);
+      const Real sign = select(value_of(drive.effort) > value_of(zero), w, -w);
+      gradient->effort_limit += select(drive.saturated, sign, zero);
+    }
+  } else {
+    bar.effort += w;
+  }
+  if (link.has_friction) {
+    const Real factor = friction_factor(in.qd);
+    damping += factor * c.friction;
+    bar.qd += w_next * in.qd * factor * factor * factor * c.friction;
+    if (gradient) gradient->friction -= w_next * factor;
+  }
+  if (link.has_limit) {
+    const LimitRamp<Real> above(in.q - c.limit_upper), below(c.limit_lower - in.q);
+    const Real rate = dt * c.limit_stiffness + c.limit_damping;  // multiplies r′(q) q̇⁺
+    const Real touch = above.slope + below.slope;
+    const Real above_bar = -w * (above.slope * c.limit_stiffness) - w_next * above.curvature * rate;
+    const Real below_bar = w * (below.slope * c.limit_stiffness) - w_next * below.curvature * rate;
+    bar.q += above_bar - below_bar;
+    damping += touch * rate;
+    if (gradient) {
+      gradient->limit_upper -= above_bar;
+      gradient->limit_lower += below_bar;
+      gradient->limit_stiffness -= w * (above.value - below.value) + dt * touch * w_next;
+      gradient->limit_damping -= touch * w_next;
+    }
+  }
+  bar.qd -= w * damping;
+}
+
+}  // namespace backdrive::featherstone

@@ -1,0 +1,88 @@
+#pragma once
+// The launches: each processes lane groups [begin, end) of a batch, all steps of a group before the next, with the
+// working set in cache. Compiled once per instruction set; kernels<T>() chooses at run time.
+#include <cstddef>
+
+#include "engine/dual.h"
+#include "engine/isa.h"
+#include "engine/status.h"
+#include "integrators/featherstone/link_constants.h"
+#include "models/model.h"
+
+namespace backdrive {
+
+/// What the launches share. All arrays are [row][world] with rows `stride` numbers apart.
+template <class T>
+struct Launch {
+  const Topology* topology;
+  /// Rows: kLinkConstants per link, then 9 of alignment per link, then 3 of gravity. constants_stride 1 with one column:
+  /// the same for all worlds; else `stride`.
+  const T* constants;
+  bool constants_per_world;
+  T time_step;
+  int steps;
+  int stride;
+  int worlds;  ///< real worlds; the rest of the last group is padding
+};
+
+template <class T>
+struct RolloutArguments {
+  Launch<T> launch;
+  const T *q0, *qd0;  ///< [nq], [nv] rows
+  const T* control;   ///< [steps·nu] rows; null: zero
+  T *q, *qd;          ///< [(steps+1)·nq], [(steps+1)·nv] rows; null: keep nothing
+  T *q_end, *qd_end;  ///< [nq], [nv] rows
+  WorldStatus* status;  ///< [worlds]
+};
+
+template <class T>
+struct RolloutAdjointArguments {
+  Launch<T> launch;
+  const T *q, *qd;         ///< as recorded
+  const T* control;        ///< null: zero
+  const WorldStatus* status;
+  const T *q_bar, *qd_bar;          ///< seeds of every recorded state; null: none
+  const T *q_end_bar, *qd_end_bar;  ///< seeds of the last state; null: none
+  T *q0_bar, *qd0_bar;              ///< out
+  T* control_bar;                   ///< out, [steps·nu] rows; null: not asked for
+  T* constants_bar;  ///< out, rows: kLinkGradients per link, then 3 of gravity; null: not asked for
+};
+
+/// Poses of links: per output 3 rows of position and 9 of rotation (columns), in user axes, world frame.
+template <class T>
+struct PoseArguments {
+  Launch<T> launch;  ///< `steps` states
+  const T* q;        ///< [steps·nq]
+  const int* links;  ///< which links
+  int count;
+  T* poses;           ///< [steps·count·12]
+  const T* pose_bar;  ///< adjoint only
+  T* q_bar;           ///< adjoint only, out
+  T* constants_bar;   ///< adjoint only, out, as above; null: not asked for
+};
+
+/// Entry points of one instruction set. `scratch` is aligned and holds scratch_bytes.
+template <class T>
+struct KernelTable {
+  int lanes;
+  std::size_t (*scratch_bytes)(const Topology&);
+  void (*rollout)(const RolloutArguments<T>&, int begin, int end, std::byte* scratch);
+  void (*rollout_adjoint)(const RolloutAdjointArguments<T>&, int begin, int end, std::byte* scratch);
+  void (*poses)(const PoseArguments<T>&, int begin, int end, std::byte* scratch);
+  void (*poses_adjoint)(const PoseArguments<T>&, int begin, int end, std::byte* scratch);
+};
+
+/// The kernels for this processor; T is float, double or Dual<double>.
+template <class T>
+const KernelTable<T>& kernels();
+template <>
+const KernelTable<float>& kernels<float>();
+template <>
+const KernelTable<double>& kernels<double>();
+template <>
+const KernelTable<Dual<double>>& kernels<Dual<double>>();
+
+/// The instruction set that kernels<float>() and kernels<double>() were compiled for.
+Isa kernel_isa();
+
+}  // namespace backdrive

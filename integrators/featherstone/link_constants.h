@@ -1,0 +1,63 @@
+#pragma once
+// What the kernels know of a model: per link, parameters turned into the axes in which the step is cheapest.
+//
+// Internal axes: each moving link's frame is turned by a constant A with A e_z = axis, so that every joint moves about or
+// along z. A is the smallest such rotation; results do not depend on that choice.
+#include <vector>
+
+#include "engine/dual.h"
+#include "engine/spatial.h"
+#include "models/model.h"
+
+namespace backdrive {
+
+template <class C>
+struct LinkConstants {
+  Mat3<C> rotation;     ///< joint axes in the parent link's axes, A_pᵀ R A
+  Vec3<C> translation;  ///< joint origin in the parent link's axes, A_pᵀ t
+  C mass;
+  Vec3<C> com;      ///< Aᵀ com
+  Sym3<C> inertia;  ///< Aᵀ J A, about the com
+  C armature, damping, friction;
+  C limit_lower, limit_upper, limit_stiffness, limit_damping;
+  C drive_stiffness, drive_damping, effort_limit;
+};
+template <class C>
+constexpr int kLinkConstants = sizeof(LinkConstants<C>) / sizeof(C);
+
+/// Cotangent of LinkConstants; rotations as tangents on the right: rotation·exp(θ), alignment·exp(η).
+template <class C>
+struct LinkGradient {
+  Vec3<C> rotation, translation;
+  C mass;
+  Vec3<C> com;
+  Sym3<C> inertia;  ///< with respect to the six stored numbers: off-diagonals count twice
+  C armature, damping, friction;
+  C limit_lower, limit_upper, limit_stiffness, limit_damping;
+  C drive_stiffness, drive_damping, effort_limit;
+  Vec3<C> alignment;
+};
+template <class C>
+constexpr int kLinkGradients = sizeof(LinkGradient<C>) / sizeof(C);
+
+/// All the kernels read of a model, for one world.
+template <class C>
+struct ModelConstants {
+  std::vector<LinkConstants<C>> links;
+  std::vector<Mat3<C>> alignment;  ///< A of each link
+  Vec3<C> gravity;
+};
+
+/// Turns the model's parameters into constants, allocating nothing when `result` has been used before. `direction` (shape of zero_parameters) gives the dots of dual numbers.
+/// O(links + shapes). C is double or Dual<double>.
+template <class C>
+void model_constants(const Model& model, int world, const Parameters* direction, ModelConstants<C>& result);
+
+/// Adjoint of model_constants: adds the gradient of the parameters of `world` to `value` (shape of zero_parameters) and,
+/// for dual numbers, its derivative along `direction` to `dot`. Uniform parameters receive it in their only world.
+template <class C>
+void add_parameter_gradient(const Model& model, int world, const Parameters* direction,
+                            const std::vector<LinkGradient<C>>& links, const Vec3<C>& gravity,
+                            Parameters& value, Parameters* dot = nullptr);
+
+}  // namespace backdrive

@@ -1,0 +1,158 @@
+#pragma once
+// A whole rollout of one lane group, and its adjoint: the states of every step are kept, everything else is computed
+// again on the way back.
+#include "integrators/featherstone/dynamics_adjoint.h"
+#include "integrators/featherstone/workspace.h"
+
+namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+
+/// Names the joint of every lane of `bad` that has no entry yet.
+template <class Real, class Mask>
+void blame(const Workspace<Real, Real>& ws, const Mask& bad, int step, int first_world, int worlds,
+           WorldStatus* status) {
+  for (int lane_index = 0; lane_index < RealTraits<Real>::lanes; ++lane_index) {
+    const int world = first_world + lane_index;
+    if (!lane(bad, lane_index) || world >= worlds || status[world].stopped()) continue;
+    status[world].stopped_step = step;
+    for (int i = ws.link_count - 1; i >= 0; --i) {  // the lowest link at fault is named
+      const Link& link = ws.links[i];
+      if (link.type == JointType::fixed) continue;
+      const auto fine = is_finite(ws.dof[link.v].qdd) && is_finite(ws.qd[link.v]) &&
+                        is_finite(ws.dof[link.v].effort);
+      if (!lane(fine, lane_index)) status[world].joint = link.joint;
+    }
+    if (status[world].joint < 0) status[world].joint = ws.links[0].joint;
+  }
+}
+
+/// Equation (5). A lane whose new state is not finite keeps the old one.
+template <class Real>
+BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_world, int worlds,
+                                WorldStatus* status) {
+  Real check = constant<Real>(0);
+  for (int i = 0; i < ws.link_count; ++i) {
+    const Link& link = ws.links[i];
+    if (link.type == JointType::fixed) continue;
+    // x − x is zero for finite x and NaN else; the sum cannot overflow.
+    const Real next = ws.qd[link.v] + ws.dt * ws.dof[link.v].qdd;
+    const Real position = ws.q[link.q] + ws.dt * next;
+    check += position - position;
+  }
+  const auto fine = is_finite(check);
+  const bool trouble = any(!fine);
+  if (trouble) blame(ws, !fine, step, first_world, worlds, status);
+  for (int i = 0; i < ws.link_count; ++i) {
+    const Link& link = ws.links[i];
+    if (link.type == JointType::fixed) continue;
+    Real& q = ws.q[link.q];
+    Real& qd = ws.qd[link.v];
+    const Real next = qd + ws.dt * ws.dof[link.v].qdd;
+    const Real position = q + ws.dt * next;
+    qd = trouble ? select(fine, next, qd) : next;
+    q = trouble ? select(fine, position, q) : position;
+  }
+}
+
+template <class Real>
+void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world,
+                   std::byte* scratch) {
+  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
+  const Topology& t = *a.launch.topology;
+  const int stride = a.launch.stride;
+  load_rows(a.q0, 0, t.nq, stride, first_world, g.ws.q);
+  load_rows(a.qd0, 0, t.nv, stride, first_world, g.ws.qd);
+  for (int k = 0; k < t.nu; ++k) g.ws.control[k] = constant<Real>(0);
+  for (int step = 0; step < a.launch.steps; ++step) {
+    if (a.q) {
+      store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.ws.q);
+      store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, g.ws.qd);
+    }
+    if (a.control) {
+      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control);
+    }
+    forward_dynamics<false>(g.ws);
+    integrate(g.ws, step, first_world, a.launch.worlds, a.status);
+  }
+  if (a.q) {
+    store_rows(a.q, std::size_t(a.launch.steps) * t.nq, t.nq, stride, first_world, g.ws.q);
+    store_rows(a.qd, std::size_t(a.launch.steps) * t.nv, t.nv, stride, first_world, g.ws.qd);
+  }
+  store_rows(a.q_end, 0, t.nq, stride, first_world, g.ws.q);
+  store_rows(a.qd_end, 0, t.nv, stride, first_world, g.ws.qd);
+}
+
+/// Adds the seeds of recorded state `step` to the running cotangents.
+template <class Real>
+BACKDRIVE_INLINE void add_seeds(const StorageOf<Real>* seeds, std::size_t first_row, int rows,
+                                int stride, int first_world, Real* bar) {
+  if (!seeds) return;
+  const StorageOf<Real>* at = seeds + first_row * stride + first_world;
+  for (int r = 0; r < rows; ++r, at += stride) bar[r] += load<Real>(at);
+}
+
+/// NaN for the worlds of this group that stopped: their gradient does not exist, and is not zero.
+template <class Real>
+void mark_stopped(const WorldStatus* status, int worlds, int first_world, StorageOf<Real>* rows,
+                  std::size_t count, int stride) {
+  for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
+    const int world = first_world + l;
+    if (!rows || world >= worlds || !status[world].stopped()) continue;
+    for (std::size_t r = 0; r < count; ++r) {
+      rows[r * stride + world] = StorageOf<Real>(__builtin_nanf(""));
+    }
+  }
+}
+
+template <class Real>
+void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
+                           std::byte* scratch) {
+  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
+  const Topology& t = *a.launch.topology;
+  const int stride = a.launch.stride, steps = a.launch.steps;
+  const int gradient_rows = static_cast<int>(t.links.size()) * kLinkGradients<Real>;
+  const Real zero = constant<Real>(0);
+  for (int k = 0; k < t.nu; ++k) g.ws.control[k] = zero;
+  for (int k = 0; k < t.nq; ++k) g.q_bar[k] = zero;
+  for (int k = 0; k < t.nv; ++k) g.qd_bar[k] = zero;
+  Real* gradient = reinterpret_cast<Real*>(g.gradient);
+  for (int k = 0; k < gradient_rows; ++k) gradient[k] = zero;
+  *g.gravity_bar = zero3<Real>();
+  const bool parameters = a.constants_bar != nullptr;
+  const StepBar<Real> bar{g.q_bar, g.qd_bar, g.control_bar, parameters ? g.gradient : nullptr,
+                          parameters ? g.gravity_bar : nullptr};
+  add_seeds(a.q_end_bar, 0, t.nq, stride, first_world, g.q_bar);
+  add_seeds(a.qd_end_bar, 0, t.nv, stride, first_world, g.qd_bar);
+  for (int step = steps; step-- > 0;) {
+    const std::size_t q_row = std::size_t(step) * t.nq, v_row = std::size_t(step) * t.nv;
+    add_seeds(a.q_bar, q_row + t.nq, t.nq, stride, first_world, g.q_bar);
+    add_seeds(a.qd_bar, v_row + t.nv, t.nv, stride, first_world, g.qd_bar);
+    load_rows(a.q, q_row, t.nq, stride, first_world, g.ws.q);
+    load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd);
+    if (a.control) {
+      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control);
+    }
+    forward_dynamics<true>(g.ws);
+    for (int k = 0; k < t.nu; ++k) g.control_bar[k] = zero;
+    step_adjoint(g.ws, bar);
+    if (a.control_bar) {
+      store_rows(a.control_bar, std::size_t(step) * t.nu, t.nu, stride, first_world, g.control_bar);
+    }
+  }
+  add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.q_bar);
+  add_seeds(a.qd_bar, 0, t.nv, stride, first_world, g.qd_bar);
+  store_rows(a.q0_bar, 0, t.nq, stride, first_world, g.q_bar);
+  store_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.qd_bar);
+  if (parameters) {
+    store_rows(a.constants_bar, 0, gradient_rows, stride, first_world, gradient);
+    store_rows(a.constants_bar, gradient_rows, 3, stride, first_world, &g.gravity_bar->x);
+  }
+  const auto mark = [&](StorageOf<Real>* rows, std::size_t count) {
+    mark_stopped<Real>(a.status, a.launch.worlds, first_world, rows, count, stride);
+  };
+  mark(a.q0_bar, t.nq);
+  mark(a.qd0_bar, t.nv);
+  mark(a.control_bar, std::size_t(steps) * t.nu);
+  mark(a.constants_bar, gradient_rows + 3);
+}
+
+}  // namespace backdrive::featherstone

@@ -1,0 +1,105 @@
+#pragma once
+// Lays the working set of one lane group out in scratch memory and fills in the constants.
+#include <cstddef>
+#include <new>
+
+#include "integrators/featherstone/dynamics.h"
+#include "integrators/featherstone/kernels.h"
+
+namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+
+/// Hands out arrays of Real from a block, or only counts when the block is null.
+class Carver {
+ public:
+  explicit Carver(std::byte* block) : block_(block) {}
+  template <class X>
+  X* take(std::size_t count) {
+    X* at = reinterpret_cast<X*>(block_ ? block_ + used_ : nullptr);
+    used_ += (count * sizeof(X) + 63) / 64 * 64;
+    return at;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::byte* block_;
+  std::size_t used_ = 0;
+};
+
+/// Workspace and the arrays that only the reverse sweep needs.
+template <class Real>
+struct GroupScratch {
+  Workspace<Real, Real> ws;
+  LinkConstants<Real>* constants;
+  Mat3<Real>* alignment;
+  LinkGradient<Real>* gradient;
+  Vec3<Real>* gravity_bar;
+  Real *q_bar, *qd_bar, *control_bar;
+};
+
+template <class Real>
+std::size_t carve(const Topology& t, std::byte* block, GroupScratch<Real>& g) {
+  Carver carver(block);
+  const std::size_t n = t.links.size(), nu = t.nu ? t.nu : 1;
+  g.ws.link = carver.take<LinkScratch<Real>>(n);
+  g.ws.dof = carver.take<DofScratch<Real>>(t.nv);
+  g.ws.q = carver.take<Real>(t.nq);
+  g.ws.qd = carver.take<Real>(t.nv);
+  g.ws.control = carver.take<Real>(nu);
+  g.constants = carver.take<LinkConstants<Real>>(n);
+  g.ws.slot = carver.take<Handed<Real>>(t.slots);
+  g.ws.slot_bar = carver.take<HandedBar<Real>>(t.slots);
+  g.q_bar = carver.take<Real>(t.nq);
+  g.qd_bar = carver.take<Real>(t.nv);
+  g.control_bar = carver.take<Real>(nu);
+  g.gradient = carver.take<LinkGradient<Real>>(n);
+  g.alignment = carver.take<Mat3<Real>>(n);
+  g.gravity_bar = carver.take<Vec3<Real>>(1);
+  return carver.used();
+}
+
+/// Copies `count` Reals of constants, row by row; uniform ones are broadcast.
+template <class Real>
+void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int first_world, Real* to,
+                    std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t row = first_row + k;
+    to[k] = launch.constants_per_world
+                ? load<Real>(launch.constants + row * launch.stride + first_world)
+                : Real(launch.constants[row]);
+  }
+}
+
+/// Workspace for the group of worlds that starts at first_world.
+template <class Real>
+GroupScratch<Real> prepare(const Launch<StorageOf<Real>>& launch, int first_world,
+                           std::byte* scratch) {
+  GroupScratch<Real> g;
+  const Topology& t = *launch.topology;
+  carve(t, scratch, g);
+  const int n = static_cast<int>(t.links.size());
+  constexpr int per_link = kLinkConstants<Real>;
+  load_constants(launch, 0, first_world, reinterpret_cast<Real*>(g.constants), n * per_link);
+  load_constants(launch, n * per_link, first_world, reinterpret_cast<Real*>(g.alignment), n * 9);
+  load_constants(launch, n * (per_link + 9), first_world, &g.ws.gravity.x, 3);
+  g.ws.links = t.links.data();
+  g.ws.link_count = n;
+  g.ws.nq = t.nq, g.ws.nv = t.nv, g.ws.slots = t.slots;
+  g.ws.constants = g.constants;
+  g.ws.dt = Real(launch.time_step);
+  return g;
+}
+
+template <class Real>
+BACKDRIVE_INLINE void load_rows(const StorageOf<Real>* from, std::size_t first_row, int rows,
+                                int stride, int first_world, Real* to) {
+  const StorageOf<Real>* at = from + first_row * stride + first_world;
+  for (int r = 0; r < rows; ++r, at += stride) to[r] = load<Real>(at);
+}
+template <class Real>
+BACKDRIVE_INLINE void store_rows(StorageOf<Real>* to, std::size_t first_row, int rows, int stride,
+                                 int first_world, const Real* from) {
+  StorageOf<Real>* at = to + first_row * stride + first_world;
+  for (int r = 0; r < rows; ++r, at += stride) store<Real>(at, from[r]);
+}
+
+}  // namespace backdrive::featherstone

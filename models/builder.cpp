@@ -1,0 +1,256 @@
+#include "models/builder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "models/fields.h"
+
+namespace backdrive {
+namespace {
+
+void set_numbers(Parameter& parameter, int item, const double* values) {
+  for (int c = 0; c < parameter.components(); ++c) parameter.at(item, c) = values[c];
+}
+
+/// Appends an item to every parameter of a group.
+void append_item(Parameters& parameters, FieldGroup group, int items) {
+  for (const Field& field : fields()) {
+    if (field.group == group) field.of(parameters).resize(items);
+  }
+}
+
+std::string quoted(const std::string& name) {
+  return "'" + name + "'";
+}
+
+void check_names(const std::string& group, const std::string& item,
+                 const std::vector<std::string>& names) {
+  std::unordered_map<std::string, size_t> seen;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    const std::string at = group + "/" + name;
+    if (name.empty()) {
+      throw ModelError(group + "/" + std::to_string(i),
+                       "empty name, expected a " + item + "'s name");
+    }
+    const size_t bad = name.find_first_of("/*");
+    if (bad != std::string::npos) {
+      throw ModelError(at, "name " + quoted(name) + " contains '" + name[bad] +
+                               "', expected a name without '/' and '*'");
+    }
+    if (item == "body" && name == "world") {
+      throw ModelError(at, "name 'world' stands for the world itself, expected another name");
+    }
+    if (!seen.emplace(name, i).second) {
+      throw ModelError(
+          at, "two of the " + group + " are named " + quoted(name) + ", expected unique names");
+    }
+  }
+}
+
+/// Throws unless a body index names a body or the world (when that is allowed).
+void check_body_index(const Model& model, const std::string& path, int body, bool world_too) {
+  const int bodies = static_cast<int>(model.body_names.size());
+  if ((body >= 0 && body < bodies) || (world_too && body == ModelBuilder::world)) return;
+  const std::string given =
+      body == ModelBuilder::world ? "the world" : "body index " + std::to_string(body);
+  throw ModelError(path, given + ", expected one of the " + std::to_string(bodies) + " bodies" +
+                             (world_too ? " or the world" : ""));
+}
+
+void check_references(const Model& model, const std::vector<bool>& driven) {
+  for (size_t j = 0; j < model.joint_names.size(); ++j) {
+    const std::string path = "joints/" + model.joint_names[j];
+    check_body_index(model, path + "/parent", model.joint_parents[j], true);
+    check_body_index(model, path + "/child", model.joint_children[j], false);
+    if (driven[j] && joint_size(model.joint_types[j]).nv == 0) {
+      throw ModelError(path + "/drive", "a drive on a fixed joint, expected a joint that moves");
+    }
+  }
+  for (size_t s = 0; s < model.shape_names.size(); ++s) {
+    const std::string path = "shapes/" + model.shape_names[s];
+    const int body = model.shape_bodies[s];
+    check_body_index(model, path + "/body", body, true);
+    if (model.shape_types[s] == GeometryType::plane && body != ModelBuilder::world) {
+      throw ModelError(path + "/geometry/type",
+                       "an infinite plane on body " + quoted(model.body_names[body]) +
+                           ", expected a plane on the world or another type");
+    }
+  }
+}
+
+/// For each body the joint whose child it is.
+std::vector<int> joints_of_bodies(const Model& model) {
+  std::vector<int> joint_of(model.body_names.size(), -1);
+  for (size_t j = 0; j < model.joint_names.size(); ++j) {
+    int& own = joint_of[model.joint_children[j]];
+    const std::string& body = model.body_names[model.joint_children[j]];
+    if (own >= 0) {
+      throw ModelError("joints/" + model.joint_names[j] + "/child",
+                       "body " + quoted(body) + " is already the child of joint " +
+                           quoted(model.joint_names[own]) +
+                           ", expected one joint per body (closed loops are not supported)");
+    }
+    own = static_cast<int>(j);
+  }
+  for (size_t b = 0; b < joint_of.size(); ++b) {
+    if (joint_of[b] >= 0) continue;
+    throw ModelError(
+        "bodies/" + model.body_names[b],
+        "the child of no joint, expected exactly one (type fixed welds it to its parent)");
+  }
+  return joint_of;
+}
+
+/// Bodies that the world does not reach go round in circles: names one circle.
+[[noreturn]] void loop_error(const Model& model, const std::vector<int>& joint_of, int lost) {
+  // As many steps up as there are bodies lead from anywhere into the circle.
+  for (size_t i = 0; i < joint_of.size(); ++i) lost = model.joint_parents[joint_of[lost]];
+  std::string circle = quoted(model.body_names[lost]);
+  for (int b = model.joint_parents[joint_of[lost]]; b != lost;
+       b = model.joint_parents[joint_of[b]]) {
+    circle += " on " + quoted(model.body_names[b]);
+  }
+  throw ModelError("joints/" + model.joint_names[joint_of[lost]] + "/parent",
+                   "a loop: " + circle + " on " + quoted(model.body_names[lost]) +
+                       ", expected a tree that hangs on the world");
+}
+
+/// Joints by parent body, in joint order; the world's stand last.
+std::vector<std::vector<int>> joints_by_parent(const Model& model) {
+  const size_t bodies = model.body_names.size();
+  std::vector<std::vector<int>> children(bodies + 1);
+  for (size_t j = 0; j < model.joint_names.size(); ++j) {
+    const int parent = model.joint_parents[j];
+    children[parent == ModelBuilder::world ? bodies : parent].push_back(static_cast<int>(j));
+  }
+  return children;
+}
+
+/// Links depth first, children in joint order. O(bodies), without recursion.
+std::vector<Link> ordered_links(const Model& model, const std::vector<int>& joint_of) {
+  const std::vector<std::vector<int>> children = joints_by_parent(model);
+  const size_t bodies = model.body_names.size();
+  std::vector<int> link_of(bodies, -1);
+  std::vector<int> stack(children[bodies].rbegin(), children[bodies].rend());
+  std::vector<Link> links;
+  while (!stack.empty()) {
+    Link link;
+    link.joint = stack.back();
+    stack.pop_back();
+    link.type = model.joint_types[link.joint];
+    link.body = model.joint_children[link.joint];
+    const int parent = model.joint_parents[link.joint];
+    link.parent = parent == ModelBuilder::world ? -1 : link_of[parent];
+    link_of[link.body] = static_cast<int>(links.size());
+    links.push_back(link);
+    stack.insert(stack.end(), children[link.body].rbegin(), children[link.body].rend());
+  }
+  for (size_t b = 0; b < bodies; ++b) {
+    if (link_of[b] < 0) loop_error(model, joint_of, static_cast<int>(b));
+  }
+  return links;
+}
+
+/// Components follow the joints as the user listed them, not the links.
+void number_components(Topology& topology, const std::vector<JointType>& types,
+                       const std::vector<bool>& driven) {
+  std::vector<Link*> link_of(types.size(), nullptr);
+  for (Link& link : topology.links) link_of[link.joint] = &link;
+  for (Link* link : link_of) {
+    link->q = topology.nq;
+    link->v = topology.nv;
+    topology.nq += joint_size(link->type).nq;
+    topology.nv += joint_size(link->type).nv;
+  }
+  topology.nu = topology.nv;
+  for (size_t j = 0; j < types.size(); ++j) {
+    if (!driven[j]) continue;
+    link_of[j]->target = topology.nu;
+    topology.nu += 2;
+  }
+}
+
+void number_slots(Topology& topology) {
+  for (size_t i = 0; i < topology.links.size(); ++i) {
+    const int parent = topology.links[i].parent;
+    if (parent < 0 || parent + 1 == static_cast<int>(i)) continue;
+    int& slot = topology.links[parent].slot;
+    if (slot < 0) slot = topology.slots++;
+  }
+}
+
+}  // namespace
+
+int ModelBuilder::add_body(const std::string& name, const BodyOptions& options) {
+  const int body = static_cast<int>(model_.body_names.size());
+  model_.body_names.push_back(name);
+  append_item(model_, FieldGroup::bodies, body + 1);
+  model_.bodies.mass.at(body) = options.mass;
+  set_numbers(model_.bodies.com, body, options.com.data());
+  set_numbers(model_.bodies.inertia, body, options.inertia.data());
+  return body;
+}
+
+int ModelBuilder::add_joint(const std::string& name, JointType type, int parent, int child,
+                            const JointOptions& options) {
+  const int joint = static_cast<int>(model_.joint_names.size());
+  model_.joint_names.push_back(name);
+  model_.joint_types.push_back(type);
+  model_.joint_parents.push_back(parent);
+  model_.joint_children.push_back(child);
+  driven_.push_back(options.driven);
+  append_item(model_, FieldGroup::joints, joint + 1);
+  JointParameters& joints = model_.joints;
+  set_numbers(joints.frame.position, joint, options.frame.position.data());
+  set_numbers(joints.frame.orientation, joint, options.frame.orientation.data());
+  set_numbers(joints.axis, joint, options.axis.data());
+  joints.armature.at(joint) = options.armature;
+  joints.damping.at(joint) = options.damping;
+  joints.friction.at(joint) = options.friction;
+  joints.limit.lower.at(joint) = options.limit.lower;
+  joints.limit.upper.at(joint) = options.limit.upper;
+  joints.limit.stiffness.at(joint) = options.limit.stiffness;
+  joints.limit.damping.at(joint) = options.limit.damping;
+  joints.drive.stiffness.at(joint) = options.drive.stiffness;
+  joints.drive.damping.at(joint) = options.drive.damping;
+  joints.drive.effort_limit.at(joint) = options.drive.effort_limit;
+  return joint;
+}
+
+int ModelBuilder::add_shape(const std::string& name, int body, const ShapeOptions& options) {
+  const int shape = static_cast<int>(model_.shape_names.size());
+  model_.shape_names.push_back(name);
+  model_.shape_types.push_back(options.type);
+  model_.shape_bodies.push_back(body);
+  append_item(model_, FieldGroup::shapes, shape + 1);
+  ShapeParameters& shapes = model_.shapes;
+  set_numbers(shapes.frame.position, shape, options.frame.position.data());
+  set_numbers(shapes.frame.orientation, shape, options.frame.orientation.data());
+  set_numbers(shapes.geometry.scale, shape, options.scale.data());
+  shapes.geometry.margin.at(shape) = options.margin;
+  shapes.density.at(shape) = options.density;
+  shapes.material.stiffness.at(shape) = options.stiffness;
+  shapes.material.dissipation.at(shape) = options.dissipation;
+  shapes.material.friction.at(shape) = options.friction;
+  return shape;
+}
+
+Model ModelBuilder::build() const {
+  Model model = model_;
+  model.gravity.resize(1);
+  set_numbers(model.gravity, 0, gravity_.data());
+  check_names("bodies", "body", model.body_names);
+  check_names("joints", "joint", model.joint_names);
+  check_names("shapes", "shape", model.shape_names);
+  check_references(model, driven_);
+  const std::vector<int> joint_of = joints_of_bodies(model);
+  model.topology.links = ordered_links(model, joint_of);
+  number_components(model.topology, model.joint_types, driven_);
+  number_slots(model.topology);
+  validate(model);
+  return model;
+}
+
+}  // namespace backdrive

@@ -1,0 +1,98 @@
+#pragma once
+#include <array>
+#include <limits>
+#include <string>
+
+#include "engine/error.h"
+#include "models/model.h"
+
+namespace backdrive {
+
+using Numbers3 = std::array<double, 3>;
+
+struct Frame {
+  Numbers3 position{0, 0, 0};
+  std::array<double, 4> orientation{0, 0, 0, 1};
+};
+
+struct BodyOptions {
+  double mass = 0;
+  Numbers3 com{0, 0, 0};
+  std::array<double, 6> inertia{0, 0, 0, 0, 0, 0};
+};
+
+struct LimitOptions {
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
+  double stiffness = 1e3;
+  double damping = 10;
+};
+
+struct DriveOptions {
+  double stiffness = 0;
+  double damping = 0;
+  double effort_limit = std::numeric_limits<double>::infinity();
+};
+
+struct JointOptions {
+  Frame frame;
+  Numbers3 axis{0, 0, 1};
+  double armature = 0;
+  double damping = 0;
+  double friction = 0;
+  LimitOptions limit;
+  /// A joint with a drive gets control channels for its target position and velocity.
+  bool driven = false;
+  DriveOptions drive;
+};
+
+struct ShapeOptions {
+  GeometryType type = GeometryType::sphere;
+  Numbers3 scale{0.1, 0.1, 0.1};
+  double margin = 0;
+  Frame frame;
+  double density = 0;
+  double stiffness = 1e4;
+  double dissipation = 0.1;
+  double friction = 0.8;
+};
+
+/// A model that cannot be: `path` names the entry at fault ("bodies/pole/mass").
+class ModelError : public Error {
+ public:
+  ModelError(std::string path, const std::string& message)
+      : Error(ErrorKind::input, path + ": " + message), path_(std::move(path)), message_(message) {}
+  const std::string& path() const { return path_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string path_, message_;
+};
+
+/// Makes axes and quaternions unit vectors, zeroes unused scale components, then checks the values of all worlds and
+/// refreshes the links' features. build() calls it; so does whoever writes parameter values afterwards. Throws
+/// ModelError. O((bodies + joints + shapes) · worlds).
+void validate(Model& model);
+
+/// Collects bodies, joints and shapes in any order; names must be unique within their kind and joined without `/`.
+class ModelBuilder {
+ public:
+  static constexpr int world = -1;
+
+  void set_gravity(const Numbers3& gravity) { gravity_ = gravity; }
+  int add_body(const std::string& name, const BodyOptions& options);
+  int add_joint(const std::string& name, JointType type, int parent, int child,
+                const JointOptions& options = {});
+  int add_shape(const std::string& name, int body, const ShapeOptions& options);
+
+  /// Checks everything and orders the tree. Throws ModelError: a body without or with two joints, a loop, negative mass,
+  /// an inertia no body can have, a joint that moves no inertia, a zero axis, non-finite numbers.
+  Model build() const;
+
+ private:
+  Model model_;
+  std::vector<bool> driven_;
+  Numbers3 gravity_{0, 0, -9.81};
+};
+
+}  // namespace backdrive

@@ -1,0 +1,165 @@
+#include "models/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/error.h"
+#include "models/fields.h"
+
+namespace backdrive {
+namespace {
+
+int find(const std::vector<std::string>& names, const std::string& name) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  return at == names.end() ? -1 : static_cast<int>(at - names.begin());
+}
+
+/// Whether any world's value of an item satisfies the predicate. O(worlds).
+template <class Predicate>
+bool in_any_world(const Parameter& parameter, int item, Predicate predicate) {
+  for (int w = 0; w < parameter.worlds(); ++w) {
+    if (predicate(parameter(item, 0, w))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Parameter::resize(int items) {
+  if (items < 0)
+    usage_error("Parameter::resize: " + std::to_string(items) + " items, expected >= 0");
+  const size_t kept = static_cast<size_t>(std::min(items, items_)) * components_;
+  const size_t old_row = static_cast<size_t>(items_) * components_;
+  const size_t new_row = static_cast<size_t>(items) * components_;
+  if (worlds_ == 1) {
+    values_.resize(new_row, fill_);
+  } else {
+    std::vector<double> values(new_row * worlds_, fill_);
+    for (int w = 0; w < worlds_; ++w) {
+      std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(w * old_row), kept,
+                  values.begin() + static_cast<std::ptrdiff_t>(w * new_row));
+    }
+    values_ = std::move(values);
+  }
+  items_ = items;
+  requires_grad_.resize(static_cast<size_t>(items), false);
+}
+
+void Parameter::spread(int worlds) {
+  if (worlds < 1)
+    usage_error("Parameter::spread: " + std::to_string(worlds) + " worlds, expected >= 1");
+  const size_t row = static_cast<size_t>(items_) * components_;
+  std::vector<double> values(row * worlds);
+  for (int w = 0; w < worlds; ++w) {
+    std::copy_n(values_.begin(), row, values.begin() + static_cast<std::ptrdiff_t>(w * row));
+  }
+  values_ = std::move(values);
+  worlds_ = worlds;
+}
+
+Parameter Parameter::zeros(int components, int worlds) const {
+  Parameter result(components, 0);
+  result.resize(items_);
+  if (worlds != 1) result.spread(worlds);
+  result.requires_grad_ = requires_grad_;
+  return result;
+}
+
+bool Parameter::any_requires_grad() const {
+  return std::find(requires_grad_.begin(), requires_grad_.end(), true) != requires_grad_.end();
+}
+
+int Model::find_body(const std::string& name) const {
+  return find(body_names, name);
+}
+int Model::find_joint(const std::string& name) const {
+  return find(joint_names, name);
+}
+int Model::find_shape(const std::string& name) const {
+  return find(shape_names, name);
+}
+
+int Model::link_of_body(int body) const {
+  for (size_t i = 0; i < topology.links.size(); ++i) {
+    if (topology.links[i].body == body) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+int Model::link_of_joint(int joint) const {
+  for (size_t i = 0; i < topology.links.size(); ++i) {
+    if (topology.links[i].joint == joint) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+int Model::parameter_worlds() const {
+  int worlds = 1;
+  std::string_view first;
+  for (const Field& field : fields()) {
+    const int own = field.in(*this).worlds();
+    if (own == 1) continue;
+    if (worlds != 1 && own != worlds) {
+      usage_error("per-world parameters disagree: " + std::string(first) + " has " +
+                  std::to_string(worlds) + " worlds, " + std::string(field.leaf) + " has " +
+                  std::to_string(own));
+    }
+    worlds = own;
+    first = field.leaf;
+  }
+  return worlds;
+}
+
+Parameters zero_parameters(const Model& model, int worlds) {
+  Parameters result;
+  for (const Field& field : fields()) {
+    field.of(result) = field.in(model).zeros(field.tangents, worlds);
+  }
+  return result;
+}
+
+void refresh_features(Model& model) {
+  const JointParameters& joints = model.joints;
+  const auto finite = [](double x) { return std::isfinite(x); };
+  for (Link& link : model.topology.links) {
+    const bool moves = joint_size(link.type).nv > 0;
+    link.has_drive = link.target >= 0;
+    link.has_limit = moves && (in_any_world(joints.limit.lower, link.joint, finite) ||
+                               in_any_world(joints.limit.upper, link.joint, finite));
+    link.has_friction =
+        moves && (joints.friction.requires_grad(link.joint) ||
+                  in_any_world(joints.friction, link.joint, [](double x) { return x > 0; }));
+  }
+}
+
+const char* to_string(JointType type) {
+  switch (type) {
+    case JointType::revolute:
+      return "revolute";
+    case JointType::prismatic:
+      return "prismatic";
+    case JointType::fixed:
+      return "fixed";
+  }
+  return "unknown";
+}
+
+const char* to_string(GeometryType type) {
+  switch (type) {
+    case GeometryType::plane:
+      return "plane";
+    case GeometryType::sphere:
+      return "sphere";
+    case GeometryType::ellipsoid:
+      return "ellipsoid";
+    case GeometryType::capsule:
+      return "capsule";
+    case GeometryType::box:
+      return "box";
+    case GeometryType::cylinder:
+      return "cylinder";
+  }
+  return "unknown";
+}
+
+}  // namespace backdrive

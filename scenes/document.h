@@ -1,0 +1,81 @@
+#pragma once
+// A scene document as a tree in which every value knows where it was written.
+//
+// Built from yaml-cpp's events, not its nodes: yaml-cpp 0.7 keeps the first of two equal keys,
+// walks alias bombs and cycles, and reports nesting past 500 only as "bad file". All of these are
+// refused here while reading, before anything is expanded (design.md section 10).
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/error.h"
+
+namespace backdrive::scene {
+
+constexpr size_t kMaxBytes = size_t{16} << 20;  ///< of a scene file or of a table it refers to
+constexpr int kMaxDepth = 64;                   ///< of nesting, counted through aliases
+constexpr size_t kMaxNodes = 1'000'000;         ///< values in a document, counted through aliases
+
+/// Where a value was written. Source 0 is the scene file, source k the k-th override.
+struct Place {
+  int source = 0;
+  int line = 1;    ///< from 1
+  int column = 1;  ///< from 1
+};
+
+/// What the sources are called in messages.
+struct Sources {
+  std::string file;
+  std::vector<std::string> overrides;  ///< "--set path=value"
+  /// "scene.yaml:3:7" or "--set path=value".
+  std::string name(Place place) const;
+};
+
+enum class NodeKind { null, scalar, list, map };
+
+struct Node;
+using NodePtr = std::shared_ptr<Node>;
+
+struct Entry {
+  std::string key;
+  Place place;
+  NodePtr value;
+};
+
+struct Node {
+  NodeKind kind = NodeKind::null;
+  Place place;
+  std::string text;     ///< scalar
+  bool quoted = false;  ///< scalar: written in quotes or as a block
+  std::vector<NodePtr> list;
+  std::vector<Entry> map;
+  size_t size = 1;  ///< nodes of the subtree, counted through aliases
+  int depth = 1;
+
+  /// The value of a key, or null when a map does not have it. O(keys).
+  NodePtr find(std::string_view key) const;
+};
+
+/// Reads one YAML document. Throws Error (input) with place, value and expectation: not UTF-8,
+/// control characters, tabs in indentation, too large, too deep, too many nodes, several documents,
+/// duplicate keys, merge keys, tags, cycles.
+NodePtr parse_document(std::string_view text, const Sources& sources, int source);
+
+/// The tree as YAML text that reads back to the same tree; aliases are written out.
+std::string to_yaml(const Node& node);
+
+/// One line for messages, cut to about `limit` bytes.
+std::string excerpt(const Node& node, size_t limit = 60);
+std::string excerpt(std::string_view text, size_t limit = 60);
+
+/// Throws Error (input): "<place>: <path>: <what>: expected <expected>[; did you mean '<hint>'?]".
+[[noreturn]] void fail(const Sources& sources, Place place, const std::string& path,
+                       const std::string& what, const std::string& expected,
+                       const std::string& hint = {});
+
+NodePtr make_scalar(std::string text, Place place = {}, bool quoted = false);
+NodePtr make_list(Place place = {});
+NodePtr make_map(Place place = {});
+
+}  // namespace backdrive::scene

@@ -1,0 +1,248 @@
+// The model section of a scene, handed to the ModelBuilder, whose complaints are brought back to
+// lines and columns.
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "models/builder.h"
+#include "scenes/reader.h"
+
+namespace backdrive::scene {
+namespace {
+
+Numbers3 numbers3(const View& view, const JointType* joint = nullptr) {
+  const std::vector<double> values = view.numbers(joint);
+  return {values[0], values[1], values[2]};
+}
+
+Frame read_frame(const View& view) {
+  return {numbers3(view["position"]), read_orientation(view["orientation"])};
+}
+
+std::array<double, 4> product(const std::array<double, 4>& a, const std::array<double, 4>& b) {
+  return {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
+          a[3] * b[1] + a[1] * b[3] + a[2] * b[0] - a[0] * b[2],
+          a[3] * b[2] + a[2] * b[3] + a[0] * b[1] - a[1] * b[0],
+          a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
+}
+
+std::array<double, 4> turn(const Numbers3& unit_axis, double angle) {
+  const double s = std::sin(angle / 2);
+  return {s * unit_axis[0], s * unit_axis[1], s * unit_axis[2], std::cos(angle / 2)};
+}
+
+/// Builds the model; `Names` keep look-ups of large scenes linear.
+class ModelReader {
+ public:
+  explicit ModelReader(const View& root) : root_(root), model_(root["model"]) {}
+
+  Model read() {
+    const std::vector<double> gravity = model_["gravity"].numbers();
+    builder_.set_gravity({gravity[0], gravity[1], gravity[2]});
+    try {
+      read_bodies();
+      read_joints();
+      read_shapes();
+      return builder_.build();
+    } catch (const ModelError& error) {
+      report(error);
+    }
+  }
+
+ private:
+  void read_bodies() {
+    for (const auto& [name, body, place] : model_["bodies"].entries()) {
+      BodyOptions options;
+      options.mass = body["mass"].number();
+      options.com = numbers3(body["com"]);
+      const std::vector<double> inertia = body["inertia"].numbers();
+      for (size_t i = 0; i < inertia.size(); ++i) options.inertia[i] = inertia[i];
+      bodies_[name] = builder_.add_body(name, options);
+      body_names_.push_back(name);
+    }
+  }
+
+  /// Body index by name; −1 for world.
+  int body_named(const View& view) const {
+    if (view.text() == "world") return ModelBuilder::world;
+    const auto found = bodies_.find(view.text());
+    if (found != bodies_.end()) return found->second;
+    std::vector<std::string> known = body_names_;
+    known.emplace_back("world");
+    view.refuse("the name of a body, or world", nearest_name(view.text().substr(0, 200), known));
+  }
+
+  void read_joints() {
+    for (const auto& [name, joint, place] : model_["joints"].entries()) {
+      const std::string& word = joint["type"].text();
+      const JointType type = word == "revolute"    ? JointType::revolute
+                             : word == "prismatic" ? JointType::prismatic
+                                                   : JointType::fixed;
+      const int parent = body_named(joint["parent"]);
+      const View child_view = joint["child"];
+      const int child = body_named(child_view);
+      if (child == ModelBuilder::world)
+        child_view.refuse("a body that the joint carries, not the world");
+      builder_.add_joint(name, type, parent, child, joint_options(joint, type));
+    }
+  }
+
+  static JointOptions joint_options(const View& joint, JointType type) {
+    JointOptions options;
+    options.frame = read_frame(joint["frame"]);
+    options.axis = numbers3(joint["axis"]);
+    options.armature = joint["armature"].number(&type);
+    options.damping = joint["damping"].number(&type);
+    options.friction = joint["friction"].number(&type);
+    const View limit = joint["limit"];
+    if (const View lower = limit["lower"]) options.limit.lower = lower.number(&type);
+    if (const View upper = limit["upper"]) options.limit.upper = upper.number(&type);
+    options.limit.stiffness = limit["stiffness"].number(&type);
+    options.limit.damping = limit["damping"].number(&type);
+    options.driven = joint.given("drive");
+    const View drive = joint["drive"];
+    options.drive.stiffness = drive["stiffness"].number(&type);
+    options.drive.damping = drive["damping"].number(&type);
+    if (const View limit_view = drive["effort_limit"])
+      options.drive.effort_limit = limit_view.number(&type);
+    return options;
+  }
+
+  void read_shapes() {
+    for (const auto& [name, body, place] : model_["bodies"].entries()) {
+      const View shapes = body["shapes"];
+      const std::vector<View> items = shapes.items();
+      for (size_t i = 0; i < items.size(); ++i) {
+        add_shape(listed_shape_name(name, *shapes.node(), i), bodies_.at(name), items[i]);
+      }
+    }
+    for (const auto& [name, shape, place] : model_["shapes"].entries()) {
+      add_shape(name, body_named(shape["body"]), shape);
+    }
+  }
+
+  void add_shape(const std::string& name, int body, const View& view) {
+    if (name.empty() || name.size() > 210 || name.find_first_of("/*\n") != std::string::npos) {
+      view["name"].refuse("a name of 1 to 200 bytes without '/', '*' and line breaks");
+    }
+    if (!shape_names_.insert(name).second) {
+      view.refuse("another name than '" + name + "', which another shape has (key name)");
+    }
+    const View geometry = view["geometry"];
+    ShapeOptions options;
+    options.type = geometry_type(geometry["type"].text());
+    options.scale = read_scale(geometry, options.type, options.scale);
+    options.margin = geometry["margin"].number();
+    options.frame = read_frame(view["frame"]);
+    options.density = view["density"].number();
+    const View material = view["material"];
+    options.stiffness = material["stiffness"].number();
+    options.dissipation = material["dissipation"].number();
+    options.friction = material["friction"].number();
+    builder_.add_shape(name, body, options);
+  }
+
+  static GeometryType geometry_type(const std::string& word) {
+    for (const GeometryType type :
+         {GeometryType::plane, GeometryType::sphere, GeometryType::ellipsoid, GeometryType::capsule,
+          GeometryType::box}) {
+      if (word == to_string(type)) return type;
+    }
+    return GeometryType::cylinder;
+  }
+
+  static Numbers3 read_scale(const View& geometry, GeometryType type, Numbers3 scale) {
+    size_t count = 3;
+    if (type == GeometryType::sphere) count = 1;
+    if (type == GeometryType::capsule || type == GeometryType::cylinder) count = 2;
+    const View view = geometry["scale"];
+    if (!view) return scale;
+    if (type == GeometryType::plane) view.refuse("no scale: a plane is infinite");
+    const std::vector<double> values = view.numbers();
+    if (values.size() != count) {
+      view.refuse(std::to_string(count) + (count == 1 ? " length for a " : " lengths for a ") +
+                  to_string(type));
+    }
+    for (size_t i = 0; i < count; ++i) scale[i] = values[i];
+    return scale;
+  }
+
+  /// Rethrows what the builder says with the place of the entry it names, or of the nearest one
+  /// above it.
+  [[noreturn]] void report(const ModelError& error) const {
+    NodePtr node = root_.node();
+    Place place = node->place;
+    for (const std::string& segment : document_location(*node, error.path())) {
+      NodePtr next;
+      for (const Entry& entry : node->map) {
+        if (entry.key != segment) continue;
+        next = entry.value;
+        place = next->kind == NodeKind::scalar || next->kind == NodeKind::list ? next->place
+                                                                               : entry.place;
+      }
+      if (!next && node->kind == NodeKind::list && !segment.empty() && segment.size() < 7 &&
+          segment.find_first_not_of("0123456789") == std::string::npos &&
+          std::stoul(segment) < node->list.size()) {
+        next = node->list[std::stoul(segment)];
+        place = next->place;
+      }
+      if (!next) break;
+      node = next;
+    }
+    input_error(root_.sources().name(place) + ": model/" + error.path() + ": value '" +
+                excerpt(*node) + "': " + error.message());
+  }
+
+  View root_;
+  View model_;
+  ModelBuilder builder_;
+  std::unordered_map<std::string, int> bodies_;
+  std::vector<std::string> body_names_;
+  std::unordered_set<std::string> shape_names_;
+};
+
+}  // namespace
+
+std::array<double, 4> read_orientation(const View& view) {
+  if (view.kind() == NodeKind::list) {
+    const std::vector<double> q = view.numbers();
+    const double norm = std::hypot(std::hypot(q[0], q[1]), std::hypot(q[2], q[3]));
+    if (!(std::abs(norm - 1) < 1e-2)) view.refuse("a unit quaternion (x, y, z, w)");
+    // One that is unit to rounding stays as it is, so that written values read back to the same
+    // bits.
+    const double scale = std::abs(norm - 1) < 1e-14 ? 1 : 1 / norm;
+    return {q[0] * scale, q[1] * scale, q[2] * scale, q[3] * scale};
+  }
+  if (view.given("axis")) {
+    Numbers3 axis = numbers3(view["axis"]);
+    const double norm = std::hypot(axis[0], axis[1], axis[2]);
+    if (!(norm > 0) || !std::isfinite(norm)) view["axis"].refuse("an axis that is not zero");
+    for (double& x : axis) x /= norm;
+    return turn(axis, view["angle"].number());
+  }
+  const Numbers3 rpy = numbers3(view["rpy"]);
+  return product(turn({0, 0, 1}, rpy[2]),
+                 product(turn({0, 1, 0}, rpy[1]), turn({1, 0, 0}, rpy[0])));
+}
+
+Dimension dimension_of(const Field& field) {
+  const Schema* schema = scene_schema().key("model")->schema.get();
+  std::string path(field.leaf);
+  if (field.group == FieldGroup::bodies) schema = schema->key("bodies")->schema->entry.get();
+  if (field.group == FieldGroup::joints) schema = schema->key("joints")->schema->entry.get();
+  if (field.group == FieldGroup::shapes) schema = schema->key("shapes")->schema->entry.get();
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const Key* key = schema->key(path.substr(begin, end - begin));
+    if (!key) return Dimension::none;
+    schema = key->schema.get();
+    begin = end + 1;
+  }
+  return schema->kind == SchemaKind::choice ? schema->options[0]->dimension : schema->dimension;
+}
+
+Model read_model(const View& root) {
+  return ModelReader(root).read();
+}
+
+}  // namespace backdrive::scene

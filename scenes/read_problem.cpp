@@ -1,0 +1,161 @@
+// Simulation, initial state, controls and options of a scene.
+#include <algorithm>
+#include <cmath>
+
+#include "scenes/reader.h"
+
+namespace backdrive::scene {
+
+ProblemReader::ProblemReader(const View& root, std::filesystem::path directory, Problem& problem)
+    : root_(root), directory_(std::move(directory)), problem_(problem) {
+  const Model& model = problem_.model;
+  link_of_joint_.assign(model.joint_names.size(), -1);
+  for (size_t i = 0; i < model.topology.links.size(); ++i) {
+    link_of_joint_[model.topology.links[i].joint] = static_cast<int>(i);
+  }
+}
+
+int ProblemReader::moving_joint(const std::string& name, Place place,
+                                const std::string& path) const {
+  const Model& model = problem_.model;
+  const std::string what = "value '" + excerpt(name) + "'";
+  const int joint = model.find_joint(name);
+  if (joint < 0) {
+    fail(root_.sources(), place, path, what, "the name of a joint",
+         nearest_name(name.substr(0, 200), model.joint_names));
+  }
+  if (joint_size(model.joint_types[joint]).nv == 0) {
+    fail(root_.sources(), place, path, what, "a joint that moves (this one is fixed)");
+  }
+  return joint;
+}
+
+int ProblemReader::body(const View& view) const {
+  const int body = problem_.model.find_body(view.text());
+  if (body < 0) {
+    view.refuse("the name of a body",
+                nearest_name(view.text().substr(0, 200), problem_.model.body_names));
+  }
+  return body;
+}
+
+void ProblemReader::read_simulation() {
+  const View view = root_["simulation"];
+  Simulation& simulation = problem_.simulation;
+  simulation.integrator = view["integrator"].text();
+  simulation.time_step = view["time_step"].number();
+  if (view.given("steps")) {
+    simulation.steps = view["steps"].integer();
+    return;
+  }
+  const View duration = view["duration"];
+  const double steps = std::round((duration ? duration.number() : 1.0) / simulation.time_step);
+  if (!(steps >= 1 && steps <= 1e7)) {
+    (duration ? duration : view["time_step"])
+        .refuse("a run of 1 to 10000000 steps of " + view["time_step"].text() +
+                " (duration / time_step)");
+  }
+  simulation.steps = static_cast<int>(steps);
+}
+
+void ProblemReader::read_initial_state() {
+  const Model& model = problem_.model;
+  problem_.initial_position.assign(model.topology.nq, 0.0);
+  problem_.initial_velocity.assign(model.topology.nv, 0.0);
+  for (const auto& [name, view, place] : root_["initial_state"].entries()) {
+    const int joint = moving_joint(name, place, view.path());
+    const Link& link = model.topology.links[link_of_joint_[joint]];
+    problem_.initial_position[link.q] = view["position"].number(&link.type);
+    problem_.initial_velocity[link.v] = view["velocity"].number(&link.type);
+  }
+}
+
+Dimension ProblemReader::channel_dimension(ControlChannel channel) const {
+  switch (channel) {
+    case ControlChannel::effort:
+      return Dimension::joint_effort;
+    case ControlChannel::target_position:
+      return Dimension::joint_position;
+    case ControlChannel::target_velocity:
+      return Dimension::joint_velocity;
+  }
+  return Dimension::joint_effort;
+}
+
+void ProblemReader::check_channel(int joint, ControlChannel channel, const View& view) const {
+  if (channel == ControlChannel::effort) return;
+  if (problem_.model.topology.links[link_of_joint_[joint]].target >= 0) return;
+  view.refuse("channel effort: the joint '" + problem_.model.joint_names[joint] +
+              "' has no drive to give targets to");
+}
+
+void ProblemReader::check_knots(size_t knots, const View& view) const {
+  if (knots > static_cast<size_t>(problem_.simulation.steps)) {
+    view.refuse("at most as many knots as steps, which are " +
+                std::to_string(problem_.simulation.steps));
+  }
+}
+
+ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel,
+                                         const View& view) const {
+  const Dimension dimension = channel_dimension(channel);
+  const JointType* type = &problem_.model.joint_types[joint];
+  ControlSignal signal{joint, channel, {}, false};
+  if (view.kind() != NodeKind::map) {
+    signal.values = view.numbers(dimension, type);
+  } else if (view.given("values")) {
+    signal.values = view["values"].numbers(dimension, type);
+  } else if (view.given("file")) {
+    const char* const names[] = {"effort", "target_position", "target_velocity"};
+    const std::string column =
+        problem_.model.joint_names[joint] + "/" + names[static_cast<int>(channel)];
+    signal.values = read_column(view["file"], column, dimension, type);
+  } else {
+    view.refuse("one of the keys values and file");
+  }
+  if (view.kind() == NodeKind::map) signal.hold = view["hold"].flag();
+  check_knots(signal.values.size(), view);
+  return signal;
+}
+
+void ProblemReader::read_controls() {
+  for (const auto& [name, view, place] : root_["controls"].entries()) {
+    const int joint = moving_joint(name, place, view.path());
+    if (view.kind() != NodeKind::map) {
+      problem_.controls.push_back(read_signal(joint, ControlChannel::effort, view));
+      continue;
+    }
+    const std::pair<const char*, ControlChannel> channels[] = {
+        {"effort", ControlChannel::effort},
+        {"target_position", ControlChannel::target_position},
+        {"target_velocity", ControlChannel::target_velocity}};
+    for (const auto& [key, channel] : channels) {
+      if (!view.given(key)) continue;
+      check_channel(joint, channel, view[key]);
+      problem_.controls.push_back(read_signal(joint, channel, view[key]));
+    }
+  }
+}
+
+void ProblemReader::read_requires_grad() {
+  for (const View& view : root_["requires_grad"].items()) {
+    try {
+      set_requires_grad(problem_.model, view.text(), true);
+    } catch (const Error& error) {
+      view.refuse(std::string("the path of a model parameter (") + error.what() + ")");
+    }
+  }
+}
+
+void ProblemReader::read_options() {
+  const View view = root_["optimize"];
+  OptimizeOptions& options = problem_.optimize;
+  options.method = view["method"].text();
+  options.iterations = view["iterations"].integer();
+  options.tolerance = view["tolerance"].number();
+  options.learning_rate = view["learning_rate"].number();
+  options.starts = view["starts"].integer();
+  if (const View goal = view["goal"]) options.goal = goal.number();
+}
+
+}  // namespace backdrive::scene

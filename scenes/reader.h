@@ -1,0 +1,134 @@
+#pragma once
+// Reading a checked document: views that know schema, path and place, and the readers of its parts.
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "autodiff/problem.h"
+#include "scenes/scene.h"
+#include "scenes/schema.h"
+
+namespace backdrive::scene {
+
+/// A value of the document with the schema that describes it. Absent keys read as their default; a
+/// view of an absent key without a default is false.
+class View {
+ public:
+  View(const Sources& sources, NodePtr node, const Schema& schema, std::string path)
+      : sources_(&sources), node_(std::move(node)), schema_(&schema), path_(std::move(path)) {}
+
+  explicit operator bool() const { return node_ != nullptr; }
+  /// The value of a key of a map, or of the map among a choice or variants; its default when
+  /// absent.
+  View operator[](std::string_view key) const;
+  /// Whether the document itself has the key.
+  bool given(std::string_view key) const { return node_ && node_->find(key); }
+  std::vector<View> items() const;  ///< of a list
+  struct Named;
+  std::vector<Named> entries() const;  ///< of names
+
+  NodeKind kind() const { return node_ ? node_->kind : NodeKind::null; }
+  /// A number in SI units; the dimension is the schema's unless given.
+  double number(const JointType* joint = nullptr) const { return number(dimension(), joint); }
+  double number(Dimension dimension, const JointType* joint) const;
+  /// A list of numbers, or a single one as a list of one.
+  std::vector<double> numbers(const JointType* joint = nullptr) const {
+    return numbers(dimension(), joint);
+  }
+  std::vector<double> numbers(Dimension dimension, const JointType* joint) const;
+  int integer() const { return static_cast<int>(number()); }
+  bool flag() const { return node_->text == "true"; }
+  const std::string& text() const { return node_->text; }
+
+  const std::string& path() const { return path_; }
+  const Sources& sources() const { return *sources_; }
+  const NodePtr& node() const { return node_; }
+  /// Throws Error (input) about this value.
+  [[noreturn]] void refuse(const std::string& expected, const std::string& hint = {}) const;
+
+ private:
+  const Schema& option() const;
+  Dimension dimension() const { return option().dimension; }
+
+  const Sources* sources_;
+  NodePtr node_;
+  const Schema* schema_;
+  std::string path_;
+};
+
+struct View::Named {
+  std::string name;
+  View value;
+  Place place;  ///< of the name
+};
+
+/// The document with the overrides in place; the given tree is not changed.
+NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides,
+                        const Sources& sources);
+
+/// The name of a body's i-th listed shape.
+std::string listed_shape_name(const std::string& body, const Node& list, size_t i);
+
+/// Where the document holds a shape: {"model", "shapes", name} or {"model", "bodies", body,
+/// "shapes", index}; empty when there is none of that name.
+std::vector<std::string> shape_location(const Node& root, std::string_view name);
+
+/// The document's path of a model path ("bodies/pole/mass", "shapes/foot/density", "gravity"), as
+/// segments.
+std::vector<std::string> document_location(const Node& root, std::string_view model_path);
+
+/// Sets a value in a document of which only the changed path is copied. Throws Error (input) for a
+/// path that the schema does not have; `place` is named in it.
+NodePtr set_value(const NodePtr& root, const std::vector<std::string>& path, const NodePtr& value,
+                  const Sources& sources, Place place);
+
+Model read_model(const View& root);
+
+/// What a field of the model measures, from the schema.
+Dimension dimension_of(const Field& field);
+
+/// A frame's orientation: unit quaternion (x, y, z, w).
+std::array<double, 4> read_orientation(const View& view);
+
+/// Everything that refers to the model by name.
+class ProblemReader {
+ public:
+  ProblemReader(const View& root, std::filesystem::path directory, Problem& problem);
+  void read_simulation();
+  void read_initial_state();
+  void read_controls();
+  void read_requires_grad();
+  void read_variables();
+  void read_loss();
+  void read_options();
+
+ private:
+  int moving_joint(const std::string& name, Place place, const std::string& path) const;
+  int moving_joint(const View& name) const {
+    return moving_joint(name.text(), name.node()->place, name.path());
+  }
+  int body(const View& view) const;
+  void check_channel(int joint, ControlChannel channel, const View& view) const;
+  Dimension channel_dimension(ControlChannel channel) const;
+  ControlSignal read_signal(int joint, ControlChannel channel, const View& view) const;
+  std::vector<double> read_column(const View& file, const std::string& column, Dimension dimension,
+                                  const JointType* joint) const;
+  void check_knots(size_t knots, const View& view) const;
+  void read_variable(const View& view);
+  void add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers,
+                    const View& view);
+  void read_initial(Variable& variable, Dimension dimension, const JointType* joint, size_t numbers,
+                    const View& view) const;
+  void read_term(const View& view, bool terminal);
+  void add_term(LossTerm term, const std::string& name);
+
+  View root_;
+  std::filesystem::path directory_;
+  Problem& problem_;
+  std::vector<int> link_of_joint_;
+  std::vector<std::pair<std::string, int>> varied_;  // names and components so far
+};
+
+}  // namespace backdrive::scene

@@ -1,0 +1,85 @@
+#include "scenes/scene.h"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "scenes/reader.h"
+
+namespace backdrive {
+namespace {
+
+using scene::NodePtr;
+using scene::Sources;
+using scene::View;
+
+std::string read_text(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  std::error_code code;
+  const auto status = std::filesystem::status(path, code);
+  if (!std::filesystem::exists(status))
+    input_error(name + ":1:1: value '" + name + "': expected an existing scene file");
+  if (std::filesystem::is_directory(status)) {
+    input_error(name + ":1:1: value '" + name + "': expected a scene file, found a directory");
+  }
+  std::ifstream stream(path, std::ios::binary);
+  // One byte past the cap is enough for the check of the size, also for pipes, which have none.
+  std::string text(scene::kMaxBytes + 1, '\0');
+  if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream && !stream.eof()) {
+    input_error(name + ":1:1: value '" + name + "': expected a scene file that can be read");
+  }
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return text;
+}
+
+}  // namespace
+
+Scene load_scene(const std::filesystem::path& path, std::span<const Override> overrides) {
+  const std::string text = read_text(path);
+  std::filesystem::path directory = path.parent_path();
+  if (directory.empty()) directory = ".";
+  Scene result = parse_scene(text, path.string(), directory, overrides);
+  if (result.name.empty()) result.name = path.stem().string();
+  return result;
+}
+
+Scene parse_scene(std::string_view text, const std::string& file,
+                  const std::filesystem::path& directory, std::span<const Override> overrides) {
+  Sources sources{file, {}};
+  for (const Override& one : overrides) {
+    sources.overrides.push_back("--set " + scene::excerpt(one.path, 200) + "=" +
+                                scene::excerpt(one.value, 100));
+  }
+  NodePtr root = scene::parse_document(text, sources, 0);
+  root = scene::apply_overrides(root, overrides, sources);
+  scene::check_document(*root, sources);
+
+  const View view(sources, root, scene::scene_schema(), "");
+  Scene result;
+  result.document = root;
+  result.directory = directory;
+  if (const View name = view["name"]) result.name = name.text();
+  result.description = view["description"].text();
+  Problem& problem = result.problem;
+  problem.model = scene::read_model(view);
+  scene::ProblemReader reader(view, directory, problem);
+  reader.read_simulation();
+  reader.read_initial_state();
+  reader.read_controls();
+  reader.read_requires_grad();
+  reader.read_variables();
+  reader.read_loss();
+  reader.read_options();
+  return result;
+}
+
+std::string scene_json_schema() {
+  return scene::json_schema();
+}
+std::string scene_markdown() {
+  return scene::scenes_markdown();
+}
+
+}  // namespace backdrive

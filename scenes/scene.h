@@ -1,0 +1,62 @@
+#pragma once
+// Scene files: what `simctl` simulates and optimises, read from YAML into a Problem. docs/scenes.md
+// describes the format.
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "autodiff/problem.h"
+#include "engine/error.h"
+
+namespace backdrive {
+
+namespace scene {
+struct Node;
+}
+
+/// One `--set path=value`. The path addresses anything in a scene document ("simulation/time_step",
+/// "optimize/variables/0/knots", "model/joints/hinge/damping"); `bodies/…`, `joints/…`, `shapes/…`
+/// and `gravity` are short for `model/…`, `variables/…` and `loss/…` for `optimize/…`. The value is
+/// YAML text, with units as in a scene.
+struct Override {
+  std::string path;
+  std::string value;
+};
+
+struct Scene {
+  Problem problem;  ///< SI units
+  std::string name;
+  std::string description;
+  std::filesystem::path directory;  ///< of the scene file; what it refers to lies inside
+  /// The document after overrides, shared and never changed.
+  std::shared_ptr<const scene::Node> document;
+};
+
+/// Reads a scene file. Throws Error (input) naming file, line, column, the offending value and what
+/// was expected; for overrides "--set path=value" stands in place of file, line and column.
+Scene load_scene(const std::filesystem::path& path, std::span<const Override> overrides = {});
+
+/// The same from text; `file` is what messages call it, `directory` where files it refers to are
+/// looked for.
+Scene parse_scene(std::string_view text, const std::string& file,
+                  const std::filesystem::path& directory, std::span<const Override> overrides = {});
+
+/// The scene's document with the numbers of `filled` in place of its own: controls, initial state,
+/// and every model parameter that differs from the scene's. `filled` must have the model of the
+/// scene (same names and topology). Loss and variables stay, so that `simctl run` on the result
+/// prints the loss and `simctl optimize` can go on from it. Numbers read back to the same bits;
+/// relative paths are written out, so the text may be stored anywhere. Per-world parameters are
+/// written as those of world 0. Throws Error (usage) for a model of another shape, Error
+/// (non_finite) for a number that is not finite.
+std::string scene_with_values(const Scene& scene, const Problem& filled);
+
+/// JSON Schema (draft 2020-12) of scene files, for editors.
+std::string scene_json_schema();
+
+/// docs/scenes.md: every key with unit, default and meaning, derived from the same table as the
+/// reader's checks.
+std::string scene_markdown();
+
+}  // namespace backdrive

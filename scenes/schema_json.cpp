@@ -1,0 +1,130 @@
+// The schema as JSON Schema, for editors.
+#include <nlohmann/json.hpp>
+
+#include "scenes/schema.h"
+
+namespace backdrive::scene {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void add_range(Json& json, const Schema& schema) {
+  const auto bound = [&](double value) -> Json {
+    if (schema.kind == SchemaKind::integer) return static_cast<long long>(value);
+    return value;
+  };
+  if (schema.minimum)
+    json[schema.exclusive ? "exclusiveMinimum" : "minimum"] = bound(*schema.minimum);
+  if (schema.maximum) json["maximum"] = bound(*schema.maximum);
+}
+
+Json number_json(const Schema& schema) {
+  Json number = {{"type", schema.kind == SchemaKind::integer ? "integer" : "number"}};
+  add_range(number, schema);
+  if (schema.kind == SchemaKind::integer ||
+      (schema.dimension == Dimension::none && !schema.allow_none)) {
+    return number;
+  }
+  Json options = Json::array({number});
+  if (schema.dimension != Dimension::none) {
+    options.push_back({{"type", "string"}, {"pattern", quantity_pattern()}});
+  }
+  if (schema.allow_none) options.push_back({{"const", "none"}});
+  return {{"anyOf", options}};
+}
+
+Json to_json(const Schema& schema);
+
+Json vector_json(const Schema& schema) {
+  const Json item = number_json(schema);
+  Json json = {{"type", "array"}, {"items", item}};
+  if (schema.lengths.empty()) {
+    json["minItems"] = 1;
+    return json;
+  }
+  if (schema.lengths.size() == 1) {
+    json["minItems"] = json["maxItems"] = schema.lengths[0];
+    return json;
+  }
+  Json options = Json::array();
+  for (const int length : schema.lengths) {
+    options.push_back({{"minItems", length}, {"maxItems", length}});
+  }
+  json["anyOf"] = options;
+  return json;
+}
+
+Json map_json(const Schema& schema) {
+  Json json = {{"type", "object"}};
+  if (!schema.doc.empty()) json["description"] = schema.doc;
+  json["additionalProperties"] = false;
+  Json required = Json::array();
+  for (const Key& key : schema.keys) {
+    Json value = to_json(*key.schema);
+    std::string words = key.doc;
+    if (key.schema->dimension != Dimension::none)
+      words += " Unit: " + si_unit(key.schema->dimension) + ".";
+    if (!key.default_words.empty()) words += " Default: " + key.default_words + ".";
+    if (!words.empty()) value["description"] = words;
+    const NodePtr fallback = default_node(key);
+    if (fallback && fallback->kind == NodeKind::scalar) {
+      const bool is_number =
+          key.schema->kind == SchemaKind::number || key.schema->kind == SchemaKind::integer;
+      value["default"] = is_number || key.schema->kind == SchemaKind::boolean
+                             ? Json::parse(fallback->text)
+                             : Json(fallback->text);
+    }
+    json["properties"][key.name] = value;
+    if (key.required) required.push_back(key.name);
+  }
+  if (!required.empty()) json["required"] = required;
+  for (const auto& group : schema.exclusive_keys) {
+    json["not"] = {{"required", group}};
+  }
+  return json;
+}
+
+Json to_json(const Schema& schema) {
+  switch (schema.kind) {
+    case SchemaKind::number:
+    case SchemaKind::integer:
+      return number_json(schema);
+    case SchemaKind::boolean:
+      return {{"type", "boolean"}};
+    case SchemaKind::word:
+      return {{"enum", schema.words}};
+    case SchemaKind::text:
+      return {{"type", "string"}};
+    case SchemaKind::name:
+      return {{"type", "string"}, {"minLength", 1}};
+    case SchemaKind::vector:
+      return vector_json(schema);
+    case SchemaKind::list:
+      return {{"type", "array"}, {"items", to_json(*schema.entry)}};
+    case SchemaKind::map:
+      return map_json(schema);
+    case SchemaKind::names:
+      return {{"type", "object"},
+              {"propertyNames",
+               {{"pattern", "^[^/*\\n]+$"}, {"maxLength", 200}, {"not", {{"const", "world"}}}}},
+              {"additionalProperties", to_json(*schema.entry)}};
+    case SchemaKind::choice:
+    case SchemaKind::variants:
+      break;
+  }
+  Json options = Json::array();
+  for (const SchemaPtr& option : schema.options) options.push_back(to_json(*option));
+  return {{"anyOf", options}};
+}
+
+}  // namespace
+
+std::string json_schema() {
+  Json json = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+               {"title", "Backdrive scene"},
+               {"description", "What simctl simulates and optimises. See docs/scenes.md."}};
+  json.update(to_json(scene_schema()));
+  return json.dump(2) + "\n";
+}
+
+}  // namespace backdrive::scene

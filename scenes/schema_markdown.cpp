@@ -1,0 +1,191 @@
+// The schema as docs/scenes.md.
+#include <string>
+
+#include "scenes/schema.h"
+
+namespace backdrive::scene {
+namespace {
+
+constexpr const char* kIntroduction = R"(# Scene files
+
+<!-- Generated from scenes/schema_table.cpp and scenes/schema_model.cpp; tests/scenes/docs_test.cpp says how. Do not edit. -->
+
+A scene is one YAML file that says what is simulated, for how long, from which state and under which controls, and what
+`simctl optimize` may vary and shall make small. `simctl validate scene.yaml` checks one; `simctl schema` prints a JSON
+Schema for editors. This swings a pendulum up:
+
+```yaml
+simulation: {time_step: 5 ms, duration: 2 s}
+model:
+  bodies:
+    rod: {mass: 1, com: [0, 0, -0.5], inertia: [0.083, 0.083, 0.001]}
+  joints:
+    hinge: {type: revolute, parent: world, child: rod, axis: [0, 1, 0], damping: 0.05}
+optimize:
+  variables: [{control: hinge, knots: 40, bounds: [-5, 5], initial: {random: 1}}]
+  loss:
+    terminal: [{joint: hinge, position: 180 deg, velocity: 0, weight: 10}]
+    running: [{control: hinge, weight: 1e-3}]
+  goal: 0.1
+```
+
+## Conventions
+
+- SI units, z up. Quaternions are (x, y, z, w). Inertias are about the centre of mass, in the body's axes.
+- Names of bodies, joints and shapes are keys. Everything with a good default may be left out.
+- A number may carry a unit, also within a list: `180 deg`, `5 ms`, `[10 cm, 0, 5 mm]`, `2.5 N*m/rad`. Units are products of
+  UNITS,
+  with powers `^2` and `^3`, and at most one quotient. Each key accepts the units of what it measures; what
+  a joint's numbers measure depends on its type: angles and torques of revolute joints, lengths and forces of
+  prismatic ones.
+- Numbers are decimal and finite. `.inf`, `.nan`, `010` and `0x10` are refused; to say "no limit", leave the key out.
+- Keys are unique. Aliases (`*name`) work, merge keys (`<<`) and tags do not. At most 16 MiB, 64 levels and 1,000,000
+  values, counted through aliases.
+- A file that a scene names lies inside the scene's folder.
+- `--set path=value` replaces anything before it is checked: `--set simulation/duration=2`,
+  `--set joints/hinge/damping=0.1`, `--set optimize/variables/0/knots=20`, `--set shapes/rod/geometry/scale/0=2cm`.
+  `bodies`, `joints`, `shapes` and `gravity` are short for `model/…`, `variables` and `loss` for `optimize/…`.
+
+Every mistake is reported with file, line, column, the value and what was expected, and `simctl` exits with 3.
+)";
+
+/// The map among the options of a choice, for the documentation of its keys.
+const Schema* map_within(const Schema& schema) {
+  if (schema.kind == SchemaKind::map) return &schema;
+  if (schema.kind != SchemaKind::choice) return nullptr;
+  for (const SchemaPtr& option : schema.options) {
+    if (option->kind == SchemaKind::map) return option.get();
+  }
+  return nullptr;
+}
+
+std::string code(const std::string& text) {
+  return "`" + text + "`";
+}
+
+std::string counts(const std::vector<int>& lengths) {
+  std::string out;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (i > 0) out += i + 1 < lengths.size() ? ", " : " or ";
+    out += std::to_string(lengths[i]);
+  }
+  return out;
+}
+
+std::string bound_text(double value) {
+  const std::string text = std::to_string(static_cast<long long>(value));
+  return text;
+}
+
+std::string range(const Schema& schema) {
+  std::string out;
+  if (schema.minimum) out += (schema.exclusive ? " > " : " ≥ ") + bound_text(*schema.minimum);
+  if (schema.maximum)
+    out += std::string(schema.minimum ? "," : "") + " ≤ " + bound_text(*schema.maximum);
+  return out;
+}
+
+std::string value_words(const Schema& schema) {
+  switch (schema.kind) {
+    case SchemaKind::number:
+      return "number" + range(schema);
+    case SchemaKind::integer:
+      return "whole number" + range(schema);
+    case SchemaKind::boolean:
+      return "`true`, `false`";
+    case SchemaKind::word: {
+      std::string out;
+      for (const std::string& word : schema.words) out += (out.empty() ? "" : ", ") + code(word);
+      return out;
+    }
+    case SchemaKind::text:
+      return "text";
+    case SchemaKind::name:
+      return "name";
+    case SchemaKind::vector:
+      return schema.lengths.empty() ? "list of numbers"
+                                    : counts(schema.lengths) + " numbers" + range(schema);
+    case SchemaKind::list:
+      return "list, one " + schema.entry_words + " an item";
+    case SchemaKind::map:
+      return "map";
+    case SchemaKind::names:
+      return "map from " + schema.entry_words + " names";
+    case SchemaKind::choice:
+    case SchemaKind::variants:
+      break;
+  }
+  std::string out;
+  for (size_t i = 0; i < schema.options.size(); ++i) {
+    if (i > 0) out += ", or ";
+    if (schema.kind == SchemaKind::variants) {
+      std::string keys;
+      for (const Key& key : schema.options[i]->keys) keys += (keys.empty() ? "" : ", ") + key.name;
+      out += "map of " + code(keys);
+    } else {
+      out += value_words(*schema.options[i]);
+    }
+  }
+  return out;
+}
+
+Dimension dimension_within(const Schema& schema) {
+  if (schema.kind == SchemaKind::choice) return dimension_within(*schema.options[0]);
+  return schema.dimension;
+}
+
+bool has_unit(const Schema& schema) {
+  return schema.kind == SchemaKind::number || schema.kind == SchemaKind::vector ||
+         (schema.kind == SchemaKind::choice && dimension_within(schema) != Dimension::none);
+}
+
+std::string unit_words(const Schema& schema) {
+  if (!has_unit(schema)) return "";
+  const Dimension dimension = dimension_within(schema);
+  return dimension == Dimension::varied ? "its own" : si_unit(dimension);
+}
+
+void append_rows(const Schema& map, const std::string& prefix, std::string& out) {
+  for (const Key& key : map.keys) {
+    const Schema& schema = *key.schema;
+    std::string fallback = key.required ? "required" : key.default_words;
+    if (!key.default_text.empty()) fallback = code(key.default_text);
+    out += "| `" + prefix + key.name + "` | " + value_words(schema) + " | " + unit_words(schema) +
+           " | " + fallback + " | " + key.doc + " |\n";
+    const Schema* below = map_within(schema);
+    if (below && below->title.empty()) append_rows(*below, prefix + key.name + "/", out);
+  }
+}
+
+void append_sections(const Schema& schema, std::string& out) {
+  if (schema.kind == SchemaKind::map && !schema.title.empty()) {
+    const size_t comma = schema.title.find(',');
+    const bool is_path = schema.title.find(' ') == std::string::npos || comma != std::string::npos;
+    out += "\n## " + (is_path ? code(schema.title.substr(0, comma)) : schema.title) +
+           (comma == std::string::npos ? "" : schema.title.substr(comma)) + "\n\n";
+    if (!schema.doc.empty()) out += schema.doc + "\n\n";
+    out += "| key | value | unit | default | meaning |\n| --- | --- | --- | --- | --- |\n";
+    append_rows(schema, "", out);
+  }
+  for (const Key& key : schema.keys) append_sections(*key.schema, out);
+  if (schema.entry) append_sections(*schema.entry, out);
+  for (const SchemaPtr& option : schema.options) append_sections(*option, out);
+}
+
+}  // namespace
+
+std::string scenes_markdown() {
+  std::string out = kIntroduction;
+  const std::string units = "UNITS";
+  out.replace(out.find(units), units.size(), units_markdown());
+  std::string sections;
+  append_sections(scene_schema(), sections);
+  // Both lists of the loss hold the same terms: describe them once.
+  const size_t first = sections.find("\n## `optimize/loss/");
+  const size_t second =
+      sections.find("\n## `optimize/loss/<terminal or running>/<index>`, a joint", first + 1);
+  if (second != std::string::npos) sections.erase(second);
+  return out + sections;
+}
+
+}  // namespace backdrive::scene

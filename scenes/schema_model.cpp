@@ -1,0 +1,164 @@
+// What the `model` section of a scene may say. Meanings of parameters come from the model's field
+// table.
+#include <cctype>
+
+#include "models/fields.h"
+#include "scenes/schema_make.h"
+
+namespace backdrive::scene {
+namespace {
+
+/// The one-line description of a model parameter, from the field table, as a sentence.
+std::string field_doc(FieldGroup group, std::string_view leaf) {
+  for (const Field& field : fields()) {
+    if (field.group != group || field.leaf != leaf) continue;
+    std::string doc(field.doc);
+    // "-inf: none" is how the model says it; a scene leaves the key out.
+    if (const size_t infinite = doc.find("inf: none"); infinite != std::string::npos) {
+      doc.erase(doc.rfind(';', infinite));
+    }
+    doc[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(doc[0])));
+    return doc + ".";
+  }
+  return "";
+}
+
+Key field(FieldGroup group, const std::string& leaf, SchemaPtr schema, std::string default_text) {
+  const size_t slash = leaf.rfind('/');
+  return optional(slash == std::string::npos ? leaf : leaf.substr(slash + 1), std::move(schema),
+                  std::move(default_text), field_doc(group, leaf));
+}
+
+SchemaPtr frame(FieldGroup group) {
+  return map({
+      field(group, "frame/position", vector(Dimension::length, {3}), "[0, 0, 0]"),
+      field(group, "frame/orientation", orientation_schema(), "[0, 0, 0, 1]"),
+  });
+}
+
+SchemaPtr shape(bool in_body) {
+  constexpr FieldGroup group = FieldGroup::shapes;
+  std::vector<Key> keys;
+  if (in_body) {
+    keys.push_back(absent("name", name(),
+                          "the body's name, with `_0`, `_1`, … when it has several shapes",
+                          "Name of the shape, unique among all shapes."));
+  } else {
+    keys.push_back(required("body", name(), "The body it belongs to, or `world`."));
+  }
+  keys.push_back(required(
+      "geometry",
+      map({
+          required("type", word({"plane", "sphere", "ellipsoid", "capsule", "box", "cylinder"}),
+                   "What it is. Volumes are centred on the frame, the long axis along its z."),
+          absent("scale",
+                 choice({at_least(0, Dimension::length), vector(Dimension::length, {1, 2, 3})}),
+                 "0.1 each",
+                 "Sphere: radius; ellipsoid: three radii; capsule and cylinder: radius, half "
+                 "length; box: three "
+                 "half extents; plane: none."),
+          field(group, "geometry/margin", at_least(0, Dimension::length), "0"),
+      }),
+      "Form and size."));
+  keys.push_back(optional("frame", frame(group), "", "Where it is in the body's frame."));
+  keys.push_back(field(group, "density", at_least(0, Dimension::density), "0"));
+  keys.push_back(optional(
+      "material",
+      map({
+          field(group, "material/stiffness", at_least(0, Dimension::contact_stiffness), "1e4"),
+          field(group, "material/dissipation", at_least(0, Dimension::dissipation), "0.1"),
+          field(group, "material/friction", at_least(0, Dimension::none), "0.8"),
+      }),
+      "", "How it feels to the touch; read and kept for contact."));
+  auto schema = map(std::move(keys));
+  if (in_body) return titled(schema, "model/bodies/<name>/shapes/<index>", "A shape of the body.");
+  return titled(
+      schema, "model/shapes/<name>",
+      "A shape, listed apart from its body; the same as an entry of the body's `shapes`.");
+}
+
+SchemaPtr body() {
+  constexpr FieldGroup group = FieldGroup::bodies;
+  return titled(
+      map({
+          field(group, "mass", at_least(0, Dimension::mass), "0"),
+          field(group, "com", vector(Dimension::length, {3}), "[0, 0, 0]"),
+          optional("inertia", vector(Dimension::inertia, {3, 6}), "[0, 0, 0, 0, 0, 0]",
+                   "About the com, link axes: xx, yy, zz, xy, xz, yz, or just xx, yy, zz."),
+          optional("shapes", list(shape(true), "shape"), "[]", "Shapes fixed to the body."),
+      }),
+      "model/bodies/<name>",
+      "A rigid body. It needs a joint that names it as child. Mass properties are what is given "
+      "here plus what "
+      "its shapes with a `density` add.");
+}
+
+SchemaPtr joint() {
+  constexpr FieldGroup group = FieldGroup::joints;
+  return titled(
+      map({
+          required("type", word({"revolute", "prismatic", "fixed"}),
+                   "How the child moves against the parent."),
+          optional("parent", name(), "world", "The body it hangs on, or `world`."),
+          required("child", name(), "The body it carries."),
+          optional("frame", frame(group), "",
+                   "The joint in the parent's frame, and the child's frame at position zero."),
+          field(group, "axis", vector(Dimension::none, {3}), "[0, 0, 1]"),
+          field(group, "armature", at_least(0, Dimension::joint_inertia), "0"),
+          field(group, "damping", at_least(0, Dimension::joint_damping), "0"),
+          field(group, "friction", at_least(0, Dimension::joint_effort), "0"),
+          optional(
+              "limit",
+              map({
+                  absent("lower", number(Dimension::joint_position), "none",
+                         field_doc(group, "limit/lower")),
+                  absent("upper", number(Dimension::joint_position), "none",
+                         field_doc(group, "limit/upper")),
+                  field(group, "limit/stiffness", at_least(0, Dimension::joint_stiffness), "1000"),
+                  field(group, "limit/damping", at_least(0, Dimension::joint_damping), "10"),
+              }),
+              "", "Soft limits of the position."),
+          optional(
+              "drive",
+              map({
+                  field(group, "drive/stiffness", at_least(0, Dimension::joint_stiffness), "0"),
+                  field(group, "drive/damping", at_least(0, Dimension::joint_damping), "0"),
+                  absent("effort_limit", at_least(0, Dimension::joint_effort), "none",
+                         field_doc(group, "drive/effort_limit")),
+              }),
+              "",
+              "Position and velocity servo. A joint with one has the control channels "
+              "`target_position` and "
+              "`target_velocity`."),
+      }),
+      "model/joints/<name>", "A joint; together they form a tree that begins at `world`.");
+}
+
+}  // namespace
+
+SchemaPtr orientation_schema() {
+  return choice(
+      {vector(Dimension::none, {4}),
+       variants(
+           {map({required("axis", vector(Dimension::none, {3}),
+                          "Axis of the turn; any length but zero."),
+                 required("angle", number(Dimension::angle), "Angle of the turn, right-handed.")}),
+            map({required(
+                "rpy", vector(Dimension::angle, {3}),
+                "Roll about x, pitch about y, yaw about z, in this order, about fixed axes "
+                "(as in URDF).")})})});
+}
+
+SchemaPtr model_schema() {
+  return titled(map({
+                    field(FieldGroup::model, "gravity", vector(Dimension::acceleration, {3}),
+                          "[0, 0, -9.81]"),
+                    required("bodies", names(body(), "body"), "The bodies, by name."),
+                    required("joints", names(joint(), "joint"), "The joints, by name."),
+                    optional("shapes", names(shape(false), "shape"), "{}",
+                             "Shapes that are not listed with a body, by name."),
+                }),
+                "model", "What is simulated.");
+}
+
+}  // namespace backdrive::scene

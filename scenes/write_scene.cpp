@@ -1,0 +1,143 @@
+// A scene with numbers filled in, as text that reads back to the same numbers.
+#include <cmath>
+#include <cstdio>
+
+#include "scenes/reader.h"
+
+namespace backdrive {
+namespace {
+
+using namespace scene;
+
+NodePtr number_node(double value, const std::string& path) {
+  if (!std::isfinite(value)) {
+    throw Error(ErrorKind::non_finite,
+                path + ": value " + std::to_string(value) +
+                    " cannot be written to a scene: expected a finite number");
+  }
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return make_scalar(text);
+}
+
+NodePtr list_node(const std::vector<double>& values, const std::string& path) {
+  NodePtr list = make_list();
+  for (const double value : values) list->list.push_back(number_node(value, path));
+  return list;
+}
+
+void put(const NodePtr& map, const std::string& key, const NodePtr& value) {
+  map->map.push_back({key, {}, value});
+}
+
+NodePtr controls_node(const Problem& filled) {
+  const char* const channels[] = {"effort", "target_position", "target_velocity"};
+  NodePtr controls = make_map();
+  for (const ControlSignal& signal : filled.controls) {
+    if (signal.values.empty()) continue;
+    const std::string& joint = filled.model.joint_names.at(signal.joint);
+    NodePtr of_joint = controls->find(joint);
+    if (!of_joint) put(controls, joint, of_joint = make_map());
+    const std::string path = "controls/" + joint;
+    NodePtr node = make_map();
+    put(node, "values", list_node(signal.values, path));
+    if (signal.hold) put(node, "hold", make_scalar("true"));
+    put(of_joint, channels[static_cast<int>(signal.channel)], node);
+  }
+  return controls;
+}
+
+NodePtr initial_state_node(const Problem& filled) {
+  const Model& model = filled.model;
+  NodePtr states = make_map();
+  for (const Link& link : model.topology.links) {
+    if (joint_size(link.type).nq == 0) continue;
+    const std::string& joint = model.joint_names[link.joint];
+    const double position = filled.initial_position.at(link.q);
+    const double velocity = filled.initial_velocity.at(link.v);
+    if (position == 0 && velocity == 0) continue;
+    NodePtr state = make_map();
+    put(state, "position", number_node(position, "initial_state/" + joint + "/position"));
+    put(state, "velocity", number_node(velocity, "initial_state/" + joint + "/velocity"));
+    put(states, joint, state);
+  }
+  return states;
+}
+
+/// As many numbers as a document has for the field: a sphere's scale is one of three.
+size_t written_components(const Model& model, const Field& field, int item) {
+  if (field.leaf != "geometry/scale") return field.components;
+  switch (model.shape_types[item]) {
+    case GeometryType::plane:
+      return 0;
+    case GeometryType::sphere:
+      return 1;
+    case GeometryType::capsule:
+    case GeometryType::cylinder:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+/// Puts the parameters that differ into the document.
+NodePtr with_parameters(NodePtr root, const Model& original, const Model& filled) {
+  const Sources sources{"result", {}};
+  for (const Field& field : fields()) {
+    const Parameter& before = field.in(original);
+    const Parameter& after = field.in(filled);
+    for (int item = 0; item < after.items(); ++item) {
+      const size_t count = written_components(filled, field, item);
+      bool changed = false;
+      std::vector<double> values;
+      for (size_t c = 0; c < count; ++c) {
+        values.push_back(after(item, static_cast<int>(c)));
+        changed = changed || values.back() != before(item, static_cast<int>(c));
+      }
+      if (!changed) continue;
+      const std::string path = path_of(filled, {&field, item, -1});
+      const NodePtr value = count == 1 ? number_node(values[0], path) : list_node(values, path);
+      root = set_value(root, document_location(*root, path), value, sources, {});
+    }
+  }
+  return root;
+}
+
+void replace(Node& root, const std::string& key, const NodePtr& value) {
+  for (Entry& entry : root.map) {
+    if (entry.key == key) {
+      entry.value = value;
+      return;
+    }
+  }
+  // Before what is asked for, behind what is simulated.
+  auto where = root.map.begin();
+  while (where != root.map.end() && where->key != "optimize" && where->key != "requires_grad")
+    ++where;
+  root.map.insert(where, {key, {}, value});
+}
+
+bool same_shape(const Model& a, const Model& b) {
+  return a.body_names == b.body_names && a.joint_names == b.joint_names &&
+         a.shape_names == b.shape_names && a.topology.nq == b.topology.nq &&
+         a.topology.nv == b.topology.nv;
+}
+
+}  // namespace
+
+std::string scene_with_values(const Scene& scene, const Problem& filled) {
+  if (!same_shape(scene.problem.model, filled.model)) {
+    usage_error("scene_with_values: the values are of another model; expected that of the scene");
+  }
+  NodePtr root = std::make_shared<Node>(*scene.document);
+  root = with_parameters(root, scene.problem.model, filled.model);
+  root = std::make_shared<Node>(*root);
+  replace(*root, "initial_state", initial_state_node(filled));
+  replace(*root, "controls", controls_node(filled));
+  if (!scene.name.empty() && !root->find("name")) {
+    root->map.insert(root->map.begin(), {"name", {}, make_scalar(scene.name, {}, true)});
+  }
+  return to_yaml(*root);
+}
+
+}  // namespace backdrive

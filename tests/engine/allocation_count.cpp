@@ -1,0 +1,47 @@
+#include "tests/engine/allocation_count.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::uint64_t> count{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  count.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  if (void* block = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded)) return block;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+// The library's other forms (arrays, nothrow) call these.
+void* operator new(std::size_t bytes) {
+  return counted(bytes, alignof(std::max_align_t));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* block) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::size_t) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::align_val_t) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
+  std::free(block);
+}
+
+namespace backdrive::test {
+
+std::uint64_t system_allocations() {
+  return count.load(std::memory_order_relaxed);
+}
+
+}  // namespace backdrive::test

@@ -1,0 +1,176 @@
+// Accuracy of sincos over wide ranges, for scalars and packs, and that a lane's bits are its own.
+#include "engine/sincos.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace backdrive {
+namespace {
+
+using FloatPack = stdx::native_simd<float>;
+using DoublePack = stdx::native_simd<double>;
+
+/// Error in ulp of T at the exact value.
+template <class T>
+double ulps(T value, long double exact) {
+  const T nearest = static_cast<T>(std::abs(exact));
+  const T ulp = std::nextafter(nearest, std::numeric_limits<T>::infinity()) - nearest;
+  return static_cast<double>(std::abs(static_cast<long double>(value) - exact) / ulp);
+}
+
+/// Arguments over a range: random, multiples of π/4 and their neighbours, and tiny ones.
+template <class T>
+std::vector<T> arguments(double range, int count) {
+  std::mt19937_64 random(23);
+  std::uniform_real_distribution<double> uniform(-range, range), exponent(-30, std::log2(range));
+  std::vector<T> all{T(0)};
+  for (int i = 0; i < count; ++i) {
+    all.push_back(static_cast<T>(uniform(random)));
+    all.push_back(static_cast<T>(std::exp2(exponent(random))));
+    const T corner = static_cast<T>(M_PI_4 * std::floor(uniform(random) / M_PI_4));
+    for (T x : {corner, std::nextafter(corner, T(1e9)), std::nextafter(corner, T(-1e9))})
+      all.push_back(x);
+  }
+  return all;
+}
+
+struct Worst {
+  double ulp = 0, at = 0;
+  void take(double error, double x) {
+    if (!(error <= ulp)) ulp = error, at = x;
+  }
+};
+
+template <class T>
+Worst worst_scalar(double range, int count) {
+  Worst worst;
+  for (T x : arguments<T>(range, count)) {
+    T s, c;
+    sincos(x, s, c);
+    worst.take(ulps(s, std::sin(static_cast<long double>(x))), x);
+    worst.take(ulps(c, std::cos(static_cast<long double>(x))), x);
+  }
+  return worst;
+}
+
+template <class Pack>
+Worst worst_pack(double range, int count) {
+  using T = typename Pack::value_type;
+  const auto all = arguments<T>(range, count);
+  Worst worst;
+  for (size_t first = 0; first + Pack::size() <= all.size(); first += Pack::size()) {
+    const Pack x(&all[first], stdx::element_aligned);
+    Pack s, c;
+    sincos(x, s, c);
+    for (size_t l = 0; l < Pack::size(); ++l) {
+      worst.take(ulps(T(s[l]), std::sin(static_cast<long double>(all[first + l]))), all[first + l]);
+      worst.take(ulps(T(c[l]), std::cos(static_cast<long double>(all[first + l]))), all[first + l]);
+    }
+  }
+  return worst;
+}
+
+void expect_below(const Worst& worst, double bound) {
+  EXPECT_LT(worst.ulp, bound) << "at " << worst.at;
+}
+
+TEST(SinCos, FloatWithinTwoUlp) {
+  expect_below(worst_scalar<float>(10, 20000), 2);
+  expect_below(worst_scalar<float>(8e3, 20000), 2);
+}
+TEST(SinCos, DoubleWithinTwoUlp) {
+  expect_below(worst_scalar<double>(10, 20000), 2);
+  expect_below(worst_scalar<double>(1e6, 20000), 2);
+}
+TEST(SinCos, FloatPackWithinTwoUlp) {
+  expect_below(worst_pack<FloatPack>(8e3, 20000), 2);
+}
+TEST(SinCos, DoublePackWithinTwoUlp) {
+  expect_below(worst_pack<DoublePack>(1e6, 20000), 2);
+}
+
+/// Beyond the stated range the error grows, but the result stays near the circle up to where floats
+/// lose whole turns.
+TEST(SinCos, DecaysGracefully) {
+  for (double x : {2e4, 1e5, 1e6}) {
+    float s, c;
+    sincos(static_cast<float>(x), s, c);
+    EXPECT_NEAR(s, std::sin(static_cast<double>(static_cast<float>(x))), 1e-4) << x;
+  }
+  for (double x : {1e7, 1e9, 1e12}) {
+    double s, c;
+    sincos(x, s, c);
+    EXPECT_NEAR(s, std::sin(x), 1e-9) << x;
+    EXPECT_NEAR(s * s + c * c, 1, 1e-9) << x;
+  }
+}
+
+TEST(SinCos, ExactAtZeroAndNaNBeyondNumbers) {
+  double s, c;
+  sincos(0.0, s, c);
+  EXPECT_EQ(s, 0);
+  EXPECT_EQ(c, 1);
+  for (double x :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    sincos(x, s, c);
+    EXPECT_TRUE(std::isnan(s));
+    EXPECT_TRUE(std::isnan(c));
+  }
+}
+
+/// sin(−x) = −sin(x) and cos(−x) = cos(x) in every bit.
+TEST(SinCos, IsOddAndEven) {
+  for (float x : arguments<float>(1000, 2000)) {
+    float s, c, ms, mc;
+    sincos(x, s, c);
+    sincos(-x, ms, mc);
+    EXPECT_EQ(ms, -s) << x;
+    EXPECT_EQ(mc, c) << x;
+  }
+}
+
+template <class T>
+auto bits(T x) {
+  return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);
+}
+
+/// Each lane among strangers (huge ones, NaN) has the bits it has among copies of itself.
+template <class Pack>
+void expect_lanes_independent() {
+  using T = typename Pack::value_type;
+  const T strangers[] = {T(1e30),
+                         std::numeric_limits<T>::infinity(),
+                         std::numeric_limits<T>::quiet_NaN(),
+                         T(0),
+                         T(-3e5),
+                         T(1e-30)};
+  const auto all = arguments<T>(100, 200);
+  for (size_t i = 0; i < all.size(); ++i) {
+    Pack s, c;
+    sincos(Pack(all[i]), s, c);
+    const T s_alone = s[0], c_alone = c[0];
+    for (size_t l = 0; l < Pack::size(); ++l) {
+      Pack mixed([&](auto k) { return strangers[(i + k) % std::size(strangers)]; });
+      mixed[l] = all[i];
+      sincos(mixed, s, c);
+      EXPECT_EQ(bits(T(s[l])), bits(s_alone)) << all[i] << " in lane " << l;
+      EXPECT_EQ(bits(T(c[l])), bits(c_alone)) << all[i] << " in lane " << l;
+    }
+  }
+}
+
+TEST(SinCos, FloatLanesAreIndependent) {
+  expect_lanes_independent<FloatPack>();
+}
+TEST(SinCos, DoubleLanesAreIndependent) {
+  expect_lanes_independent<DoublePack>();
+}
+
+}  // namespace
+}  // namespace backdrive
