@@ -1,10 +1,12 @@
 #pragma once
 // Minimises a problem's loss over its variables, several starts at once as worlds of one batch.
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "autodiff/problem.h"
+#include "engine/status.h"
 
 namespace backdrive {
 

@@ -117,7 +117,7 @@ struct RolloutNode final : Tape<T>::Node {
         trajectory.q.row(0),
         trajectory.qd.row(0),
         control.u.empty() ? nullptr : control.u.row(0),
-        trajectory.status->data(),
+        bars.status(worlds).data(),
         seed(trajectory.q),
         seed(trajectory.qd),
         seed(trajectory.final.q),
@@ -130,7 +130,7 @@ struct RolloutNode final : Tape<T>::Node {
     bars.add(state.q, std::move(q_bar));
     bars.add(state.qd, std::move(qd_bar));
     if (!control_bar.empty()) bars.add(control.u, std::move(control_bar));
-    recorded.add_gradient(constants_bar, trajectory.status.get(), gradient, gradient_dot);
+    recorded.add_gradient(constants_bar, &bars.status(worlds), gradient, gradient_dot);
   }
 
   Recorded<T> recorded;
@@ -206,7 +206,7 @@ struct PoseNode final : Tape<T>::Node {
         constants_bar.empty() ? nullptr : constants_bar.write()};
     launch<T>(kernels<T>().poses_adjoint, arguments, recorded.options.threads, memory);
     bars.add(q, std::move(q_bar));
-    recorded.add_gradient(constants_bar, nullptr, gradient, gradient_dot);
+    recorded.add_gradient(constants_bar, &bars.status(q.worlds()), gradient, gradient_dot);
   }
 
   Recorded<T> recorded;

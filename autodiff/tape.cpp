@@ -32,8 +32,39 @@ Parameters gradient_shape(const Model& model) {
   return shape;
 }
 
+bool asks_for_gradients(const Model& model) {
+  for (const Field& field : fields()) {
+    if (field.in(model).any_requires_grad()) return true;
+  }
+  return false;
+}
+
+/// Adds what another recording asks for; its model must have the same shape.
+void add_requests(const Model& model, Parameters& shape) {
+  for (const Field& field : fields()) {
+    const Parameter& values = field.in(model);
+    Parameter& gradient = field.of(shape);
+    if (values.items() != gradient.items() || values.worlds() != gradient.worlds()) {
+      usage_error("two models on one tape ask for gradients and differ in " + std::string(field.leaf) + ": " +
+                  std::to_string(gradient.items()) + " items in " + std::to_string(gradient.worlds()) +
+                  " worlds and " + std::to_string(values.items()) + " in " + std::to_string(values.worlds()) +
+                  "; expected one model, or a tape each");
+    }
+    for (int i = 0; i < values.items(); ++i) {
+      if (values.requires_grad(i)) gradient.requires_grad(i, true);
+    }
+  }
+}
+
 std::string shape_of(int rows, int worlds) {
   return std::to_string(rows) + " x " + std::to_string(worlds);
+}
+
+template <class T>
+void check_same_shape(const char* what, const Buffer<T>& given, const Buffer<T>& target) {
+  if (given.rows() == target.rows() && given.worlds() == target.worlds()) return;
+  usage_error(std::string(what) + " of shape " + shape_of(given.rows(), given.worlds()) +
+              " for a buffer of shape " + shape_of(target.rows(), target.worlds()));
 }
 
 }  // namespace
@@ -42,10 +73,7 @@ TapeCounters tape_counters() { return {live_nodes.load(), all_backwards.load()};
 
 template <class T>
 void Seeds<T>::add(const Buffer<T>& target, const Buffer<T>& cotangent) {
-  if (target.rows() != cotangent.rows() || target.worlds() != cotangent.worlds()) {
-    usage_error("seed of shape " + shape_of(cotangent.rows(), cotangent.worlds()) +
-                " for a buffer of shape " + shape_of(target.rows(), target.worlds()));
-  }
+  check_same_shape("seed", cotangent, target);
   entries_.push_back({target, cotangent});
 }
 
@@ -73,12 +101,22 @@ Buffer<T>& Cotangents<T>::of(const Buffer<T>& buffer) {
 
 template <class T>
 void Cotangents<T>::add(const Buffer<T>& buffer, Buffer<T> contribution) {
+  check_same_shape("cotangent", contribution, buffer);
   const auto found = bars_.find(buffer.id());
-  if (found == bars_.end()) {
-    bars_.emplace(buffer.id(), std::move(contribution));
-  } else {
+  if (found != bars_.end()) {
     add_into(found->second, contribution);
+  } else if (contribution.shared()) {  // whoever else holds it must not see what is added later, nor change it
+    bars_.emplace(buffer.id(), contribution.clone(memory_));
+  } else {
+    bars_.emplace(buffer.id(), std::move(contribution));
   }
+}
+
+template <class T>
+const std::vector<WorldStatus>& Cotangents<T>::status(int worlds) {
+  std::vector<WorldStatus>& all = status_[worlds];
+  all.resize(worlds);
+  return all;
 }
 
 template <class T>
@@ -92,6 +130,38 @@ template <class T>
 struct Tape<T>::Recording {
   ~Recording() { live_nodes -= nodes.size(); }
   std::vector<std::unique_ptr<Node>> nodes;
+
+  /// Of the model that asks for gradients, or of any when none does.
+  Parameters gradient_shape() const {
+    Parameters shape;
+    const Model* asking = nullptr;
+    for (const auto& node : nodes) {
+      const Model* model = node->model();
+      if (!model) continue;
+      if (!asking && asks_for_gradients(*model)) {
+        asking = model;
+        shape = backdrive::gradient_shape(*model);
+      } else if (asking && asks_for_gradients(*model)) {
+        add_requests(*model, shape);
+      } else if (!asking && shape.gravity.items() == 0) {
+        shape = backdrive::gradient_shape(*model);
+      }
+    }
+    return shape;
+  }
+
+  /// By number of worlds, where each world first stopped.
+  void collect_status(std::map<int, std::vector<WorldStatus>>& all) const {
+    for (const auto& node : nodes) {
+      if (!node->status) continue;
+      const std::vector<WorldStatus>& own = *node->status;
+      std::vector<WorldStatus>& status = all[static_cast<int>(own.size())];
+      status.resize(own.size());
+      for (size_t w = 0; w < own.size(); ++w) {
+        if (own[w].stopped() && !status[w].stopped()) status[w] = own[w];
+      }
+    }
+  }
 
   void check_versions() const {
     for (const auto& node : nodes) {
@@ -159,14 +229,15 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
   const std::unique_ptr<Recording> recording = std::move(recording_);
   recording->check_versions();
   std::set<std::uint64_t> known, produced;
-  const Model* model = nullptr;
   for (const auto& node : recording->nodes) {
     for (const auto& [buffer, version] : node->inputs) known.insert(buffer.id());
     for (const auto& [buffer, version] : node->outputs) {
-      known.insert(buffer.id());
+      if (!known.insert(buffer.id()).second) {
+        usage_error("an operation puts out a buffer that it or an earlier one on this tape reads or puts out; "
+                    "expected a buffer of its own");
+      }
       produced.insert(buffer.id());
     }
-    if (!model) model = node->model();
   }
   Cotangents<T> bars(memory_);
   for (const auto& entry : seeds.entries()) {
@@ -176,16 +247,14 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
     add_into(bars.of(entry.target), entry.cotangent);
   }
   Gradients<T> result;
-  if (model) {
-    result.parameters_ = gradient_shape(*model);
-    if constexpr (std::is_same_v<T, Dual<double>>) result.parameters_dot_ = result.parameters_;
+  result.parameters_ = recording->gradient_shape();
+  if constexpr (std::is_same_v<T, Dual<double>>) result.parameters_dot_ = result.parameters_;
+  recording->collect_status(bars.status_);
+  for (const auto& [worlds, status] : bars.status_) {
+    for (const WorldStatus& s : status) result.stopped_worlds_ += s.stopped();
   }
   for (size_t i = recording->nodes.size(); i-- > 0;) {
-    Node& node = *recording->nodes[i];
-    node.backward(bars, result.parameters_, result.parameters_dot_);
-    if (node.status) {
-      for (const WorldStatus& s : *node.status) result.stopped_worlds_ += s.stopped();
-    }
+    recording->nodes[i]->backward(bars, result.parameters_, result.parameters_dot_);
   }
   for (const auto& node : recording->nodes) {
     for (const auto& [buffer, version] : node->inputs) {

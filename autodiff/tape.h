@@ -59,10 +59,12 @@ class Cotangents {
   explicit Cotangents(Memory& memory) : memory_(memory) {}
   /// The cotangent of a buffer, zeros at first; to be added to.
   Buffer<T>& of(const Buffer<T>& buffer);
-  /// Adds a contribution, which is kept as it is when it is the first.
+  /// Adds a contribution of the buffer's shape. One that nobody else holds is kept as it is when it is the first.
   void add(const Buffer<T>& buffer, Buffer<T> contribution);
   /// Null when nothing has reached the buffer.
   const Buffer<T>* find(const Buffer<T>& buffer) const;
+  /// How each of `worlds` worlds fared on the whole tape: one that stopped in any of its operations has no gradient in all.
+  const std::vector<WorldStatus>& status(int worlds);
   Memory& memory() { return memory_; }
 
  private:
@@ -70,6 +72,7 @@ class Cotangents {
   friend class Tape;
   Memory& memory_;
   std::map<std::uint64_t, Buffer<T>> bars_;
+  std::map<int, std::vector<WorldStatus>> status_;  ///< by number of worlds
 };
 
 /// One operation of the user's own: what it read, what it made, and the adjoint, which reads cotangents of the outputs
@@ -95,7 +98,8 @@ class Tape {
   Tape& operator=(Tape&&) noexcept;
 
   /// Spends the tape. Throws Error (usage) on a spent or moved-from tape, on seeds of a buffer that this tape did not
-  /// record, and when a recorded buffer was written to since.
+  /// record, when a recorded buffer was written to since or put out twice, and when models that ask for gradients differ in
+  /// shape.
   Gradients<T> backward(const Seeds<T>& seeds) &&;
 
   void record(CustomOperation<T> operation);

@@ -60,6 +60,8 @@ class Buffer {
   /// The same number for all handles of one storage, never used again for another.
   std::uint64_t id() const;
   std::uint64_t version() const;
+  /// Whether other handles of this storage exist.
+  bool shared() const { return storage_.use_count() > 1; }
 
   const T* row(int row) const { return data() + static_cast<std::size_t>(row) * stride_; }
   /// A view to write through; raises the version.

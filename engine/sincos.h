@@ -6,7 +6,8 @@
 
 namespace backdrive {
 
-/// sin(x) and cos(x); error below 2 ulp for |x| up to 8e3 (float) and 1e6 (double), decaying gracefully beyond.
+/// sin(x) and cos(x). Error below 2 ulp for |x| up to 8e3 (float; where the result is below 2^-12, ulp of that) and 2.5
+/// ulp up to 1e6 (double); beyond, at most what an ulp of x costs.
 /// Cody-Waite reduction to [-π/4, π/4] with π/2 in three parts, then minimax polynomials. Constants: Moshier, Cephes
 /// (float); Sun, fdlibm k_sin.c and k_cos.c (double).
 template <class Real>

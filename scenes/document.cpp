@@ -264,7 +264,9 @@ class TreeHandler : public YAML::EventHandler {
 
   void open(NodePtr node, const std::string& tag, YAML::anchor_t anchor, const YAML::Mark& mark) {
     check_tag(tag, mark);
-    if (expects_key()) fail(sources_, place(mark), path(), "list or map as a key", "a plain name");
+    if (expects_key())
+      fail(sources_, place(mark), path(), "list or map as a key",
+           "a plain name (is a bracket left open?)");
     check_depth(1, mark);
     count(1, mark);
     remember(anchor, node);
@@ -308,7 +310,9 @@ NodePtr parse_document(std::string_view text, const Sources& sources, int source
   check_bytes(text, sources, source);
   TreeHandler handler(sources, source);
   try {
-    std::istringstream stream{std::string(text)};
+    // Without a line break at the end yaml-cpp takes an unclosed bracket for a key.
+    const bool ended = !text.empty() && text.back() == '\n';
+    std::istringstream stream(std::string(text) + (ended ? "" : "\n"));
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(handler)) {
     }

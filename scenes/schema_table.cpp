@@ -81,18 +81,19 @@ std::vector<Key> variable_keys() {
   return {
       optional("bounds", bounds(), "[none, none]",
                "Lower and upper bound of each number, or `none`."),
-      absent("initial",
-             choice({value, vector(Dimension::varied, {}),
-                     map({
-                         absent("value", choice({value, vector(Dimension::varied, {})}),
-                                "what the scene says otherwise",
-                                "Value to start from: one, or one per number."),
-                         optional("random", at_least(0, Dimension::varied), "0",
-                                  "Each start adds normal numbers of this "
-                                  "standard deviation."),
-                     })}),
-             "what the scene says otherwise",
-             "Value to start from: one, or one per number, or a map."),
+      absent(
+          "initial",
+          choice({value, vector(Dimension::varied, {}),
+                  map({
+                      absent("value", choice({value, vector(Dimension::varied, {})}),
+                             "what the scene says otherwise",
+                             "Value to start from: one, or one per number."),
+                      optional("random", at_least(0, Dimension::varied), "0",
+                               "Each start, but the first of several, adds normal numbers of this "
+                               "standard deviation."),
+                  })}),
+          "what the scene says otherwise",
+          "Value to start from: one, or one per number, or a map."),
       optional("scale", positive(Dimension::varied), "1", "The optimiser works on value / scale."),
   };
 }

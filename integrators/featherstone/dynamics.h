@@ -27,7 +27,7 @@ struct LinkScratch {
   Spatial<Real> a;      ///< acceleration; bias acceleration until accelerations() has added its part
   Vec3<Real> com;       ///< c from O
   Sym3<Real> inertia;   ///< J about c, world axes
-  Spatial<Real> force;  ///< bias force
+  Spatial<Real> force;  ///< scratch of the sweeps that need one
   Spatial<Real> delta;  ///< δ of (6)
 };
 
@@ -47,6 +47,11 @@ struct Handed {
   ArticulatedInertia<Real> inertia;
   Spatial<Real> force;
 };
+template <class Real>
+BACKDRIVE_INLINE void operator+=(Handed<Real>& a, const Handed<Real>& b) {
+  a.inertia += b.inertia;
+  a.force += b.force;
+}
 /// What children hand to their parent in the reverse sweep (8).
 template <class Real>
 struct HandedBar {
@@ -87,16 +92,15 @@ BACKDRIVE_INLINE void placement(const Workspace<Real, Const>& ws, const Link& li
   }
 }
 
-/// Equation (1), root to leaves: positions, velocities, bias accelerations and bias forces.
+/// Equation (1), root to leaves: positions, velocities and bias accelerations (q̈ = 0, gravity as −g at the root).
 template <class Real, class Const>
-void bias_forces(Workspace<Real, Const>& ws) {
+void kinematics(Workspace<Real, Const>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
-    const LinkConstants<Const>& c = ws.constants[i];
     LinkScratch<Real>& s = ws.link[i];
     Mat3<Real> axes;
     Vec3<Real> origin;
-    placement(ws, link, c, axes, origin);
+    placement(ws, link, ws.constants[i], axes, origin);
     Spatial<Real> v = zero6<Real>();
     Spatial<Real> a{zero3<Real>(), zero3<Real>() - ws.gravity};
     if (link.parent >= 0) {
@@ -117,69 +121,69 @@ void bias_forces(Workspace<Real, Const>& ws) {
         v += rate;
       }
     });
-    const Vec3<Real> com = origin + axes * c.com;
-    const Sym3<Real> inertia = rotated(axes, c.inertia);
-    const Vec3<Real> com_velocity = v.lin + cross(v.ang, com);
-    const Vec3<Real> com_acceleration = a.lin + cross(a.ang, com) + cross(v.ang, com_velocity);
-    const Vec3<Real> f = com_acceleration * c.mass;
     s.axes = axes;
     s.origin = origin;
     s.v = v;
     s.a = a;
-    s.com = com;
-    s.inertia = inertia;
-    s.force = {inertia * a.ang + cross(v.ang, inertia * v.ang) + cross(com, f), f};
   }
 }
 
-/// Equations (2)-(3), leaves to root: U, D⁻¹ and the right-hand sides. Efforts and increments are in ws.dof.
+/// Bias force and rigid inertia of one body, and its com and inertia in the world.
+template <class Real, class Const>
+BACKDRIVE_INLINE Handed<Real> body_part(LinkScratch<Real>& s, const LinkConstants<Const>& c) {
+  const Vec3<Real> com = s.origin + s.axes * c.com;
+  const Sym3<Real> J = rotated(s.axes, c.inertia);
+  s.com = com;
+  s.inertia = J;
+  const Vec3<Real> v_c = s.v.lin + cross(s.v.ang, com);
+  const Vec3<Real> a_c = s.a.lin + cross(s.a.ang, com) + cross(s.v.ang, v_c);
+  const Vec3<Real> f = a_c * c.mass;
+  return {rigid_inertia(constant<Real>(0) + c.mass, com, J),
+          {J * s.a.ang + cross(s.v.ang, J * s.v.ang) + cross(com, f), f}};
+}
+
+/// One joint of (2)-(3): U, D⁻¹ and right-hand side; `part` becomes what the parent receives.
+template <int K, class Real>
+BACKDRIVE_INLINE void articulate_joint(DofScratch<Real>* dof, Handed<Real>& part) {
+  if constexpr (K > 0) {
+    Spatial<Real> U[K];
+    Real D[kMaxJointDofs][kMaxJointDofs];
+    for (int k = 0; k < K; ++k) {
+      U[k] = part.inertia * dof[k].S;
+      for (int l = 0; l <= k; ++l) D[k][l] = D[l][k] = dot(dof[l].S, U[k]);
+      D[k][k] += dof[k].increment;
+      dof[k].r = dof[k].effort - dot(dof[k].S, part.force);
+    }
+    invert<K>(D);
+    for (int k = 0; k < K; ++k) {
+      Spatial<Real> scaled = U[0] * D[k][0];
+      for (int l = 1; l < K; ++l) scaled += U[l] * D[k][l];
+      subtract_outer(part.inertia, U[k], scaled);
+      part.force += scaled * dof[k].r;
+      dof[k].U = U[k];
+      for (int l = 0; l < K; ++l) dof[k].inverse[l] = D[k][l];
+    }
+  }
+}
+
+/// Equations (2)-(3), leaves to root. Efforts and increments are in ws.dof. Along a chain the sum is handed on in place.
 template <class Real, class Const>
 void articulate(Workspace<Real, Const>& ws) {
   for (int k = 0; k < ws.slots; ++k) ws.slot[k] = Handed<Real>{};
-  Handed<Real> handed{};  // from link i + 1 to link i
+  Handed<Real> part{};
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
-    const LinkScratch<Real>& s = ws.link[i];
-    const Real mass = constant<Real>(0) + ws.constants[i].mass;
-    ArticulatedInertia<Real> inertia = rigid_inertia(mass, s.com, s.inertia);
-    Spatial<Real> force = s.force;
+    const Handed<Real> own = body_part(ws.link[i], ws.constants[i]);
     if (next_is_child(ws.links, ws.link_count, i)) {
-      inertia += handed.inertia;
-      force += handed.force;
+      part += own;
+    } else {
+      part = own;
     }
-    if (link.slot >= 0) {
-      inertia += ws.slot[link.slot].inertia;
-      force += ws.slot[link.slot].force;
-    }
+    if (link.slot >= 0) part += ws.slot[link.slot];
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      constexpr int K = decltype(joint)::dofs;
-      if constexpr (K > 0) {
-        DofScratch<Real>* dof = ws.dof + link.v;
-        Spatial<Real> U[K];
-        Real D[kMaxJointDofs][kMaxJointDofs];
-        for (int k = 0; k < K; ++k) {
-          U[k] = inertia * dof[k].S;
-          for (int l = 0; l <= k; ++l) D[k][l] = D[l][k] = dot(dof[l].S, U[k]);
-          D[k][k] += dof[k].increment;
-          dof[k].r = dof[k].effort - dot(dof[k].S, force);
-        }
-        invert<K>(D);
-        for (int k = 0; k < K; ++k) {
-          Spatial<Real> scaled = U[0] * D[k][0];
-          for (int l = 1; l < K; ++l) scaled += U[l] * D[k][l];
-          subtract_outer(inertia, U[k], scaled);
-          force += scaled * dof[k].r;
-          dof[k].U = U[k];
-          for (int l = 0; l < K; ++l) dof[k].inverse[l] = D[k][l];
-        }
-      }
+      articulate_joint<decltype(joint)::dofs>(ws.dof + link.v, part);
     });
-    if (link.parent == i - 1) {
-      handed = {inertia, force};
-    } else if (link.parent >= 0) {
-      ws.slot[ws.links[link.parent].slot].inertia += inertia;
-      ws.slot[ws.links[link.parent].slot].force += force;
-    }
+    if (link.parent >= 0 && link.parent != i - 1) ws.slot[ws.links[link.parent].slot] += part;
   }
 }
 
@@ -224,7 +228,7 @@ BACKDRIVE_INLINE JointInput<Real> joint_input(const Workspace<Real, Const>& ws, 
 /// q̈ from ws.q, ws.qd and ws.control into ws.dof[].qdd.
 template <bool WithLinks, class Real, class Const>
 void forward_dynamics(Workspace<Real, Const>& ws) {
-  bias_forces(ws);
+  kinematics(ws);
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;

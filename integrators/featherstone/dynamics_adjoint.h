@@ -29,8 +29,8 @@ void solve_again(Workspace<Real, Const>& ws) {
   Spatial<Real> handed = zero6<Real>();
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
-    Spatial<Real> force =
-        next_is_child(ws.links, ws.link_count, i) ? handed : zero6<Real>();
+    Spatial<Real> force = zero6<Real>();
+    if (next_is_child(ws.links, ws.link_count, i)) force = handed;
     if (link.slot >= 0) force += ws.slot[link.slot].force;
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
       constexpr int K = decltype(joint)::dofs;
@@ -68,19 +68,21 @@ BACKDRIVE_INLINE HandedBar<Real> body_adjoint(const LinkScratch<Real>& s,
   const Vec3<Real>&w = s.v.ang, &alpha = s.a.ang, &com = s.com, &delta = s.delta.ang;
   const Sym3<Real>& J = s.inertia;
   const Vec3<Real> v_c = s.v.lin + cross(w, com);
-  const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + cross(w, v_c);
+  const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + unless(Mutation::bias_acceleration, cross(w, v_c));
   const Vec3<Real> delta_c = s.delta.lin + cross(delta, com);
   const Vec3<Real> f = a_c * c.mass;
   const Vec3<Real> A = delta_c * c.mass;
   const Vec3<Real> V = cross(A, w);
-  const Vec3<Real> Z = cross(f, delta) + cross(A, alpha) + cross(V, w);
+  const Vec3<Real> Z = unless(Mutation::force_turn, cross(f, delta)) + cross(A, alpha) + cross(V, w);
   const Vec3<Real> g = cross(delta, w);
   const Vec3<Real> J_alpha = J * alpha, J_delta = J * delta, J_w = J * w, J_g = J * g;
   if (gradient) {
     gradient->mass -= dot(delta_c, a_c);
-    gradient->com -= transposed_times(s.axes, Z);
-    const Vec3<Real> x = transposed_times(s.axes, delta), y = transposed_times(s.axes, alpha);
-    const Vec3<Real> u = transposed_times(s.axes, g), z = transposed_times(s.axes, w);
+    gradient->com -= mutated(Mutation::com_in_world_axes) ? Z : transposed_times(s.axes, Z);
+    const auto turned = [&](const Vec3<Real>& v) __attribute__((always_inline)) {
+      return mutated(Mutation::inertia_in_world_axes) ? v : transposed_times(s.axes, v);
+    };
+    const Vec3<Real> x = turned(delta), y = turned(alpha), u = turned(g), z = turned(w);
     Sym3<Real>& bar = gradient->inertia;
     bar.xx -= x.x * y.x + u.x * z.x;
     bar.yy -= x.y * y.y + u.y * z.y;
@@ -88,11 +90,12 @@ BACKDRIVE_INLINE HandedBar<Real> body_adjoint(const LinkScratch<Real>& s,
     bar.xy -= x.x * y.y + x.y * y.x + u.x * z.y + u.y * z.x;
     bar.xz -= x.x * y.z + x.z * y.x + u.x * z.z + u.z * z.x;
     bar.yz -= x.y * y.z + x.z * y.y + u.y * z.z + u.z * z.y;
+    if (mutated(Mutation::inertia_off_diagonal)) bar.xy += x.x * y.y + u.x * z.y;
   }
   return {{J_alpha + cross(w, J_w) + cross(com, f), f},
           {J_delta + cross(com, A), A},
-          {cross(v_c, A) + cross(com, V) + cross(J_w, delta) + J_g, V},
-          {cross(com, Z) + cross(J_alpha, delta) + cross(J_delta, alpha) + cross(J_w, g) +
+          {cross(v_c, A) + cross(com, V) + unless(Mutation::gyroscopic_term, cross(J_w, delta) + J_g), V},
+          {unless(Mutation::com_lever, cross(com, Z)) + cross(J_alpha, delta) + cross(J_delta, alpha) + cross(J_w, g) +
                cross(J_g, w),
            Z}};
 }
@@ -104,7 +107,7 @@ BACKDRIVE_INLINE void placement_adjoint(const Workspace<Real, Const>& ws, int i,
   Mat3<Real> axes;
   Vec3<Real> origin;
   placement(ws, ws.links[i], ws.constants[i], axes, origin);
-  gradient.rotation -= transposed_times(axes, Z.ang - cross(origin, Z.lin));
+  gradient.rotation -= transposed_times(axes, Z.ang - unless(Mutation::placement_without_shift, cross(origin, Z.lin)));
   // A root's translation moves O along with it: the motion about O does not see it.
   if (ws.links[i].parent >= 0) {
     gradient.translation -= transposed_times(ws.link[ws.links[i].parent].axes, Z.lin);
@@ -126,32 +129,34 @@ void reverse_sweep(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
     };
     if (next_is_child(ws.links, ws.link_count, i)) take(handed);
     if (link.slot >= 0) take(ws.slot_bar[link.slot]);
+    const Spatial<Real> Z_before = mutated(Mutation::placement_before) ? h.Z : zero6<Real>();
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
       constexpr int K = decltype(joint)::dofs;
       if constexpr (K > 0) {
         const DofScratch<Real>* dof = ws.dof + link.v;
         Spatial<Real> rate = dof[0].S * ws.qd[link.v];
         for (int k = 1; k < K; ++k) rate += dof[k].S * ws.qd[link.v + k];
-        h.V += cross_force(rate, h.A);
-        const Spatial<Real> t = h.V - cross_force(s.v, h.A);
+        if (!mutated(Mutation::velocity_carry)) h.V += cross_force(rate, h.A);
+        const Spatial<Real> t = h.V - unless(Mutation::bias_in_velocity, cross_force(s.v, h.A));
         for (int k = 0; k < K; ++k) {
           const Spatial<Real> S_bar = h.F * dof[k].w + h.A * dof[k].qdd + t * ws.qd[link.v + k];
           if (!mutated(Mutation::subspace_cotangent)) h.Z += cross_force(dof[k].S, S_bar);
         }
         for (int k = 0; k < K; ++k) {
           bar.q[link.q + k] -= dot(dof[k].S, h.Z);
-          bar.qd[link.v + k] -= dot(dof[k].S, t);
+          const Real flow = dot(dof[k].S, t);
+          bar.qd[link.v + k] -= mutated(Mutation::sign_of_velocity) ? -flow : flow;
         }
       }
     });
-    if (gradient) placement_adjoint(ws, i, h.Z, *gradient);
+    if (gradient) placement_adjoint(ws, i, mutated(Mutation::placement_before) ? Z_before : h.Z, *gradient);
     if (link.parent == i - 1 && link.parent >= 0) {
       handed = h;
     } else if (link.parent >= 0) {
       HandedBar<Real>& slot = ws.slot_bar[ws.links[link.parent].slot];
       slot.F += h.F, slot.A += h.A, slot.V += h.V, slot.Z += h.Z;
     } else if (bar.gravity) {
-      *bar.gravity += h.A.lin;
+      *bar.gravity += mutated(Mutation::gravity_sign) ? -h.A.lin : h.A.lin;
     }
   }
 }
@@ -183,7 +188,7 @@ void step_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
-    bar.qd[link.v] += ws.dt * bar.q[link.q];     // q⁺ = q + Δt q̇⁺
+    bar.qd[link.v] += unless(Mutation::drift_transport, ws.dt * bar.q[link.q]);     // q⁺ = q + Δt q̇⁺
     ws.dof[link.v].r = ws.dt * bar.qd[link.v];   // q̇⁺ = q̇ + Δt q̈
   }
   solve_again(ws);

@@ -8,6 +8,7 @@
 // The saturation is decided with q̇ in place of q̇⁺; a saturated drive adds nothing to D.
 #include "engine/real.h"
 #include "integrators/featherstone/link_constants.h"
+#include "integrators/featherstone/mutations.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -98,21 +99,21 @@ BACKDRIVE_INLINE void adj_joint_force(const Link& link, const LinkConstants<Cons
   const Real w_next = w * qd_next;
   Real damping = zero + c.damping;
   if (gradient) {
-    gradient->armature -= w * qdd;
-    gradient->damping -= w_next;
+    gradient->armature -= mutated(Mutation::armature_sign) ? -w * qdd : w * qdd;
+    gradient->damping -= mutated(Mutation::damping_of_old_velocity) ? w * in.qd : w_next;
   }
   if (link.has_drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
-    const Real live = select(drive.saturated, zero, w);
+    const Real live = mutated(Mutation::saturation) ? w : select(drive.saturated, zero, w);
     bar.effort += live;
     bar.target_position += live * c.drive_stiffness;
     bar.target_velocity += live * c.drive_damping;
     bar.q -= live * c.drive_stiffness;
-    bar.qd -= live * (c.drive_damping + dt * c.drive_stiffness);
+    bar.qd -= live * (c.drive_damping + unless(Mutation::drive_velocity, dt * c.drive_stiffness));
     if (gradient) {
-      gradient->drive_stiffness += live * (in.target_position - in.q - dt * qd_next);
+      gradient->drive_stiffness += live * (in.target_position - in.q - dt * (mutated(Mutation::drive_of_old_position) ? in.qd : qd_next));
       gradient->drive_damping += live * (in.target_velocity - qd_next);
-      const Real sign = select(value_of(drive.effort) > value_of(zero), w, -w);
+      const Real sign = select(value_of(drive.effort) > value_of(zero), w, mutated(Mutation::effort_limit_sign) ? w : -w);
       gradient->effort_limit += select(drive.saturated, sign, zero);
     }
   } else {
@@ -121,15 +122,16 @@ BACKDRIVE_INLINE void adj_joint_force(const Link& link, const LinkConstants<Cons
   if (link.has_friction) {
     const Real factor = friction_factor(in.qd);
     damping += factor * c.friction;
-    bar.qd += w_next * in.qd * factor * factor * factor * c.friction;
+    bar.qd += unless(Mutation::friction_slope, w_next * in.qd * factor * factor * factor * c.friction);
     if (gradient) gradient->friction -= w_next * factor;
   }
   if (link.has_limit) {
     const LimitRamp<Real> above(in.q - c.limit_upper), below(c.limit_lower - in.q);
     const Real rate = dt * c.limit_stiffness + c.limit_damping;  // multiplies r′(q) q̇⁺
     const Real touch = above.slope + below.slope;
-    const Real above_bar = -w * (above.slope * c.limit_stiffness) - w_next * above.curvature * rate;
-    const Real below_bar = w * (below.slope * c.limit_stiffness) - w_next * below.curvature * rate;
+    const Real bend = unless(Mutation::limit_curvature, w_next * rate);
+    const Real above_bar = -w * (above.slope * c.limit_stiffness) - bend * above.curvature;
+    const Real below_bar = w * (below.slope * c.limit_stiffness) - bend * below.curvature;
     bar.q += above_bar - below_bar;
     damping += touch * rate;
     if (gradient) {

@@ -1,6 +1,10 @@
 #pragma once
+#if !defined(BACKDRIVE_KERNELS)
+#define BACKDRIVE_KERNELS generic
+#endif
 // Deliberate faults in the adjoint, the traps of the theory, planted one at a time by the tests to prove that a gradient
 // test can fail. In every build but the test's own copy of the kernels, mutated() is constant false.
+#include "engine/real.h"
 
 namespace backdrive::featherstone {
 
@@ -12,22 +16,42 @@ enum class Mutation {
   gyroscopic_term,          ///< V without J ω × δ + J g
   sign_of_velocity,         ///< sign of q̇̄ from the bodies
   com_lever,                ///< Z without com × Z_l
-  inertia_in_world_axes,    ///< mass parameters left in world axes
+  force_turn,               ///< Z without f × δ
+  bias_acceleration,        ///< a_c without ω × v_c
+  inertia_in_world_axes,    ///< inertia's gradient left in world axes
+  com_in_world_axes,        ///< com's gradient left in world axes
+  inertia_off_diagonal,     ///< off-diagonals of the inertia's gradient counted once
   placement_without_shift,  ///< placement rotation without − p × Z_lin
+  placement_before,         ///< placement with Z before S ×* S̄
+  root_translation,         ///< a root's translation without its part in the poses
+  pose_lever,               ///< poses' Z without origin × position cotangent
+  pose_turn,                ///< poses without what their rotation receives
   damping_of_old_velocity,  ///< damping gradients with q̇ for q̇⁺
+  drive_of_old_position,    ///< drive stiffness gradient with q + Δt q̇ for q + Δt q̇⁺
   limit_curvature,          ///< implicit limits without r″
   friction_slope,           ///< joint friction without the derivative of its factor
   drive_velocity,           ///< q̇̄ of a drive without Δt k
+  saturation,               ///< gradients through a saturated drive
+  effort_limit_sign,        ///< effort limit's gradient with the sign of a positive effort
+  armature_sign,
   drift_transport,          ///< q̇̄⁺ without Δt q̄⁺
   gravity_sign,
   count
 };
 
+// In the namespace of the kernels' own copy: an out-of-line mutated() of one must never be linked into another.
+inline namespace BACKDRIVE_KERNELS {
 #if defined(BACKDRIVE_MUTATIONS)
 inline Mutation planted_mutation = Mutation::none;
 inline bool mutated(Mutation m) { return planted_mutation == m; }
 #else
 constexpr bool mutated(Mutation) { return false; }
 #endif
+/// x, or zero where the fault that leaves it out is planted.
+template <class X>
+BACKDRIVE_INLINE X unless(Mutation m, const X& x) {
+  return mutated(m) ? X{} : x;
+}
+}  // namespace BACKDRIVE_KERNELS
 
 }  // namespace backdrive::featherstone

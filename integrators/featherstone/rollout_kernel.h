@@ -6,30 +6,58 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// Names the joint of every lane of `bad` that has no entry yet.
+/// The number that one lane carries.
+template <class Real>
+double number_in(const Real& x, [[maybe_unused]] int lane_index) {
+  if constexpr (RealTraits<Real>::lanes == 1) {
+    return value_of(x);
+  } else {
+    return x[lane_index];
+  }
+}
+
+/// Which joint made a lane non-finite. One non-finite acceleration spoils all others, so causes are looked for in turn: a
+/// position, velocity or effort that is not finite (nearest the root); a singular D (nearest the leaves); else the joint
+/// that was about to move furthest in this step.
+template <class Real>
+int joint_at_fault(const Workspace<Real, Real>& ws, int lane_index) {
+  const double dt = number_in(ws.dt, lane_index);
+  double furthest = -1;
+  int singular = -1, mover = -1;
+  for (int i = 0; i < ws.link_count; ++i) {
+    const Link& link = ws.links[i];
+    if (link.type == JointType::fixed) continue;
+    const double q = number_in(ws.q[link.q], lane_index), qd = number_in(ws.qd[link.v], lane_index);
+    const double effort = number_in(ws.dof[link.v].effort, lane_index);
+    const double inverse = number_in(ws.dof[link.v].inverse[0], lane_index);
+    if (!is_finite(q) || !is_finite(qd) || !is_finite(effort)) return link.joint;
+    if (!is_finite(inverse)) singular = link.joint;
+    const double distance = std::abs(qd) * dt + std::abs(effort * inverse) * dt * dt;
+    if (distance > furthest) {
+      furthest = distance;
+      mover = link.joint;
+    }
+  }
+  return singular >= 0 ? singular : mover;
+}
+
+/// Notes step and joint for every lane of `bad` that has no entry yet.
 template <class Real, class Mask>
 void blame(const Workspace<Real, Real>& ws, const Mask& bad, int step, int first_world, int worlds,
            WorldStatus* status) {
   for (int lane_index = 0; lane_index < RealTraits<Real>::lanes; ++lane_index) {
     const int world = first_world + lane_index;
     if (!lane(bad, lane_index) || world >= worlds || status[world].stopped()) continue;
-    status[world].stopped_step = step;
-    for (int i = ws.link_count - 1; i >= 0; --i) {  // the lowest link at fault is named
-      const Link& link = ws.links[i];
-      if (link.type == JointType::fixed) continue;
-      const auto fine = is_finite(ws.dof[link.v].qdd) && is_finite(ws.qd[link.v]) &&
-                        is_finite(ws.dof[link.v].effort);
-      if (!lane(fine, lane_index)) status[world].joint = link.joint;
-    }
-    if (status[world].joint < 0) status[world].joint = ws.links[0].joint;
+    status[world] = {step, joint_at_fault(ws, lane_index)};
   }
 }
 
-/// Equation (5). A lane whose new state is not finite keeps the old one.
+/// Equation (5). A lane whose new state is not finite keeps the old one, then and ever after: `halted` is zero for the
+/// lanes that go on, NaN for the others.
 template <class Real>
 BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_world, int worlds,
-                                WorldStatus* status) {
-  Real check = constant<Real>(0);
+                                Real& halted, WorldStatus* status) {
+  Real check = halted;
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
@@ -40,7 +68,10 @@ BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_w
   }
   const auto fine = is_finite(check);
   const bool trouble = any(!fine);
-  if (trouble) blame(ws, !fine, step, first_world, worlds, status);
+  if (trouble) {
+    blame(ws, !fine, step, first_world, worlds, status);
+    halted = check;
+  }
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
@@ -62,6 +93,7 @@ void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world,
   load_rows(a.q0, 0, t.nq, stride, first_world, g.ws.q);
   load_rows(a.qd0, 0, t.nv, stride, first_world, g.ws.qd);
   for (int k = 0; k < t.nu; ++k) g.ws.control[k] = constant<Real>(0);
+  Real halted = constant<Real>(0);
   for (int step = 0; step < a.launch.steps; ++step) {
     if (a.q) {
       store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.ws.q);
@@ -71,7 +103,7 @@ void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world,
       load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control);
     }
     forward_dynamics<false>(g.ws);
-    integrate(g.ws, step, first_world, a.launch.worlds, a.status);
+    integrate(g.ws, step, first_world, a.launch.worlds, halted, a.status);
   }
   if (a.q) {
     store_rows(a.q, std::size_t(a.launch.steps) * t.nq, t.nq, stride, first_world, g.ws.q);

@@ -12,17 +12,27 @@ std::atomic<std::uint64_t> count{0};
 void* counted(std::size_t bytes, std::size_t alignment) {
   count.fetch_add(1, std::memory_order_relaxed);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  if (void* block = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded)) return block;
-  throw std::bad_alloc();
+  return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+}
+
+void* checked(void* block) {
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
 }
 
 }  // namespace
 
-// The library's other forms (arrays, nothrow) call these.
+// Array forms call these.
 void* operator new(std::size_t bytes) {
-  return counted(bytes, alignof(std::max_align_t));
+  return checked(counted(bytes, alignof(std::max_align_t)));
 }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return checked(counted(bytes, static_cast<std::size_t>(alignment)));
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes, alignof(std::max_align_t));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* block) noexcept {

@@ -47,7 +47,7 @@ TEST(Memory, BlocksAreAlignedAndCounted) {
 /// to its own class.
 TEST(Memory, EverySizeComesBackToItsClass) {
   Memory memory;
-  for (std::size_t base = 64; base <= (std::size_t{1} << 16); base *= 2) {
+  for (std::size_t base = 512; base <= (std::size_t{1} << 16); base *= 2) {
     for (std::size_t eighth = 8; eighth < 16; ++eighth) {
       for (std::ptrdiff_t off : {-1, 0, 1}) {
         const std::size_t bytes = base * eighth / 8 + static_cast<std::size_t>(off);
@@ -178,10 +178,11 @@ TYPED_TEST(BufferOf, RowsArePaddedAlignedAndZero) {
   const Buffer<TypeParam> buffer(memory, 3, 18);
   EXPECT_EQ(buffer.rows(), 3);
   EXPECT_EQ(buffer.worlds(), 18);
-  EXPECT_EQ(buffer.stride(), 32);
+  EXPECT_EQ(buffer.stride(), row_stride(18));
+  EXPECT_GE(buffer.stride(), padded_worlds(18));
   for (int r = 0; r < 3; ++r) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.row(r)) % 64, 0u);
-    for (int w = 0; w < 32; ++w) EXPECT_EQ(number(buffer(r, w)), 0);
+    for (int w = 0; w < buffer.stride(); ++w) EXPECT_EQ(number(buffer(r, w)), 0);
   }
 }
 
@@ -206,6 +207,14 @@ TYPED_TEST(BufferOf, ClonesAreTheirOwn) {
   b.set(0, 4, TypeParam(8));
   EXPECT_EQ(number(a(0, 4)), 3);
   EXPECT_EQ(number(b(0, 4)), 8);
+}
+
+TEST(Buffer, StridesAreWholePacks) {
+  for (int worlds : {0, 1, 16, 17, 32, 64, 1000, 4096}) {
+    EXPECT_EQ(row_stride(worlds) % kPadding, 0) << worlds;
+    EXPECT_GE(row_stride(worlds), worlds);
+    EXPECT_LT(row_stride(worlds), worlds + 2 * kPadding);
+  }
 }
 
 TEST(Buffer, EmptyOnes) {

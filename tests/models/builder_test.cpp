@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/models/model_cases.h"
 #include "models/fields.h"
+#include "tests/models/model_cases.h"
 
 namespace backdrive {
 namespace {

@@ -1,9 +1,9 @@
 // Parameter, the shape of gradients, and the features that follow from values.
 #include <gtest/gtest.h>
 
-#include "tests/models/model_cases.h"
 #include "models/fields.h"
 #include "models/model.h"
+#include "tests/models/model_cases.h"
 
 namespace backdrive {
 namespace {

@@ -1,7 +1,8 @@
-"""Writes pinocchio_arm.json: dynamics of two trees as Pinocchio computes them, for our tests to compare with.
+"""Writes pinocchio_arm.json: dynamics of two trees as Pinocchio computes them, for our tests.
 
-The first tree is the arm of scenes/arm_reach.yaml, the second a random one with branches and sliding joints. Only
-rigid-body dynamics: armature counts, damping and limits do not. How to run it and what is in the file: README.md.
+The first tree is the arm of scenes/arm_reach.yaml, the second a random one with branches and
+sliding joints. Only rigid-body dynamics: armature counts, damping and limits do not. How to run it
+and what is in the file: README.md.
 """
 
 import json
@@ -20,7 +21,7 @@ STEPS = 20
 TIME_STEP = 0.005
 
 
-# --- What is simulated: a list of links, each a body with the joint that carries it -----------------------------------
+# --- What is simulated: a list of links, each a body with the joint that carries it --------------
 
 
 def links_of_scene(path):
@@ -52,7 +53,7 @@ def unit(vector):
 
 
 def random_inertia(rng, mass):
-    """About the centre of mass: that of a solid box of 10-40 cm, turned, so that a real body could have it."""
+    """That of a solid box with sides of 10-40 cm, turned, about its centre of mass."""
     squares = rng.uniform(0.1, 0.4, 3) ** 2
     turn = pinocchio.Quaternion(unit(rng.normal(size=4))).toRotationMatrix()
     full = turn @ np.diag(mass / 12 * (squares.sum() - squares)) @ turn.T
@@ -60,7 +61,7 @@ def random_inertia(rng, mass):
 
 
 def random_tree(rng):
-    # Depth first, as Pinocchio's derivatives need it: each parent is the link before or one of its ancestors.
+    # Depth first, as Pinocchio's derivatives need it: a parent is the link before or its ancestor.
     parents = [-1, 0, 1, 2, 1, 4, 5, 5, 0, 8, 9, 8]
     prismatic = {2, 4, 9}
     links = []
@@ -89,7 +90,8 @@ def build(links):
     """The Pinocchio model, with a frame for each body."""
     model = pinocchio.Model()
     model.gravity.linear = GRAVITY
-    # Pinocchio merges a fixed joint into the moving joint above it: where each body hangs, and its place there.
+    # Pinocchio merges a fixed joint into the moving joint above it; so, for each body: the moving
+    # joint that carries it, and its place in that joint's frame.
     carrier = {"world": (0, pinocchio.SE3.Identity())}
     for link in links:
         x, y, z, w = unit(np.array(link["orientation"], float))
@@ -97,39 +99,41 @@ def build(links):
         joint, offset = carrier[link["parent"]]
         offset = offset * frame
         if link["type"] != "fixed":
-            kinds = {
+            kind = {
                 "revolute": pinocchio.JointModelRevoluteUnaligned,
                 "prismatic": pinocchio.JointModelPrismaticUnaligned,
-            }
-            joint = model.addJoint(joint, kinds[link["type"]](unit(np.array(link["axis"], float))), offset, link["joint"])
+            }[link["type"]]
+            axis = unit(np.array(link["axis"], float))
+            joint = model.addJoint(joint, kind(axis), offset, link["joint"])
             offset = pinocchio.SE3.Identity()
             armature = model.armature.copy()
             armature[model.joints[joint].idx_v] = link["armature"]
             model.armature = armature
         xx, yy, zz, xy, xz, yz = link["inertia"]
-        inertia = pinocchio.Inertia(
-            link["mass"], np.array(link["com"], float), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float)
-        )
+        about_com = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float)
+        inertia = pinocchio.Inertia(link["mass"], np.array(link["com"], float), about_com)
         model.appendBodyToJoint(joint, inertia, offset)
-        model.addFrame(pinocchio.Frame(link["child"], joint, 0, offset, pinocchio.FrameType.BODY))
+        frame_type = pinocchio.FrameType.BODY
+        model.addFrame(pinocchio.Frame(link["child"], joint, 0, offset, frame_type))
         carrier[link["child"]] = (joint, offset)
     return model
 
 
-# --- Reference values -------------------------------------------------------------------------------------------------
+# --- Reference values ----------------------------------------------------------------------------
 
 
 def reference_state(model, pose_body, rng):
     data = model.createData()
     q = rng.uniform(-1.5, 1.5, model.nv)
     qd = rng.uniform(-2, 2, model.nv)
-    tau = rng.uniform(-20, 20, model.nv)
+    tau = rng.uniform(-5, 5, model.nv)
     qdd_given = rng.uniform(-10, 10, model.nv)
 
     qdd = pinocchio.aba(model, data, q, qd, tau).copy()
     tau_of_given = pinocchio.rnea(model, data, q, qd, qdd_given).copy()
     mass_matrix = symmetric(pinocchio.crba(model, data, q))
-    qdd_q, qdd_qd, minv = (matrix.copy() for matrix in pinocchio.computeABADerivatives(model, data, q, qd, tau))
+    derivatives = pinocchio.computeABADerivatives(model, data, q, qd, tau)
+    qdd_q, qdd_qd, minv = (matrix.copy() for matrix in derivatives)
     pinocchio.framesForwardKinematics(model, data, q)
     pose = data.oMf[model.getFrameId(pose_body)]
 
@@ -168,22 +172,27 @@ def check(model, state):
 
     bias = pinocchio.nonLinearEffects(model, data, q, qd)
     close("M qdd + bias = tau", mass_matrix @ qdd + bias, tau, 1e-12)
-    close("M qdd' + bias = rnea(qdd')", mass_matrix @ state["rnea_qdd"] + bias, state["rnea_tau"], 1e-12)
+    close("M a + bias = rnea(a)", mass_matrix @ state["rnea_qdd"] + bias, state["rnea_tau"], 1e-12)
     close("M Minv = 1", mass_matrix @ state["Minv"], np.eye(model.nv), 1e-12)
 
-    step = 1e-6  # central differences: exact to about 1e-9 of the largest entry
-    aba = lambda q, qd: pinocchio.aba(model, data, q, qd, tau).copy()
-    rows = np.eye(model.nv) * step
-    close("qdd_q", np.array([aba(q + d, qd) - aba(q - d, qd) for d in rows]).T / (2 * step), state["qdd_q"], 1e-7)
-    close("qdd_qd", np.array([aba(q, qd + d) - aba(q, qd - d) for d in rows]).T / (2 * step), state["qdd_qd"], 1e-7)
+    step = 1e-6  # central differences: good to about 1e-9 of the largest entry
+
+    def difference(qdd_of):
+        rows = [qdd_of(d) - qdd_of(-d) for d in step * np.eye(model.nv)]
+        return np.array(rows).T / (2 * step)
+
+    by_q = difference(lambda d: pinocchio.aba(model, data, q + d, qd, tau).copy())
+    by_qd = difference(lambda d: pinocchio.aba(model, data, q, qd + d, tau).copy())
+    close("qdd_q", by_q, state["qdd_q"], 1e-7)
+    close("qdd_qd", by_qd, state["qdd_qd"], 1e-7)
 
 
 def reference_rollout(model, rng):
-    """Semi-implicit Euler: qd += dt qdd(q, qd, tau), then q += dt qd, from rest-like speeds under constant tau."""
+    """Semi-implicit Euler under constant tau: qd += dt qdd(q, qd, tau), then q += dt qd."""
     data = model.createData()
     q = rng.uniform(-1, 1, model.nv)
     qd = rng.uniform(-0.5, 0.5, model.nv)
-    tau = rng.uniform(-5, 5, model.nv)
+    tau = rng.uniform(-2, 2, model.nv)
     states_q, states_qd = [q], [qd]
     for _ in range(STEPS):
         qd = qd + TIME_STEP * pinocchio.aba(model, data, q, qd, tau)
@@ -206,11 +215,11 @@ def reference(name, links, pose_body, rng, **more):
     }
 
 
-# --- The file ---------------------------------------------------------------------------------------------------------
+# --- The file ------------------------------------------------------------------------------------
 
 
 def text(value, indent=""):
-    """JSON with one row of numbers a line. Floats as repr writes them: at most 17 digits, read back to the same bits."""
+    """JSON, a row of numbers a line. Floats as repr writes them: they read back bit by bit."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     inner = indent + " "
@@ -230,7 +239,7 @@ def main():
         "gravity": GRAVITY,
         "time_step": TIME_STEP,
         "models": [
-            reference("arm", links_of_scene(HERE.parent.parent / SCENE), "tool", rng, scene=SCENE),
+            reference("arm", links_of_scene(HERE.parents[1] / SCENE), "tool", rng, scene=SCENE),
             reference("tree", random_tree(rng), "link7", rng),
         ],
     }

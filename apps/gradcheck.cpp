@@ -1,0 +1,149 @@
+// simctl gradcheck: every gradient a scene can ask for, checked two ways.
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include "apps/console.h"
+#include "apps/log.h"
+#include "apps/options.h"
+#include "apps/table.h"
+#include "autodiff/gradient_check.h"
+
+namespace backdrive::app {
+namespace {
+
+struct CheckArguments : Options {
+  int controls = GradientCheckOptions{}.controls;
+  bool all = false;
+};
+
+nlohmann::json to_json(const Scene& scene, const GradientCheck& check, int exit_code) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const GradientCheckRow& r : check.rows) {
+    rows.push_back({{"name", r.name},
+                    {"unit", r.unit},
+                    {"checked", r.count},
+                    {"numbers", r.total},
+                    {"worst_index", r.worst},
+                    {"adjoint", r.adjoint},
+                    {"differences", {{"value", r.differences},
+                                     {"step", r.step},
+                                     {"error", r.differences_error},
+                                     {"tolerance", r.differences_tolerance}}},
+                    {"dual", {{"value", r.dual}, {"error", r.dual_error}, {"tolerance", r.dual_tolerance}}},
+                    {"tolerance_source", r.tolerance_source},
+                    {"note", r.note},
+                    {"used", r.used},
+                    {"zero", r.zero},
+                    {"passed", r.passed}});
+  }
+  return {{"scene", scene.name}, {"loss", check.loss},       {"numbers", check.numbers},
+          {"passed", check.passed}, {"seconds", check.seconds}, {"rows", rows},
+          {"exit_code", exit_code}};
+}
+
+/// Marks for the distinct sources of tolerances, so that the table holds a letter and the text stands once below it.
+class Footnotes {
+ public:
+  std::string mark(const std::string& text) {
+    if (text.empty()) return "";
+    const auto known = std::find(texts_.begin(), texts_.end(), text);
+    const size_t n = known - texts_.begin();
+    if (known == texts_.end()) texts_.push_back(text);
+    return "[" + std::to_string(n + 1) + "]";
+  }
+  std::string text() const {
+    std::string all;
+    for (size_t i = 0; i < texts_.size(); ++i) all += "[" + std::to_string(i + 1) + "] " + texts_[i] + "\n";
+    return all;
+  }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+/// Rows that no motion can depend on, or that are zero all round, say nothing new one by one.
+bool is_plain_zero(const GradientCheckRow& row) {
+  return row.passed && (!row.used || row.zero);
+}
+
+void print_zeros(const GradientCheck& check) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const GradientCheckRow& row : check.rows) {
+    if (is_plain_zero(row)) by_reason[row.note.empty() ? "zero" : row.note].push_back(row.name);
+  }
+  for (const auto& [reason, names] : by_reason) {
+    std::cout << '\n' << count(static_cast<long long>(names.size()), "row") << " with gradient zero (" << reason << "): ";
+    for (size_t i = 0; i < names.size() && i < 4; ++i) std::cout << (i > 0 ? ", " : "") << names[i];
+    std::cout << (names.size() > 4 ? ", ... (--all shows each)\n" : "\n");
+  }
+}
+
+void print(const Scene& scene, const GradientCheck& check, bool all) {
+  std::cout << scene.name << ": loss " << exact(check.loss) << '\n' << '\n';
+  Table table({{"gradient of", Table::Align::left}, {"per", Table::Align::left}, {"checked"}, {"worst at"}, {"adjoint"},
+               {"differences"}, {"error"}, {"tolerance"}, {"dual"}, {"error"}, {"tolerance"},
+               {"from", Table::Align::left}, {"", Table::Align::left}, {"", Table::Align::left}});
+  Footnotes footnotes;
+  for (const GradientCheckRow& r : check.rows) {
+    if (!all && is_plain_zero(r)) continue;
+    table.add({r.name, r.unit, std::to_string(r.count) + "/" + std::to_string(r.total), std::to_string(r.worst),
+               number(r.adjoint), number(r.differences), number(r.differences_error), number(r.differences_tolerance),
+               number(r.dual), number(r.dual_error), number(r.dual_tolerance), footnotes.mark(r.tolerance_source),
+               r.passed ? green("pass") : red("FAIL"), r.note});
+  }
+  std::cout << table.text() << '\n' << footnotes.text();
+  if (!all) print_zeros(check);
+  const long long failed =
+      std::count_if(check.rows.begin(), check.rows.end(), [](const GradientCheckRow& r) { return !r.passed; });
+  std::cout << '\n' << count(check.numbers, "number") << " checked in " << number(check.seconds) << " s: "
+            << (check.passed ? green("all pass") : red(count(failed, "row") + " of " +
+                                                       std::to_string(check.rows.size()) + " failed"))
+            << '\n';
+}
+
+int run_gradcheck(const CheckArguments& options) {
+  const ExecutionOptions how = execution(options);
+  const Scene scene = load(options);
+  GradientCheckOptions check_options;
+  check_options.threads = how.threads;
+  check_options.seed = how.seed;
+  check_options.controls = options.controls;
+  log_info("checking the gradients of '" + scene.name + "' over " + count(scene.problem.simulation.steps, "step") +
+           ", float64");
+  const GradientCheck check = check_gradients(scene.problem, check_options);
+  const int exit_code = check.passed ? kDone : kNotReached;
+  if (options.json) {
+    print_json(to_json(scene, check, exit_code));
+  } else {
+    print(scene, check, options.all);
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+void add_gradcheck(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command = app.add_subcommand(
+      "gradcheck",
+      "Check the gradient of a scene's loss with respect to everything it can depend on: initial state,\n"
+      "controls, every parameter of every body, joint and shape. Each number of the adjoint stands against\n"
+      "central differences and against the exact derivative by dual numbers; tolerances are measured, not\n"
+      "chosen. Exit 1 when any fails. In float64.");
+  static CheckArguments options;
+  add_scene(*command, options);
+  command->add_option("--controls", options.controls, "controls checked one by one (all are, along one direction)")
+      ->check(CLI::Range(0, 1'000'000))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--all", options.all, "show gradients that are zero row by row, too");
+  add_execution(*command, options);
+  add_json_and_quiet(*command, options);
+  finish_command(*command, invocation, options,
+                 "  simctl gradcheck scenes/cartpole_swingup.yaml\n"
+                 "  simctl gradcheck scenes/arm_reach.yaml --set simulation/steps=20 --all\n"
+                 "  simctl gradcheck scenes/chain32.yaml --controls 8 --json",
+                 [] { return run_gradcheck(options); });
+}
+
+}  // namespace backdrive::app

@@ -1,0 +1,76 @@
+// simctl info: this build and this machine.
+#include <fstream>
+#include <iostream>
+
+#include "apps/console.h"
+#include "apps/options.h"
+#include "apps/table.h"
+#include "engine/isa.h"
+#include "engine/parallel.h"
+
+namespace backdrive::app {
+namespace {
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang " __clang_version__;
+#elif defined(__GNUC__)
+  return "g++ " __VERSION__;
+#else
+  return "unknown";
+#endif
+}
+
+/// As the system calls it; empty when it does not say.
+std::string processor_name() {
+  std::ifstream stream("/proc/cpuinfo");
+  for (std::string line; std::getline(stream, line);) {
+    const size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+int run_info(const Options& options) {
+  const std::string build_type = BACKDRIVE_BUILD_TYPE;
+  std::vector<std::string> available;
+  for (const Isa isa : {Isa::v2, Isa::v3, Isa::v4}) {
+    if (supports(isa)) available.push_back(std::string("x86-64-") + to_string(isa));
+  }
+  const std::string used = std::string("x86-64-") + to_string(best_isa());
+  const int threads = hardware_threads();
+  if (options.json) {
+    print_json({{"version", BACKDRIVE_VERSION},
+                {"build_type", build_type},
+                {"compiler", compiler()},
+                {"instruction_set", {{"used", used}, {"available", available}}},
+                {"threads", threads},
+                {"devices", {{{"name", "cpu"}, {"description", processor_name()}, {"threads", threads}}}}});
+    return kDone;
+  }
+  std::string list;
+  for (const std::string& name : available) list += (list.empty() ? "" : ", ") + name;
+  Table table({{"simctl", Table::Align::left}, {BACKDRIVE_VERSION, Table::Align::left}});
+  table.add({"build", build_type + ", " + compiler()});
+  table.add({"instruction set", used + " (this processor has " + list + ")"});
+  table.add({"threads", std::to_string(threads)});
+  table.add({"device cpu", processor_name()});
+  table.add({"device cuda", "not in this build"});
+  std::cout << table.text();
+  return kDone;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command =
+      app.add_subcommand("info", "Print version, build, instruction sets and devices.");
+  static Options options;
+  add_json_and_quiet(*command, options);
+  finish_command(*command, invocation, options,
+                 "  simctl info\n"
+                 "  BACKDRIVE_ISA=v3 simctl info --json   # choose the instruction set: v2, v3 or v4",
+                 [] { return run_info(options); });
+}
+
+}  // namespace backdrive::app

@@ -1,0 +1,132 @@
+// simctl: simulates and optimises scenes. This file: command line to exit code.
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <new>
+
+#include "apps/atomic_output.h"
+#include "apps/interrupt.h"
+#include "apps/log.h"
+#include "apps/options.h"
+#include "models/fields.h"
+
+namespace backdrive::app {
+namespace {
+
+const char* kind_name(int exit_code) {
+  switch (exit_code) {
+    case kNotReached: return "not_reached";
+    case kUsage: return "usage";
+    case kBadInput: return "input";
+    case kNonFinite: return "non_finite";
+    case kNoDevice: return "device";
+    default: return "internal";
+  }
+}
+
+int report(int exit_code, const std::string& message, bool json) {
+  log_error(message);
+  if (json) {
+    try {
+      print_json({{"error", {{"kind", kind_name(exit_code)}, {"message", message}}}, {"exit_code", exit_code}});
+    } catch (const Error&) {
+      // stdout is gone; stderr has the message.
+    }
+  }
+  return exit_code;
+}
+
+/// "did you mean" for a mistyped subcommand or option; empty when nothing is near.
+std::string suggestion(const CLI::App& app, int argc, char** argv) {
+  const auto& commands = command_names();
+  const CLI::App* command = nullptr;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (!command && (word.empty() || word[0] != '-')) {
+      if (std::find(commands.begin(), commands.end(), word) == commands.end()) {
+        const std::string near = nearest_name(word, commands);
+        return "'" + word + "' is no subcommand" + (near.empty() ? "" : "; did you mean '" + near + "'?");
+      }
+      command = app.get_subcommand(word);
+    } else if (command && word.size() > 2 && word.compare(0, 2, "--") == 0) {
+      const std::string name = word.substr(0, word.find('='));
+      std::vector<std::string> known;
+      for (const CLI::Option* option : command->get_options()) {
+        for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+      }
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        const std::string near = nearest_name(name, known);
+        return "'" + name + "' is no option of 'simctl " + command->get_name() + "'" +
+               (near.empty() ? "" : "; did you mean '" + near + "'?");
+      }
+    }
+  }
+  return "";
+}
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app(
+      "simctl: simulates articulated bodies and optimises them with exact gradients.\n"
+      "Data goes to stdout, progress and log lines to stderr.",
+      "simctl");
+  app.set_version_flag("--version", "simctl " BACKDRIVE_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Try:\n"
+      "  simctl optimize scenes/cartpole_swingup.yaml\n"
+      "  simctl run results/cartpole_swingup-optimize-1/result.yaml\n"
+      "  simctl COMMAND --help\n\n"
+      "Exit codes: 0 done, 1 the asked-for result was not reached, 2 wrong usage,\n"
+      "3 bad input, 4 a value became non-finite, 5 device missing, 130 interrupted.");
+  Invocation invocation;
+  add_optimize(app, invocation);
+  add_run(app, invocation);
+  add_gradcheck(app, invocation);
+  add_bench(app, invocation);
+  add_sweep(app, invocation);
+  add_validate(app, invocation);
+  add_info(app, invocation);
+  add_schema(app, invocation);
+
+  // Before the command line is understood: errors in it are told as it asks, too.
+  const bool json = std::any_of(argv + 1, argv + argc, [](const char* a) { return std::strcmp(a, "--json") == 0; });
+  start_log(false);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) {
+      app.exit(e);  // --help, --version
+      finish_stdout();
+      return kDone;
+    }
+    const std::string better = suggestion(app, argc, argv);
+    const auto chosen = app.get_subcommands();
+    const std::string help = chosen.empty() ? "simctl --help" : "simctl " + chosen[0]->get_name() + " --help";
+    return report(kUsage, (better.empty() ? e.what() : better) + std::string("\nSee '") + help + "'.", json);
+  }
+  try {
+    catch_interrupts();
+    const int code = invocation.body();
+    finish_stdout();
+    return code;
+  } catch (const Error& e) {
+    return report(e.exit_code(), e.what(), json);
+  }
+}
+
+}  // namespace
+}  // namespace backdrive::app
+
+int main(int argc, char** argv) {
+  using namespace backdrive::app;
+  try {
+    return run_command_line(argc, argv);
+  } catch (const backdrive::Error& e) {
+    return report(e.exit_code(), e.what(), false);
+  } catch (const std::bad_alloc&) {
+    return report(kBadInput, "out of memory: expected a scene or batch that fits", false);
+  } catch (const std::exception& e) {
+    // A fault of simctl's own, or of the system under it (a disk that is full, a folder that went away).
+    return report(kUsage, std::string("unexpected: ") + e.what(), false);
+  }
+}

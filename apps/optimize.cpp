@@ -1,0 +1,196 @@
+// simctl optimize: minimise a scene's loss over its variables.
+#include <cmath>
+#include <iostream>
+
+#include "apps/atomic_output.h"
+#include "apps/console.h"
+#include "apps/csv.h"
+#include "apps/interrupt.h"
+#include "apps/log.h"
+#include "apps/options.h"
+#include "apps/progress.h"
+#include "apps/simulate.h"
+#include "apps/table.h"
+
+namespace backdrive::app {
+namespace {
+
+struct OptimizeArguments : Options {
+  int worlds = 0;
+  int iterations = -1;
+};
+
+std::string progress_text(const OptimizeProgress& p) {
+  const int left = p.iterations - p.iteration;
+  const double time_left = p.iteration > 0 ? p.seconds / p.iteration * left : INFINITY;
+  return "iteration " + std::to_string(p.iteration) + "/" + std::to_string(p.iterations) + "  loss " +
+         number(p.best_loss) + "  gradient " + number(p.gradient_norm) + "  " +
+         with_prefix(p.world_steps_per_second) + " world-steps/s  " + count(p.running, "start") +
+         " running  at most " + duration(time_left) + " left";
+}
+
+OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet) {
+  ProgressLine line(quiet);
+  return optimize(problem, how, [&](const OptimizeProgress& progress) {
+    line.update([&] { return progress_text(progress); });
+    return !interrupted();
+  });
+}
+
+void write_history(std::ostream& stream, const OptimizeResult& result) {
+  CsvWriter csv(stream);
+  for (const char* name : {"iteration", "loss", "gradient_norm", "evaluations", "running",
+                           "world_steps_per_second", "seconds"}) {
+    csv.cell(name);
+  }
+  csv.end_row();
+  for (const OptimizeProgress& p : result.history) {
+    csv.cell(p.iteration).cell(p.best_loss).cell(p.gradient_norm).cell(p.evaluations).cell(p.running);
+    csv.cell(p.world_steps_per_second).cell(p.seconds);
+    csv.end_row();
+  }
+}
+
+void log_start(const Scene& scene, const OptimizeArguments& options, const ExecutionOptions& how) {
+  const Problem& problem = scene.problem;
+  const int starts = options.worlds > 0 ? options.worlds : problem.optimize.starts;
+  log_info("optimising '" + scene.name + "': " + count(variable_layout(problem).total, "number") + " in " +
+           count(static_cast<long long>(problem.variables.size()), "variable") + ", " +
+           count(static_cast<long long>(problem.loss.size()), "loss term") + ", " + count(starts, "start") + " of " +
+           count(problem.simulation.steps, "step") + ", " + problem.optimize.method + ", at most " +
+           count(problem.optimize.iterations, "iteration") + ", " + options.precision + ", " +
+           count(how.threads, "thread"));
+}
+
+void log_starts(const Problem& problem, const OptimizeResult& result) {
+  for (size_t s = 0; s < result.starts.size(); ++s) {
+    const StartResult& start = result.starts[s];
+    log_detail("start " + std::to_string(s) + ": loss " + exact(start.loss) + ", gradient norm " +
+               number(start.gradient_norm) + ", " + count(start.iterations, "iteration") + ", stopped by " +
+               start.stopped_by +
+               (start.status.stopped() ? ": " + describe_stop(problem, static_cast<int>(s), start.status) : ""));
+  }
+}
+
+/// Why there is nothing to write: no start has a finite loss.
+void check_finite(const Problem& problem, const OptimizeResult& result) {
+  const StartResult& best = result.starts.at(result.best);
+  if (std::isfinite(best.loss)) return;
+  const bool stopped = best.status.stopped();
+  throw Error(ErrorKind::non_finite,
+              (stopped ? describe_stop(problem, result.best, best.status)
+                       : "the loss of world " + std::to_string(result.best) + " is not finite") +
+                  ", and no other start fared better; try a shorter time step or smaller random starts");
+}
+
+int exit_code_of(const OptimizeResult& result) {
+  if (interrupted()) return kInterrupted;
+  return result.reached_goal ? kDone : kNotReached;
+}
+
+nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const SimulationResult& replay,
+                       const std::string& output) {
+  const StartResult& best = result.starts[result.best];
+  nlohmann::json terms = nlohmann::json::object(), starts = nlohmann::json::array();
+  for (size_t i = 0; i < replay.term_names.size(); ++i) terms[replay.term_names[i]] = replay.terms[i];
+  for (const StartResult& s : result.starts) {
+    starts.push_back({{"loss", s.loss},
+                      {"gradient_norm", s.gradient_norm},
+                      {"iterations", s.iterations},
+                      {"stopped_by", s.stopped_by}});
+  }
+  return {{"scene", scene.name},
+          {"output", output},
+          {"loss", replay.loss},
+          {"loss_terms", terms},
+          {"goal", scene.problem.optimize.goal},
+          {"reached_goal", result.reached_goal},
+          {"gradient_norm", best.gradient_norm},
+          {"best_start", result.best},
+          {"starts", starts},
+          {"iterations", best.iterations},
+          {"stopped_by", best.stopped_by},
+          {"world_steps_per_second", result.history.empty() ? 0.0 : result.history.back().world_steps_per_second},
+          {"seconds", result.seconds},
+          {"exit_code", exit_code_of(result)}};
+}
+
+void print_summary(const Scene& scene, const OptimizeResult& result, const SimulationResult& replay,
+                   const std::string& output) {
+  const Problem& problem = scene.problem;
+  const StartResult& best = result.starts[result.best];
+  std::cout << loss_table(replay) << '\n';
+  if (std::isfinite(problem.optimize.goal)) {
+    std::cout << "goal: " << number(problem.optimize.goal) << ", "
+              << (result.reached_goal ? green("reached") : red("not reached")) << '\n';
+  }
+  std::cout << "best of " << count(static_cast<long long>(result.starts.size()), "start") << ": number " << result.best
+            << ", " << count(best.iterations, "iteration") << ", stopped by " << best.stopped_by << ", "
+            << number(result.seconds) << " s\n\n"
+            << "state at the end\n"
+            << state_table(problem, replay) << '\n'
+            << "result: " << output << "\nreplay: simctl run " << output << "/result.yaml\n";
+}
+
+int run_optimize(const OptimizeArguments& options) {
+  ExecutionOptions how = execution(options);
+  how.worlds = options.worlds;
+  Scene scene = load(options);
+  if (options.iterations >= 0) scene.problem.optimize.iterations = options.iterations;
+  OutputFolder folder(options.output, scene.name + "-optimize", options.force);
+  LogFile log_file(folder.file("log.txt"));
+  log_start(scene, options, how);
+  const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet);
+  log_starts(scene.problem, result);
+  check_finite(scene.problem, result);
+  if (interrupted()) log_warning("interrupted; the best so far is kept");
+
+  // The trajectory and the table come from the very text that is written, so that a replay shows the same numbers.
+  const std::string text = scene_with_values(scene, result.problem);
+  folder.file("result.yaml") << text;
+  const Scene written = parse_scene(text, "result.yaml", scene.directory);
+  const SimulationResult replay = simulate(written.problem, how.precision, how.threads);
+  if (replay.status.stopped()) {
+    throw Error(ErrorKind::non_finite, "the replay of the result failed: " + describe_stop(written.problem, 0, replay.status));
+  }
+  write_history(folder.file("history.csv"), result);
+  write_trajectory(folder.file("trajectory.csv"), written.problem, replay);
+  log_detail("loss " + exact(replay.loss) + " in " + number(result.seconds) + " s");
+  const std::string output = folder.commit().string();
+  if (options.json) {
+    print_json(to_json(scene, result, replay, output));
+  } else {
+    print_summary(scene, result, replay, output);
+  }
+  return exit_code_of(result);
+}
+
+}  // namespace
+
+void add_optimize(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command = app.add_subcommand(
+      "optimize",
+      "Minimise a scene's loss over its variables: controls, initial states, model parameters.\n"
+      "Several random starts run as worlds of one batch. The result folder holds result.yaml (the scene\n"
+      "with the best values filled in; 'simctl run' replays it), history.csv, trajectory.csv and log.txt.\n"
+      "Ctrl-C stops early and keeps the best so far. Exit 1 when the scene's goal was not reached.");
+  static OptimizeArguments options;
+  add_scene(*command, options);
+  command->add_option("--worlds", options.worlds, "number of starts [optimize/starts of the scene]")
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N");
+  command->add_option("--iterations", options.iterations, "at most this many [optimize/iterations of the scene]")
+      ->check(CLI::Range(0, 1 << 30))
+      ->type_name("N");
+  add_output(*command, options, "result folder [results/SCENE-optimize-N]");
+  add_precision(*command, options);
+  add_execution(*command, options);
+  add_json_and_quiet(*command, options);
+  finish_command(*command, invocation, options,
+                 "  simctl optimize scenes/cartpole_swingup.yaml\n"
+                 "  simctl optimize scenes/pendulum_swingup.yaml --worlds 4 --set optimize/method=adam\n"
+                 "  simctl optimize scenes/arm_reach.yaml --precision float32 --output results/arm --json",
+                 [] { return run_optimize(options); });
+}
+
+}  // namespace backdrive::app

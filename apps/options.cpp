@@ -1,0 +1,110 @@
+#include "apps/options.h"
+
+#include <iostream>
+
+#include "apps/atomic_output.h"
+#include "apps/console.h"
+#include "engine/parallel.h"
+
+namespace backdrive::app {
+
+void add_json_and_quiet(CLI::App& command, Options& options) {
+  command.add_flag("--json", options.json, "print the result as exactly one JSON object on stdout");
+  command.add_flag("--quiet", options.quiet, "no progress and no log lines on stderr, only warnings and errors");
+}
+
+void add_scene(CLI::App& command, Options& options) {
+  command.add_option("scene", options.scene, "scene file (YAML; docs/scenes.md)")->required();
+  // One value each: without the limit the option would take the scene's path for a second one.
+  command
+      .add_option("--set", options.set,
+                  "override anything in the scene, e.g. --set joints/hinge/damping=0.02 or "
+                  "--set optimize/starts=4; may be repeated")
+      ->type_name("PATH=VALUE")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+void add_execution(CLI::App& command, Options& options) {
+  command.add_option("--device", options.device, "where to compute: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--threads", options.threads, "processor threads; the results do not depend on it [all]")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  command.add_option("--seed", options.seed, "seed of everything random")->type_name("N")->capture_default_str();
+}
+
+void add_precision(CLI::App& command, Options& options) {
+  command.add_option("--precision", options.precision, "float32 or float64")
+      ->check(CLI::IsMember({"float32", "float64"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+void add_output(CLI::App& command, Options& options, const std::string& meaning) {
+  command.add_option("--output", options.output, meaning)->type_name("PATH");
+  command.add_flag("--force", options.force, "replace an existing result at --output");
+}
+
+void finish_command(CLI::App& command, Invocation& invocation, const Options& options,
+                    const std::string& examples, std::function<int()> body) {
+  command.footer("Examples:\n" + examples +
+                 "\n\nExit codes: 0 done, 1 the asked-for result was not reached, 2 wrong usage,\n"
+                 "3 bad input, 4 a value became non-finite, 5 device missing, 130 interrupted.");
+  command.callback([&invocation, &options, body = std::move(body)] {
+    invocation.json = options.json;
+    invocation.body = body;
+  });
+}
+
+ExecutionOptions execution(const Options& options) {
+  if (options.device == "cuda") {
+    throw Error(ErrorKind::device,
+                "device 'cuda' is not available: this build has no CUDA backend yet; expected --device cpu");
+  }
+  ExecutionOptions result;
+  result.precision = options.is_float32() ? Precision::float32 : Precision::float64;
+  result.threads = options.threads > 0 ? options.threads : hardware_threads();
+  result.seed = options.seed;
+  return result;
+}
+
+std::vector<Override> overrides(const std::vector<std::string>& set) {
+  std::vector<Override> result;
+  for (const std::string& text : set) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      usage_error("--set '" + text + "': expected PATH=VALUE, as in joints/hinge/damping=0.02");
+    }
+    result.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return result;
+}
+
+Scene load(const Options& options) {
+  return load_scene(options.scene, overrides(options.set));
+}
+
+void print_json(const nlohmann::json& object) {
+  std::cout << object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  finish_stdout();
+}
+
+std::string describe_stop(const Problem& problem, int world, const WorldStatus& status) {
+  const double time = status.stopped_step * problem.simulation.time_step;
+  const auto& names = problem.model.joint_names;
+  const bool known = status.joint >= 0 && status.joint < static_cast<int>(names.size());
+  return "world " + std::to_string(world) + " became non-finite in step " +
+         std::to_string(status.stopped_step) + " (at " + number(time) + " s)" +
+         (known ? " at joint '" + names[status.joint] + "'" : "");
+}
+
+const std::vector<std::string>& command_names() {
+  static const std::vector<std::string> names = {"optimize", "run",      "gradcheck", "bench",
+                                                 "sweep",    "validate", "info",      "schema"};
+  return names;
+}
+
+}  // namespace backdrive::app

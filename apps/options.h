@@ -1,0 +1,74 @@
+#pragma once
+// What the subcommands share: options, where results go, exit codes.
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "autodiff/optimize.h"
+#include "scenes/scene.h"
+
+namespace backdrive::app {
+
+enum Exit { kDone = 0, kNotReached = 1, kUsage = 2, kBadInput = 3, kNonFinite = 4, kNoDevice = 5, kInterrupted = 130 };
+
+/// The options of every subcommand; each takes those that mean something for it.
+struct Options {
+  std::string scene;
+  std::vector<std::string> set;
+  bool json = false, quiet = false, force = false;
+  std::string device = "cpu";
+  std::string precision = "float64";
+  int threads = 0;  ///< 0: all
+  std::uint64_t seed = 0;
+  std::string output;
+
+  bool is_float32() const { return precision == "float32"; }
+};
+
+/// What main() runs once the command line is understood, and how errors are to be told.
+struct Invocation {
+  bool json = false;
+  std::function<int()> body;
+};
+
+void add_json_and_quiet(CLI::App& command, Options& options);
+/// The scene's path and --set.
+void add_scene(CLI::App& command, Options& options);
+/// --device, --threads, --seed.
+void add_execution(CLI::App& command, Options& options);
+void add_precision(CLI::App& command, Options& options);
+void add_output(CLI::App& command, Options& options, const std::string& meaning);
+/// Ends the help text: examples, then exit codes; says what the subcommand does when it is chosen.
+void finish_command(CLI::App& command, Invocation& invocation, const Options& options,
+                    const std::string& examples, std::function<int()> body);
+
+/// Checks --device and turns the options into those of the library. Throws Error (device).
+ExecutionOptions execution(const Options& options);
+
+/// The scene with its overrides. Throws Error (usage) for a --set without '='.
+Scene load(const Options& options);
+std::vector<Override> overrides(const std::vector<std::string>& set);
+
+/// The one JSON object of --json.
+void print_json(const nlohmann::json& object);
+
+/// "world 3 became non-finite in step 12 (0.06 s) at joint 'hinge'"
+std::string describe_stop(const Problem& problem, int world, const WorldStatus& status);
+
+/// Names of the subcommands, for suggestions.
+const std::vector<std::string>& command_names();
+
+// One per file.
+void add_optimize(CLI::App& app, Invocation& invocation);
+void add_run(CLI::App& app, Invocation& invocation);
+void add_gradcheck(CLI::App& app, Invocation& invocation);
+void add_bench(CLI::App& app, Invocation& invocation);
+void add_sweep(CLI::App& app, Invocation& invocation);
+void add_validate(CLI::App& app, Invocation& invocation);
+void add_info(CLI::App& app, Invocation& invocation);
+void add_schema(CLI::App& app, Invocation& invocation);
+
+}  // namespace backdrive::app

@@ -1,0 +1,126 @@
+// simctl run: simulate a scene and write what happened.
+#include <iostream>
+#include <optional>
+
+#include "apps/atomic_output.h"
+#include "apps/console.h"
+#include "apps/interrupt.h"
+#include "apps/log.h"
+#include "apps/options.h"
+#include "apps/progress.h"
+#include "apps/simulate.h"
+
+namespace backdrive::app {
+namespace {
+
+SimulationResult simulate_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet) {
+  ProgressLine line(quiet);
+  const int steps = problem.simulation.steps;
+  return simulate(problem, how.precision, how.threads, [&](int done) {
+    line.update([&] {
+      return "step " + std::to_string(done) + " of " + std::to_string(steps) + " (" +
+             std::to_string(static_cast<long long>(done) * 100 / steps) + " %)";
+    });
+    return !interrupted();
+  });
+}
+
+nlohmann::json to_json(const Scene& scene, const SimulationResult& result, int exit_code,
+                       const std::string& output) {
+  const Problem& problem = scene.problem;
+  const Topology& t = problem.model.topology;
+  nlohmann::json terms = nlohmann::json::object(), state = nlohmann::json::object();
+  for (size_t i = 0; i < result.term_names.size(); ++i) terms[result.term_names[i]] = result.terms[i];
+  for (const Link& link : t.links) {
+    if (joint_size(link.type).nq == 0) continue;
+    state[problem.model.joint_names[link.joint]] = {
+        {"position", result.q[static_cast<size_t>(result.steps) * t.nq + link.q]},
+        {"velocity", result.qd[static_cast<size_t>(result.steps) * t.nv + link.v]}};
+  }
+  nlohmann::json object = {{"scene", scene.name},
+                           {"steps", result.steps},
+                           {"time", result.steps * problem.simulation.time_step},
+                           {"final_state", state},
+                           {"interrupted", result.interrupted},
+                           {"seconds", result.seconds},
+                           {"exit_code", exit_code}};
+  if (!result.term_names.empty()) {
+    object["loss_terms"] = terms;
+    object["loss"] = result.loss;
+  }
+  if (!output.empty()) object["output"] = output;
+  if (result.status.stopped()) {
+    object["error"] = {{"kind", "non_finite"},
+                       {"message", describe_stop(problem, 0, result.status)},
+                       {"step", result.status.stopped_step},
+                       {"world", 0}};
+  }
+  return object;
+}
+
+int run_run(const Options& options) {
+  const ExecutionOptions how = execution(options);
+  const bool to_stdout = options.output == "-";
+  if (to_stdout && options.json) usage_error("--output - and --json both want stdout; expected one of them");
+  const Scene scene = load(options);
+  std::optional<OutputFolder> folder;
+  std::optional<LogFile> log_file;
+  if (!to_stdout) {
+    folder.emplace(options.output, scene.name + "-run", options.force);
+    log_file.emplace(folder->file("log.txt"));
+  }
+  const Problem& problem = scene.problem;
+  log_info("running '" + scene.name + "': " + count(problem.simulation.steps, "step") + " of " +
+           number(problem.simulation.time_step) + " s, " + options.precision);
+  const SimulationResult result = simulate_with_progress(problem, how, options.quiet);
+  int exit_code = kDone;
+  if (result.status.stopped()) {
+    exit_code = kNonFinite;
+    log_error(describe_stop(problem, 0, result.status) + "; what came before is kept");
+  } else if (result.interrupted) {
+    exit_code = kInterrupted;
+    log_warning("interrupted after " + count(result.steps, "step") + "; they are kept");
+  }
+  log_detail("done in " + number(result.seconds) + " s");
+
+  if (to_stdout) {
+    write_trajectory(std::cout, problem, result);
+    return exit_code;
+  }
+  write_trajectory(folder->file("trajectory.csv"), problem, result);
+  log_file.reset();
+  const std::string output = folder->commit().string();
+  if (options.json) {
+    print_json(to_json(scene, result, exit_code, output));
+    return exit_code;
+  }
+  std::cout << "state after " << number(result.steps * problem.simulation.time_step) << " s\n"
+            << state_table(problem, result);
+  if (!result.term_names.empty()) std::cout << '\n' << loss_table(result);
+  std::cout << "\nresult: " << output << "\n";
+  return exit_code;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command = app.add_subcommand(
+      "run",
+      "Simulate a scene. Writes trajectory.csv (time, position, velocity and controls of every joint)\n"
+      "and log.txt to a result folder; prints the last state and, when the scene has a loss, its terms.");
+  static Options options;
+  add_scene(*command, options);
+  add_output(*command, options,
+             "result folder, or - for the trajectory as CSV on stdout [results/SCENE-run-N]");
+  add_precision(*command, options);
+  add_execution(*command, options);
+  add_json_and_quiet(*command, options);
+  finish_command(*command, invocation, options,
+                 "  simctl run scenes/double_pendulum.yaml\n"
+                 "  simctl run scenes/double_pendulum.yaml --set 'initial_state/upper/position=90 deg'\n"
+                 "  simctl run scenes/double_pendulum.yaml --output - --quiet | head\n"
+                 "  simctl run results/cartpole_swingup-optimize-1/result.yaml --json",
+                 [] { return run_run(options); });
+}
+
+}  // namespace backdrive::app

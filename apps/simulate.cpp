@@ -1,0 +1,197 @@
+#include "apps/simulate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "apps/console.h"
+#include "apps/csv.h"
+#include "apps/table.h"
+#include "autodiff/loss.h"
+
+namespace backdrive::app {
+namespace {
+
+/// Steps between two looks at the clock and at interrupts.
+constexpr int kPiece = 4096;
+
+/// Rows [first, first + rows) of a one-world buffer as a buffer of its own.
+template <class T>
+Buffer<T> rows_of(const Buffer<T>& all, int first, int rows) {
+  Buffer<T> part(rows, 1);
+  for (int r = 0; r < rows; ++r) part.set(r, 0, all(first + r, 0));
+  return part;
+}
+
+/// What comes out of the pieces of a run, put together.
+template <class T>
+struct Recorder {
+  Recorder(const Problem& problem, SimulationResult& result)
+      : result(result), nq(problem.model.topology.nq), nv(problem.model.topology.nv) {
+    if (problem.loss.empty()) return;
+    // The losses want the whole trajectory in one piece.
+    q = Buffer<T>((problem.simulation.steps + 1) * nq, 1);
+    qd = Buffer<T>((problem.simulation.steps + 1) * nv, 1);
+  }
+
+  /// Rows of the first state of a piece up to its last one, as states from `at` on.
+  void take(const Trajectory<T>& piece, int at, int states) {
+    result.q.resize(static_cast<size_t>(at + states) * nq);
+    result.qd.resize(static_cast<size_t>(at + states) * nv);
+    copy(piece.q, at * nq, states * nq, result.q, q);
+    copy(piece.qd, at * nv, states * nv, result.qd, qd);
+  }
+
+  static void copy(const Buffer<T>& from, int at, int rows, std::vector<double>& to, Buffer<T>& whole) {
+    for (int r = 0; r < rows; ++r) {
+      to[at + r] = static_cast<double>(from(r, 0));
+      if (!whole.empty()) whole.set(at + r, 0, from(r, 0));
+    }
+  }
+
+  SimulationResult& result;
+  int nq, nv;
+  Buffer<T> q, qd;
+};
+
+template <class T>
+void score(const Problem& problem, const Recorder<T>& recorder, const State<T>& final, const Control<T>& control,
+           const RolloutOptions& options, SimulationResult& result) {
+  Trajectory<T> trajectory;
+  trajectory.steps = problem.simulation.steps;
+  trajectory.q = recorder.q;
+  trajectory.qd = recorder.qd;
+  trajectory.final = final;
+  trajectory.status = std::make_shared<std::vector<WorldStatus>>(1);
+  const LossResult<T> loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);
+  result.term_names = loss.names;
+  for (int i = 0; i < loss.terms.rows(); ++i) result.terms.push_back(static_cast<double>(loss.terms(i, 0)));
+  result.loss = static_cast<double>(loss.total(0, 0));
+}
+
+template <class T>
+SimulationResult simulate_as(const Problem& problem, int threads, const std::function<bool(int)>& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  SimulationResult result;
+  const int steps = problem.simulation.steps, nu = problem.model.topology.nu;
+  State<T> state = initial_state<T>(problem, 1);
+  const Control<T> control = initial_control<T>(problem, 1);
+  RolloutOptions options;
+  options.time_step = problem.simulation.time_step;
+  options.threads = threads;
+  Recorder<T> recorder(problem, result);
+  while (result.steps < steps) {
+    options.steps = std::min(kPiece, steps - result.steps);
+    Control<T> part;
+    if (!control.u.empty()) part.u = rows_of(control.u, result.steps * nu, options.steps * nu);
+    const Trajectory<T> piece = rollout<T>(problem.model, state, part, options);
+    const WorldStatus& status = (*piece.status)[0];
+    const int done = status.stopped() ? status.stopped_step : options.steps;
+    recorder.take(piece, result.steps, done + 1);
+    if (status.stopped()) {
+      result.status = status;
+      result.status.stopped_step += result.steps;
+    }
+    result.steps += done;
+    state = piece.final;
+    if (status.stopped()) break;
+    if (progress && !progress(result.steps)) {
+      result.interrupted = result.steps < steps;
+      break;
+    }
+  }
+  options.steps = steps;
+  if (result.steps == steps && !problem.loss.empty()) score(problem, recorder, state, control, options, result);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+struct Channel {
+  std::string name;
+  int index;  ///< in a step's controls
+};
+
+std::vector<Channel> channels(const Model& model) {
+  std::vector<Channel> result;
+  for (const Link& link : model.topology.links) {
+    if (joint_size(link.type).nv == 0) continue;
+    const std::string& joint = model.joint_names[link.joint];
+    result.push_back({joint + "/effort", link.v});
+    if (link.target < 0) continue;
+    result.push_back({joint + "/target_position", link.target});
+    result.push_back({joint + "/target_velocity", link.target + 1});
+  }
+  return result;
+}
+
+}  // namespace
+
+SimulationResult simulate(const Problem& problem, Precision precision, int threads,
+                          const std::function<bool(int)>& progress) {
+  return precision == Precision::float32 ? simulate_as<float>(problem, threads, progress)
+                                         : simulate_as<double>(problem, threads, progress);
+}
+
+std::vector<std::string> position_names(const Model& model) {
+  std::vector<std::string> names;
+  for (const Link& link : model.topology.links) {
+    if (joint_size(link.type).nq > 0) names.push_back(model.joint_names[link.joint] + "/position");
+  }
+  return names;
+}
+
+std::vector<std::string> velocity_names(const Model& model) {
+  std::vector<std::string> names;
+  for (const Link& link : model.topology.links) {
+    if (joint_size(link.type).nv > 0) names.push_back(model.joint_names[link.joint] + "/velocity");
+  }
+  return names;
+}
+
+void write_trajectory(std::ostream& stream, const Problem& problem, const SimulationResult& result) {
+  const Model& model = problem.model;
+  const int nq = model.topology.nq, nv = model.topology.nv, nu = model.topology.nu;
+  const std::vector<Channel> controls = channels(model);
+  const Control<double> control = initial_control<double>(problem, 1);
+  CsvWriter csv(stream);
+  csv.cell("time");
+  for (const std::string& name : position_names(model)) csv.cell(name);
+  for (const std::string& name : velocity_names(model)) csv.cell(name);
+  for (const Channel& channel : controls) csv.cell(channel.name);
+  csv.end_row();
+  for (int step = 0; step <= result.steps; ++step) {
+    csv.cell(step * problem.simulation.time_step);
+    for (int i = 0; i < nq; ++i) csv.cell(result.q[static_cast<size_t>(step) * nq + i]);
+    for (int i = 0; i < nv; ++i) csv.cell(result.qd[static_cast<size_t>(step) * nv + i]);
+    for (const Channel& channel : controls) {
+      if (step == problem.simulation.steps) {
+        csv.blank();
+      } else {
+        csv.cell(control.u.empty() ? 0 : control.u(step * nu + channel.index, 0));
+      }
+    }
+    csv.end_row();
+  }
+}
+
+std::string loss_table(const SimulationResult& result) {
+  Table table({{"loss term", Table::Align::left}, {"value"}});
+  for (size_t i = 0; i < result.term_names.size(); ++i) table.add({result.term_names[i], number(result.terms[i])});
+  table.add({bold("total"), bold(number(result.loss))});
+  return table.text();
+}
+
+std::string state_table(const Problem& problem, const SimulationResult& result) {
+  const Model& model = problem.model;
+  Table table({{"joint", Table::Align::left}, {"position"}, {"", Table::Align::left}, {"velocity"}, {"", Table::Align::left}});
+  const size_t at = result.steps;
+  for (const Link& link : model.topology.links) {
+    if (joint_size(link.type).nq == 0) continue;
+    const bool angle = link.type == JointType::revolute;
+    table.add({model.joint_names[link.joint], number(result.q[at * model.topology.nq + link.q]), angle ? "rad" : "m",
+               number(result.qd[at * model.topology.nv + link.v]), angle ? "rad/s" : "m/s"});
+  }
+  return table.text();
+}
+
+}  // namespace backdrive::app

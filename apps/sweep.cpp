@@ -1,0 +1,237 @@
+// simctl sweep: a scene for every point of a grid of values, one CSV row each.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <numeric>
+#include <optional>
+#include <sstream>
+
+#include "apps/atomic_output.h"
+#include "apps/console.h"
+#include "apps/interrupt.h"
+#include "apps/log.h"
+#include "apps/options.h"
+#include "apps/progress.h"
+#include "apps/sweep_batch.h"
+#include "apps/sweep_grid.h"
+#include "apps/sweep_sheet.h"
+#include "engine/parallel.h"
+
+namespace backdrive::app {
+namespace {
+
+/// Points read and run together; bounds the memory of a large sweep. No result depends on it.
+constexpr int kPiece = 1024;
+
+struct SweepArguments : Options {
+  std::string action = "run";
+};
+
+/// Runs the points group by group; those of a group are worlds of one batch.
+void run_points(std::vector<SweepPoint>& points, const ExecutionOptions& how) {
+  std::vector<bool> taken(points.size());
+  for (size_t first = 0; first < points.size() && !interrupted(); ++first) {
+    if (taken[first]) continue;
+    std::vector<size_t> members;
+    std::vector<Problem> group;
+    for (size_t i = first; i < points.size(); ++i) {
+      if (taken[i] || !same_batch(points[first].problem, points[i].problem)) continue;
+      taken[i] = true;
+      members.push_back(i);
+      group.push_back(points[i].problem);
+    }
+    const std::vector<PointResult> results = run_batch(group, how.precision, how.threads);
+    for (size_t k = 0; k < members.size(); ++k) {
+      points[members[k]].result = results[k];
+      points[members[k]].done = true;
+    }
+  }
+}
+
+/// The starts of the point are worlds of one batch; its best start counts.
+void optimize_point(SweepPoint& point, const ExecutionOptions& how) {
+  const OptimizeResult best = optimize(point.problem, how, [](const OptimizeProgress&) { return !interrupted(); });
+  if (interrupted()) return;
+  const StartResult& start = best.starts[best.best];
+  point.iterations = start.iterations;
+  point.stopped_by = start.stopped_by;
+  point.reached_goal = best.reached_goal;
+  point.done = true;
+  point.result.status = start.status;
+  if (!std::isfinite(start.loss)) {
+    point.result.loss = NAN;
+    return;
+  }
+  const VariableLayout layout = variable_layout(point.problem);
+  for (size_t v = 0; v < point.problem.variables.size(); ++v) {
+    if (layout.size[v] == 1) {
+      point.variables.push_back(start.x[layout.offset[v]] * point.problem.variables[v].scale);
+    }
+  }
+  point.result = run_batch(std::span(&best.problem, 1), how.precision, 1)[0];
+}
+
+void optimize_points(std::vector<SweepPoint>& points, const ExecutionOptions& how) {
+  if (static_cast<int>(points.size()) < how.threads) {
+    for (SweepPoint& point : points) optimize_point(point, how);
+    return;
+  }
+  // Enough points to give every thread its own; inside, all runs on that thread.
+  ExecutionOptions alone = how;
+  alone.threads = 1;
+  parallel_for(how.threads, static_cast<int>(points.size()), [&](int i) {
+    if (!interrupted()) optimize_point(points[i], alone);
+  });
+}
+
+struct Tally {
+  long long done = 0, stopped = 0, missed = 0;
+};
+
+std::vector<SweepPoint> read_points(const Options& options, const Grid& grid, long long first, int n) {
+  std::vector<SweepPoint> points(n);
+  std::vector<Override> set(grid.axes.size());
+  for (int i = 0; i < n; ++i) {
+    const std::vector<std::string> values = grid.values(first + i);
+    for (size_t a = 0; a < values.size(); ++a) set[a] = {grid.axes[a].path, values[a]};
+    points[i].problem = load_scene(options.scene, set).problem;
+  }
+  return points;
+}
+
+Tally sweep(const SweepArguments& options, const Grid& grid, const ExecutionOptions& how,
+            const SweepSheet::Sink& sink) {
+  ProgressLine line(options.quiet);
+  const bool optimised = options.action == "optimize";
+  SweepSheet sheet(grid, optimised, sink);
+  Tally tally;
+  const long long total = grid.size();
+  // Small pieces where a point takes long, so that progress is seen and an interrupt loses little.
+  const int piece = optimised ? how.threads * 4 : kPiece;
+  const auto start = std::chrono::steady_clock::now();
+  for (long long first = 0; first < total && !interrupted(); first += piece) {
+    line.update([&] {
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      return "point " + std::to_string(first) + " of " + std::to_string(total) + "  " +
+             (first > 0 ? duration(seconds / static_cast<double>(first) * static_cast<double>(total - first)) : "?") +
+             " left";
+    });
+    const int n = static_cast<int>(std::min<long long>(piece, total - first));
+    std::vector<SweepPoint> points = read_points(options, grid, first, n);
+    if (optimised) {
+      optimize_points(points, how);
+    } else {
+      run_points(points, how);
+    }
+    for (int i = 0; i < n; ++i) {
+      const SweepPoint& point = points[i];
+      if (!point.done) continue;
+      sheet.add(first + i, point);
+      ++tally.done;
+      if (!point.finite()) {
+        // The first few; the column 'status' has them all.
+        if (++tally.stopped <= 3) {
+          log_warning("point " + grid.label(first + i) + ": " + point.status());
+        }
+      } else if (!point.reached_goal) {
+        ++tally.missed;
+      }
+    }
+  }
+  return tally;
+}
+
+/// Says how it went, and with which exit code.
+int conclude(const Grid& grid, const Tally& tally) {
+  if (interrupted()) {
+    log_warning("interrupted after " + std::to_string(tally.done) + " of " + count(grid.size(), "point") +
+                "; their rows are kept");
+    return kInterrupted;
+  }
+  if (tally.stopped > 0) {
+    log_error(count(tally.stopped, "point") + " of " + std::to_string(tally.done) +
+              " became non-finite; the column 'status' names step and joint");
+    return kNonFinite;
+  }
+  if (tally.missed > 0) {
+    log_warning(count(tally.missed, "point") + " of " + std::to_string(tally.done) + " did not reach the goal");
+    return kNotReached;
+  }
+  return kDone;
+}
+
+int run_sweep(const SweepArguments& options) {
+  const ExecutionOptions how = execution(options);
+  const Grid grid = make_grid(options.set);
+  if (options.json && options.output == "-") {
+    usage_error("--output - and --json both want stdout; expected one of them");
+  }
+  std::optional<OutputFile> file;
+  if (!options.output.empty() && options.output != "-") file.emplace(options.output, options.force);
+  log_info("sweeping " + count(grid.size(), "point") + " of " +
+           count(static_cast<long long>(grid.axes.size()), "path") +
+           (options.action == "run" ? "" : ", optimising each"));
+  const auto start = std::chrono::steady_clock::now();
+  // On stdout, too, the table comes whole: an error in its last point leaves nothing that looks like a result.
+  std::ostringstream text;
+  nlohmann::json rows = nlohmann::json::array();
+  CsvWriter csv(file ? file->stream() : text);
+  const Tally tally = sweep(options, grid, how, [&](const nlohmann::json& row) {
+    if (options.json && !file) {
+      rows.push_back(row);
+    } else {
+      write_row(csv, row);
+    }
+  });
+  const int exit_code = conclude(grid, tally);
+  if (file) file->commit();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!options.json) {
+    std::cout << text.str();
+    log_info(count(tally.done, "row") + " in " + number(seconds) + " s" + (file ? ": " + options.output : ""));
+    return exit_code;
+  }
+  nlohmann::json object = {{"points", grid.size()},  {"done", tally.done},
+                           {"non_finite", tally.stopped}, {"goal_missed", tally.missed},
+                           {"seconds", seconds},     {"exit_code", exit_code}};
+  if (file) {
+    object["output"] = options.output;
+  } else if (!rows.empty()) {
+    object["columns"] = rows[0];
+    rows.erase(0);
+    object["rows"] = rows;
+  }
+  print_json(object);
+  return exit_code;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command = app.add_subcommand(
+      "sweep",
+      "Run a scene for the grid of all values given with --set PATH=A,B,C (repeated: all combinations; the\n"
+      "last one varies fastest). One CSV row a point: its values, status, loss terms, last state. Points\n"
+      "that differ in numbers only run as worlds of one batch. A point that becomes non-finite says so in\n"
+      "its row and the others go on (exit 4 at the end). With --do optimize each point is optimised.");
+  static SweepArguments options;
+  add_scene(*command, options);
+  command->get_option("--set")->required();
+  command->add_option("--do", options.action, "what to do at each point: run or optimize")
+      ->check(CLI::IsMember({"run", "optimize"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  add_output(*command, options, "CSV file; without it the table goes to stdout, or with --json into the object");
+  add_precision(*command, options);
+  add_execution(*command, options);
+  add_json_and_quiet(*command, options);
+  finish_command(*command, invocation, options,
+                 "  simctl sweep scenes/double_pendulum.yaml --set joints/lower/damping=0,0.01,0.1 \\\n"
+                 "      --set 'initial_state/upper/position=10 deg,90 deg' --output sweep.csv\n"
+                 "  simctl sweep scenes/pendulum_swingup.yaml --do optimize --set bodies/pole/mass=0.5,1,2\n"
+                 "  A value may be a list: --set 'gravity=[0, 0, -9.81],[0, 0, -1.62]'",
+                 [] { return run_sweep(options); });
+}
+
+}  // namespace backdrive::app

@@ -1,0 +1,133 @@
+#include "apps/sweep_batch.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "autodiff/loss.h"
+#include "models/fields.h"
+
+namespace backdrive::app {
+namespace {
+
+// The structured bindings fail to compile when a member is added, so that none is forgotten here.
+auto members(const Simulation& s) {
+  const auto& [integrator, time_step, steps] = s;
+  return std::tie(integrator, time_step, steps);
+}
+
+auto members(const LossTerm& t) {
+  const auto& [name, quantity, terminal, index, channel, target, point, on_circle, weight] = t;
+  return std::tie(name, quantity, terminal, index, channel, target, point, on_circle, weight);
+}
+
+/// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).
+auto members(const Link& l) {
+  const auto& [type, joint, body, parent, q, v, target, slot, has_drive, has_limit, has_friction] = l;
+  return std::tie(type, joint, body, parent, q, v, target, slot);
+}
+
+bool same_topology(const Topology& a, const Topology& b) {
+  return a.nq == b.nq && a.nv == b.nv && a.nu == b.nu && a.slots == b.slots &&
+         std::equal(a.links.begin(), a.links.end(), b.links.begin(), b.links.end(),
+                    [](const Link& x, const Link& y) { return members(x) == members(y); });
+}
+
+bool same_structure(const Model& a, const Model& b) {
+  return a.body_names == b.body_names && a.joint_names == b.joint_names && a.shape_names == b.shape_names &&
+         a.joint_types == b.joint_types && a.joint_parents == b.joint_parents &&
+         a.joint_children == b.joint_children && a.shape_types == b.shape_types &&
+         a.shape_bodies == b.shape_bodies && same_topology(a.topology, b.topology);
+}
+
+/// Spreads the parameter over worlds when any world's values differ from the first one's.
+void merge_parameter(const Field& field, std::span<const Problem> points, Parameter& merged) {
+  const int worlds = static_cast<int>(points.size());
+  bool differs = false;
+  for (int w = 1; w < worlds && !differs; ++w) {
+    const Parameter& own = field.in(points[w].model);
+    for (int item = 0; item < own.items(); ++item) {
+      for (int c = 0; c < own.components(); ++c) differs = differs || own(item, c) != merged(item, c);
+    }
+  }
+  if (!differs) return;
+  merged.spread(worlds);
+  for (int w = 0; w < worlds; ++w) {
+    const Parameter& own = field.in(points[w].model);
+    for (int item = 0; item < own.items(); ++item) {
+      for (int c = 0; c < own.components(); ++c) merged.at(item, c, w) = own(item, c);
+    }
+  }
+}
+
+template <class T>
+void put_column(const Buffer<T>& from, Buffer<T>& to, int world) {
+  T* const data = to.write();
+  for (int r = 0; r < from.rows(); ++r) data[static_cast<size_t>(r) * to.stride() + world] = from(r, 0);
+}
+
+template <class T>
+std::vector<double> column(const Buffer<T>& buffer, int world) {
+  std::vector<double> values;
+  for (int r = 0; r < buffer.rows(); ++r) values.push_back(static_cast<double>(buffer(r, world)));
+  return values;
+}
+
+bool wants_states(const Problem& problem) {
+  return std::any_of(problem.loss.begin(), problem.loss.end(), [](const LossTerm& t) { return !t.terminal; });
+}
+
+template <class T>
+std::vector<PointResult> run_batch_as(std::span<const Problem> points, int threads) {
+  const int worlds = static_cast<int>(points.size());
+  const Problem problem = merge(points);
+  State<T> state(problem.model, worlds);
+  Control<T> control(problem.model, problem.simulation.steps, worlds);
+  for (int w = 0; w < worlds; ++w) {
+    const State<T> own = initial_state<T>(points[w], 1);
+    put_column(own.q, state.q, w);
+    put_column(own.qd, state.qd, w);
+    put_column(initial_control<T>(points[w], 1).u, control.u, w);
+  }
+  RolloutOptions options;
+  options.time_step = problem.simulation.time_step;
+  options.steps = problem.simulation.steps;
+  options.threads = threads;
+  options.keep_states = wants_states(problem);
+  const Trajectory<T> trajectory = rollout<T>(problem.model, state, control, options);
+  LossResult<T> loss;
+  if (!problem.loss.empty()) loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);
+
+  std::vector<PointResult> results(worlds);
+  for (int w = 0; w < worlds; ++w) {
+    PointResult& r = results[w];
+    r.q = column(trajectory.final.q, w);
+    r.qd = column(trajectory.final.qd, w);
+    r.status = (*trajectory.status)[w];
+    if (problem.loss.empty()) continue;
+    r.terms = column(loss.terms, w);
+    r.loss = static_cast<double>(loss.total(0, w));
+  }
+  return results;
+}
+
+}  // namespace
+
+bool same_batch(const Problem& a, const Problem& b) {
+  return members(a.simulation) == members(b.simulation) && same_structure(a.model, b.model) &&
+         std::equal(a.loss.begin(), a.loss.end(), b.loss.begin(), b.loss.end(),
+                    [](const LossTerm& x, const LossTerm& y) { return members(x) == members(y); });
+}
+
+Problem merge(std::span<const Problem> points) {
+  Problem merged = points[0];
+  for (const Field& field : fields()) merge_parameter(field, points, field.of(merged.model));
+  refresh_features(merged.model);
+  return merged;
+}
+
+std::vector<PointResult> run_batch(std::span<const Problem> points, Precision precision, int threads) {
+  return precision == Precision::float32 ? run_batch_as<float>(points, threads)
+                                         : run_batch_as<double>(points, threads);
+}
+
+}  // namespace backdrive::app

@@ -1,0 +1,117 @@
+// simctl validate: read a scene, say what is in it, simulate nothing.
+#include <cmath>
+#include <iostream>
+
+#include "apps/console.h"
+#include "apps/options.h"
+#include "apps/table.h"
+
+namespace backdrive::app {
+namespace {
+
+nlohmann::json to_json(const Scene& scene) {
+  const Problem& p = scene.problem;
+  const Topology& t = p.model.topology;
+  nlohmann::json variables = nlohmann::json::array(), loss = nlohmann::json::array();
+  for (const Variable& v : p.variables) variables.push_back(v.name);
+  for (const LossTerm& term : p.loss) loss.push_back(term.name);
+  return {{"valid", true},
+          {"scene", scene.name},
+          {"description", scene.description},
+          {"bodies", p.model.body_names},
+          {"joints", p.model.joint_names},
+          {"shapes", p.model.shape_names},
+          {"degrees_of_freedom", t.nv},
+          {"controls", t.nu},
+          {"integrator", p.simulation.integrator},
+          {"time_step", p.simulation.time_step},
+          {"steps", p.simulation.steps},
+          {"variables", variables},
+          {"numbers", variable_layout(p).total},
+          {"loss", loss},
+          {"method", p.optimize.method},
+          {"starts", p.optimize.starts},
+          {"goal", p.optimize.goal},
+          {"exit_code", static_cast<int>(kDone)}};
+}
+
+/// "a, b, c" cut to what a screen holds.
+std::string listing(const std::vector<std::string>& names) {
+  std::string text = std::to_string(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += i == 0 ? ": " : ", ";
+    if (text.size() > 80) return text + "...";
+    text += names[i];
+  }
+  return text;
+}
+
+std::string joints_by_type(const Model& model) {
+  std::vector<std::string> parts;
+  for (const JointType type : {JointType::revolute, JointType::prismatic, JointType::fixed}) {
+    int n = 0;
+    for (const JointType t : model.joint_types) n += t == type;
+    if (n > 0) parts.push_back(std::to_string(n) + " " + to_string(type));
+  }
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+void print(const Scene& scene) {
+  const Problem& p = scene.problem;
+  Table table({{"scene", Table::Align::left}, {scene.name, Table::Align::left}});
+  if (!scene.description.empty()) table.add({"description", scene.description.substr(0, 100)});
+  table.add({"bodies", listing(p.model.body_names)});
+  table.add({"joints", listing(p.model.joint_names)});
+  table.add({"", joints_by_type(p.model)});
+  table.add({"shapes", std::to_string(p.model.shape_names.size())});
+  table.add({"degrees of freedom", std::to_string(p.model.topology.nv)});
+  table.add({"time", count(p.simulation.steps, "step") + " of " + number(p.simulation.time_step) + " s: " +
+                         number(p.simulation.steps * p.simulation.time_step) + " s"});
+  if (!p.variables.empty()) {
+    std::vector<std::string> names;
+    for (const Variable& v : p.variables) names.push_back(v.name);
+    table.add({"variables", listing(names)});
+    table.add({"", count(variable_layout(p).total, "number")});
+  }
+  if (!p.loss.empty()) {
+    std::vector<std::string> names;
+    for (const LossTerm& term : p.loss) names.push_back(term.name);
+    table.add({"loss terms", listing(names)});
+  }
+  if (!p.variables.empty()) {
+    table.add({"optimiser", p.optimize.method + ", " + count(p.optimize.starts, "start") + ", at most " +
+                                count(p.optimize.iterations, "iteration")});
+    if (std::isfinite(p.optimize.goal)) table.add({"goal", number(p.optimize.goal)});
+  }
+  std::cout << table.text() << green("OK") << "\n";
+}
+
+int run_validate(const Options& options) {
+  const Scene scene = load(options);
+  if (options.json) {
+    print_json(to_json(scene));
+  } else {
+    print(scene);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command = app.add_subcommand(
+      "validate",
+      "Check a scene without running it. Prints OK and a summary, or the first error with file, line,\n"
+      "column, the offending value and what was expected (exit 3).");
+  static Options options;
+  add_scene(*command, options);
+  add_json_and_quiet(*command, options);
+  finish_command(*command, invocation, options,
+                 "  simctl validate scenes/arm_reach.yaml\n"
+                 "  simctl validate my_robot.yaml --set joints/elbow/damping=0.1 --json",
+                 [] { return run_validate(options); });
+}
+
+}  // namespace backdrive::app

@@ -1,0 +1,349 @@
+#include "autodiff/gradient_probes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "engine/error.h"
+#include "models/mass_properties.h"
+
+namespace backdrive {
+namespace {
+
+/// Worlds of one batch; bounds memory.
+constexpr int kWorlds = 128;
+
+/// In [0, 1), the same on every platform.
+double uniform(std::mt19937_64& generator) {
+  return static_cast<double>(generator() >> 11) * 0x1p-53;
+}
+
+const char* channel_name(ControlChannel channel) {
+  switch (channel) {
+    case ControlChannel::effort:
+      return "effort";
+    case ControlChannel::target_position:
+      return "target_position";
+    case ControlChannel::target_velocity:
+      return "target_velocity";
+  }
+  return "";
+}
+
+const char* unit_of(ControlChannel channel, bool turns) {
+  switch (channel) {
+    case ControlChannel::effort:
+      return turns ? "N·m" : "N";
+    case ControlChannel::target_position:
+      return turns ? "rad" : "m";
+    case ControlChannel::target_velocity:
+      return turns ? "rad/s" : "m/s";
+  }
+  return "";
+}
+
+double largest_finite(const Parameter& p, int item) {
+  double largest = 0;
+  for (int c = 0; c < p.components(); ++c) {
+    if (std::isfinite(p(item, c))) largest = std::max(largest, std::abs(p(item, c)));
+  }
+  return largest;
+}
+
+template <class T>
+void move(T& number, double amount) {
+  if constexpr (std::is_same_v<T, double>) {
+    number += amount;
+  } else {
+    number.dot += amount;
+  }
+}
+
+}  // namespace
+
+/// Worlds that may be moved each by itself: values where T is double, dots where it is dual.
+template <class T>
+struct ProbedProblem::Batch {
+  Problem problem;
+  State<T> state;
+  Control<T> control;
+  Parameters direction;
+};
+
+ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions& options)
+    : problem_(problem), seed_(options.seed) {
+  if (problem.loss.empty()) input_error("no gradient to check: the problem has no loss");
+  if (problem.model.parameter_worlds() != 1) {
+    usage_error("gradient check of a model whose parameters differ from world to world");
+  }
+  options_.time_step = problem.simulation.time_step;
+  options_.steps = problem.simulation.steps;
+  options_.threads = options.threads;
+  options_.keep_states = std::any_of(problem.loss.begin(), problem.loss.end(), [](const LossTerm& t) {
+    return !t.terminal && t.quantity != LossQuantity::control;
+  });
+  for (const Field& field : fields()) {
+    Parameter& parameter = field.of(problem_.model);
+    for (int item = 0; item < parameter.items(); ++item) parameter.requires_grad(item, true);
+  }
+  refresh_features(problem_.model);
+  add_state_groups();
+  add_control_groups(options.controls, options.seed);
+  add_parameter_groups();
+}
+
+void ProbedProblem::add_state_groups() {
+  const Model& model = problem_.model;
+  for (const Probe::Kind kind : {Probe::Kind::position, Probe::Kind::velocity}) {
+    const bool position = kind == Probe::Kind::position;
+    for (const Link& link : model.topology.links) {
+      const JointSize size = joint_size(link.type);
+      const int count = position ? size.nq : size.nv, first = position ? link.q : link.v;
+      if (count == 0) continue;
+      const bool turns = link.type == JointType::revolute;
+      ProbeGroup group;
+      group.name = "initial_state/" + model.joint_names[link.joint] + (position ? "/position" : "/velocity");
+      group.unit = unit_of(position ? ControlChannel::target_position : ControlChannel::target_velocity, turns);
+      group.total = count;
+      const std::vector<double>& values = position ? problem_.initial_position : problem_.initial_velocity;
+      for (int k = 0; k < count; ++k) {
+        group.probes.push_back({kind, first + k, -1, 0, std::max(1.0, std::abs(values[first + k]))});
+        group.index.push_back(k);
+      }
+      groups_.push_back(std::move(group));
+    }
+  }
+}
+
+void ProbedProblem::add_control_groups(int sample, std::uint64_t seed) {
+  const Model& model = problem_.model;
+  const int nu = model.topology.nu, steps = options_.steps, total = nu * steps;
+  if (total == 0) return;
+  const Control<double> control = initial_control<double>(problem_, 1);
+  std::mt19937_64 generator(seed);
+  std::vector<int> rows(total);
+  std::iota(rows.begin(), rows.end(), 0);
+  const int count = std::min(std::max(sample, 0), total);
+  for (int k = 0; k < count; ++k) {
+    std::swap(rows[k], rows[k + static_cast<int>(generator() % static_cast<std::uint64_t>(total - k))]);
+  }
+  std::sort(rows.begin(), rows.begin() + count);
+  double square = 0, largest = 0;
+  for (int r = 0; r < total; ++r) {
+    direction_.push_back(2 * uniform(generator) - 1);
+    square += direction_.back() * direction_.back();
+    largest = std::max(largest, std::abs(control.u(r, 0)));
+  }
+  for (double& d : direction_) d /= std::sqrt(square);
+
+  for (const Link& link : model.topology.links) {
+    for (const ControlChannel channel :
+         {ControlChannel::effort, ControlChannel::target_position, ControlChannel::target_velocity}) {
+      if (joint_size(link.type).nv == 0 || (channel != ControlChannel::effort && link.target < 0)) continue;
+      ProbeGroup group;
+      group.name = "control/" + model.joint_names[link.joint] + "/" + channel_name(channel);
+      group.unit = unit_of(channel, link.type == JointType::revolute);
+      group.total = steps;
+      for (int k = 0; k < count; ++k) {
+        if (rows[k] % nu != channel_row(link, channel)) continue;
+        group.probes.push_back({Probe::Kind::control, rows[k], -1, 0, std::max(1.0, std::abs(control.u(rows[k], 0)))});
+        group.index.push_back(rows[k] / nu);
+      }
+      if (!group.probes.empty()) groups_.push_back(std::move(group));
+    }
+  }
+  ProbeGroup all;
+  all.name = "control/* (one random direction)";
+  all.total = total;
+  all.probes.push_back({Probe::Kind::all_controls, 0, -1, 0, std::max(1.0, largest) * std::sqrt(total)});
+  all.index.push_back(0);
+  groups_.push_back(std::move(all));
+}
+
+/// How large numbers of this kind are: the item's own, or where they are zero what stands beside them.
+double ProbedProblem::parameter_scale(const Field& field, int item) const {
+  const Model& model = problem_.model;
+  const Parameter& values = field.in(model);
+  if (field.tangents != field.components || field.leaf == "axis") return 1;
+  double scale = largest_finite(values, item);
+  const bool mass = field.leaf == "mass", inertia = field.leaf == "inertia";
+  if (mass || inertia || field.leaf == "armature") {
+    const int body = field.group == FieldGroup::bodies ? item : model.joint_children[item];
+    const MassProperties<double> all = body_mass(model, body, 0);
+    const bool heavy = mass || (!inertia && model.joint_types[item] == JointType::prismatic);
+    scale = std::max(scale, heavy ? all.mass : std::max({all.inertia.xx, all.inertia.yy, all.inertia.zz}));
+  }
+  for (int other = 0; scale == 0 && other < values.items(); ++other) scale = largest_finite(values, other);
+  return scale > 0 ? scale : 1;
+}
+
+void ProbedProblem::add_parameter_groups() {
+  const Model& model = problem_.model;
+  for (const Field& field : fields()) {
+    for (int item = 0; item < field.in(model).items(); ++item) {
+      const FieldSelection selection{&field, item, -1};
+      ProbeGroup group;
+      group.name = path_of(model, selection);
+      group.unit = field.unit;
+      group.unused = unused_reason(model, field, item);
+      group.field = selection;
+      if (!group.unused) {
+        const int chart = static_cast<int>(charts_.size());
+        charts_.emplace_back(model, selection);
+        group.total = charts_.back().size();
+        for (int k = 0; k < group.total; ++k) {
+          group.probes.push_back({Probe::Kind::parameter, 0, chart, k, parameter_scale(field, item)});
+          group.index.push_back(k);
+        }
+      }
+      groups_.push_back(std::move(group));
+    }
+  }
+}
+
+template <class T>
+ProbedProblem::Batch<T> ProbedProblem::batch(std::span<const Step> steps) const {
+  constexpr bool dual = !std::is_same_v<T, double>;
+  const int worlds = static_cast<int>(steps.size());
+  Batch<T> b{problem_, initial_state<T>(problem_, worlds), initial_control<T>(problem_, worlds), {}};
+  if constexpr (dual) {
+    b.direction = zero_parameters(problem_.model, worlds);
+    // Directions differ from world to world, so the constants must.
+    b.problem.model.gravity.spread(worlds);
+  }
+  for (int w = 0; w < worlds; ++w) {
+    const auto& [probe, amount] = steps[w];
+    if (probe.kind == Probe::Kind::position) move(b.state.q.write(probe.row)[w], amount);
+    if (probe.kind == Probe::Kind::velocity) move(b.state.qd.write(probe.row)[w], amount);
+    if (probe.kind == Probe::Kind::control) move(b.control.u.write(probe.row)[w], amount);
+    if (probe.kind == Probe::Kind::all_controls) {
+      for (size_t r = 0; r < direction_.size(); ++r) {
+        move(b.control.u.write(static_cast<int>(r))[w], amount * direction_[r]);
+      }
+    }
+    if (probe.kind != Probe::Kind::parameter) continue;
+    const ParameterChart& chart = charts_[probe.chart];
+    std::vector<double> numbers = chart.start();
+    if constexpr (dual) {
+      std::vector<double> dots(numbers.size(), 0.0), tangents(chart.field().tangents);
+      dots[probe.component] = amount;
+      chart.push(numbers.data(), dots.data(), tangents.data());
+      Parameter& direction = chart.field().of(b.direction);
+      for (int c = 0; c < chart.field().tangents; ++c) direction.at(chart.item(), c, w) = tangents[c];
+    } else {
+      Parameter& parameter = chart.field().of(b.problem.model);
+      if (parameter.worlds() != worlds) parameter.spread(worlds);
+      numbers[probe.component] += amount;
+      chart.write(parameter, numbers.data(), w);
+    }
+  }
+  return b;
+}
+
+std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
+  std::vector<double> result;
+  for (size_t begin = 0; begin < steps.size(); begin += kWorlds) {
+    const Batch<double> b = batch<double>(steps.subspan(begin, std::min<size_t>(kWorlds, steps.size() - begin)));
+    const auto trajectory = rollout(b.problem.model, b.state, b.control, options_);
+    const auto loss = evaluate_loss<double>(b.problem, trajectory, b.control, options_, nullptr);
+    for (int w = 0; w < loss.total.worlds(); ++w) result.push_back(loss.total(0, w));
+  }
+  return result;
+}
+
+std::vector<double> ProbedProblem::derivatives(std::span<const Probe> probes) const {
+  using D = Dual<double>;
+  std::vector<double> result;
+  for (size_t begin = 0; begin < probes.size(); begin += kWorlds) {
+    std::vector<Step> steps;
+    for (size_t i = begin; i < std::min(probes.size(), begin + kWorlds); ++i) steps.push_back({probes[i], 1.0});
+    const Batch<D> b = batch<D>(steps);
+    RolloutOptions options = options_;
+    options.direction = &b.direction;
+    const auto trajectory = rollout(b.problem.model, b.state, b.control, options);
+    const auto loss = evaluate_loss<D>(b.problem, trajectory, b.control, options, nullptr);
+    for (int w = 0; w < loss.total.worlds(); ++w) result.push_back(loss.total(0, w).dot);
+  }
+  return result;
+}
+
+ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
+  Tape<double> tape;
+  const auto trajectory = rollout(tape, b.problem.model, b.state, b.control, options_);
+  const auto loss = evaluate_loss(b.problem, trajectory, b.control, options_, &tape);
+  if (const WorldStatus& s = (*trajectory.status)[0]; s.stopped()) {
+    throw Error(ErrorKind::non_finite,
+                "the rollout stops at step " + std::to_string(s.stopped_step) + ": joint '" +
+                    (s.joint >= 0 ? b.problem.model.joint_names[s.joint] : "?") + "' is no longer finite");
+  }
+  const Gradients<double> g = std::move(tape).backward(loss.seeds);
+  ProbedGradients result;
+  result.parameters = g.parameters();
+  for (int w = 0; w < b.state.q.worlds(); ++w) {
+    result.loss.push_back(loss.total(0, w));
+    std::vector<double>& row = result.gradient.emplace_back();
+    for (const ProbeGroup& group : groups_) {
+      for (const Probe& probe : group.probes) {
+        switch (probe.kind) {
+          case Probe::Kind::position:
+            row.push_back(g.of(b.state.q)(probe.row, w));
+            break;
+          case Probe::Kind::velocity:
+            row.push_back(g.of(b.state.qd)(probe.row, w));
+            break;
+          case Probe::Kind::control:
+            row.push_back(g.of(b.control.u)(probe.row, w));
+            break;
+          case Probe::Kind::all_controls: {
+            double along = 0;
+            for (size_t r = 0; r < direction_.size(); ++r) {
+              along += g.of(b.control.u)(static_cast<int>(r), w) * direction_[r];
+            }
+            row.push_back(along);
+            break;
+          }
+          case Probe::Kind::parameter: {
+            const ParameterChart& chart = charts_[probe.chart];
+            const Parameter& field = chart.field().in(g.parameters());
+            std::array<double, 6> tangents{}, gradient{};
+            for (int c = 0; c < field.components(); ++c) tangents[c] = field(chart.item(), c, field.uniform() ? 0 : w);
+            chart.pull(chart.start().data(), tangents.data(), gradient.data());
+            row.push_back(gradient[probe.component]);
+            break;
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+ProbedGradients ProbedProblem::gradients() const {
+  Batch<double> b{problem_, initial_state<double>(problem_, 1), initial_control<double>(problem_, 1), {}};
+  return gradients_of(b);
+}
+
+ProbedGradients ProbedProblem::disturbed_gradients(int worlds, double relative) const {
+  Batch<double> b{problem_, initial_state<double>(problem_, worlds), initial_control<double>(problem_, worlds), {}};
+  std::mt19937_64 generator(seed_ + 1);
+  const auto disturbance = [&] { return relative * (2 * uniform(generator) - 1); };
+  for (Buffer<double>* buffer : {&b.state.q, &b.state.qd, &b.control.u}) {
+    for (int r = 0; r < buffer->rows(); ++r) {
+      double* row = buffer->write(r);
+      for (int w = 1; w < worlds; ++w) row[w] += disturbance() * std::max(1.0, std::abs(row[w]));
+    }
+  }
+  for (const Field& field : fields()) {
+    Parameter& parameter = field.of(b.problem.model);
+    parameter.spread(worlds);
+    for (int w = 1; w < worlds; ++w) {
+      for (int item = 0; item < parameter.items(); ++item) {
+        for (int c = 0; c < parameter.components(); ++c) parameter.at(item, c, w) *= 1 + disturbance();
+      }
+    }
+  }
+  return gradients_of(b);
+}
+
+}  // namespace backdrive

@@ -1,0 +1,69 @@
+#pragma once
+// What the optimisers share: the starts, the best point of each, when to stop, and what is told of it.
+#include <chrono>
+#include <functional>
+#include <span>
+
+#include "autodiff/optimize.h"
+#include "autodiff/variables.h"
+
+namespace backdrive {
+
+/// Reasons to stop, as in StartResult::stopped_by.
+namespace stopped_by {
+inline constexpr char goal[] = "goal";
+inline constexpr char goal_elsewhere[] = "goal of another start";
+inline constexpr char tolerance[] = "tolerance";
+inline constexpr char iterations[] = "iterations";
+inline constexpr char line_search[] = "line search";
+inline constexpr char non_finite[] = "non-finite";
+inline constexpr char interrupted[] = "interrupted";
+}  // namespace stopped_by
+
+class Search {
+ public:
+  Search(const Problem& problem, const ExecutionOptions& options,
+         std::function<bool(const OptimizeProgress&)> progress);
+
+  const OptimizeOptions& options() const { return options_; }
+  const VariableBounds& bounds() const { return bounds_; }
+  int starts() const { return static_cast<int>(starts_.size()); }
+  /// Its x, loss and gradient_norm are those of the best point so far (before the first evaluation: where it begins).
+  StartResult& start(int k) { return starts_[k]; }
+  bool is_running(int k) const { return starts_[k].stopped_by.empty(); }
+  bool goal_reached() const { return goal_reached_; }
+  bool is_interrupted() const { return interrupted_; }
+
+  /// Evaluates x[i] for start which[i], all as one batch, and keeps the best of each start.
+  void evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x,
+                std::vector<double>& loss, std::vector<std::vector<double>>& gradient);
+
+  /// What a start must stop by after an evaluation, or null: the goal, an interruption.
+  const char* stop_reason(int k) const;
+
+  /// Tells where the search stands; to be called between batches. False once interrupted. Writes a row of history when
+  /// the best start got further.
+  bool report();
+
+  OptimizeResult result(const Problem& problem) &&;
+
+ private:
+  int best() const;
+  double seconds() const;
+
+  OptimizeOptions options_;
+  int steps_;
+  std::unique_ptr<BatchObjective> objective_;
+  VariableBounds bounds_;
+  std::function<bool(const OptimizeProgress&)> progress_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::vector<StartResult> starts_;
+  std::vector<OptimizeProgress> history_;
+  double evaluations_ = 0;
+  bool goal_reached_ = false, interrupted_ = false;
+};
+
+/// Starts whose solvers wait for each other at a time, and so worlds of a batch at most.
+inline constexpr int kLargestBatch = 256;
+
+}  // namespace backdrive

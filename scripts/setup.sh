@@ -1,0 +1,113 @@
+# Sourced by ./simctl, ./test and .ci/run: packages and builds. All that it says goes to stderr.
+# Expects `root`, the folder of the repository, and `set -euo pipefail`.
+
+say() { printf 'backdrive: %s\n' "$*" >&2; }
+
+# wanted_packages build [test] [ci]
+wanted_packages() {
+  local groups=" $* " group package
+  while read -r group package; do
+    case "$group" in '' | '#'*) continue ;; esac
+    if [[ $groups == *" $group "* ]]; then printf '%s\n' "$package"; fi
+  done <"$root/scripts/packages.txt"
+}
+
+# missing_packages build [test] [ci]: those that dpkg does not have installed.
+missing_packages() {
+  local package installed
+  installed=$(dpkg-query -W -f '${Status}\t${Package}\n' 2>/dev/null | sed -n 's/^install ok installed\t//p')
+  for package in $(wanted_packages "$@"); do
+    if ! grep -qxF "$package" <<<"$installed"; then printf '%s\n' "$package"; fi
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    return 127
+  fi
+}
+
+apt_install() {
+  local quiet=(-y -qq --no-install-recommends -o Dpkg::Use-Pty=0)
+  # Fresh images have no lists, old ones lists of packages that are gone: both want an update first.
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install "${quiet[@]}" "$@" >/dev/null 2>&1 && return
+  as_root apt-get update -qq >&2 || return
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install "${quiet[@]}" "$@" >&2
+}
+
+# ensure_packages INSTALL build [test] [ci]: with INSTALL=no says what is missing and ends the script with 2.
+# A stamp in build/ keeps the check off the usual path; it is void when the list changes.
+ensure_packages() {
+  local install=$1
+  shift
+  local groups="$*" stamp missing
+  stamp="$root/build/.packages-${groups// /-}"
+  if [ "$stamp" -nt "$root/scripts/packages.txt" ] && command -v cmake >/dev/null && command -v ninja >/dev/null; then
+    return
+  fi
+  if ! command -v dpkg-query >/dev/null; then
+    say "no dpkg here; expecting the equivalents of: $(wanted_packages "$@" | tr '\n' ' ')"
+    return
+  fi
+  missing=$(missing_packages "$@" | tr '\n' ' ')
+  if [ -n "$missing" ]; then
+    if [ "$install" = no ]; then
+      say "missing Debian packages: ${missing% }"
+      say "install them with: apt-get install ${missing% }"
+      exit 2
+    fi
+    say "installing ${missing% }"
+    # shellcheck disable=SC2086  # a list of words
+    if ! apt_install $missing; then
+      say "could not install them (root or sudo is needed); as root: apt-get install ${missing% }"
+      exit 2
+    fi
+  fi
+  mkdir -p "$root/build"
+  touch "$stamp"
+}
+
+# configure PRESET [cmake options]
+configure() {
+  local preset=$1 log="$root/build/$1-configure.log"
+  shift
+  mkdir -p "$root/build"
+  say "configuring build/$preset"
+  if ! (cd "$root" && cmake --preset "$preset" "$@") >"$log" 2>&1; then
+    cat "$log" >&2
+    say "configuring failed"
+    exit 2
+  fi
+}
+
+# build_targets PRESET TARGET...: nothing is said when there is nothing to do.
+build_targets() {
+  local dir="$root/build/$1" plan
+  shift
+  plan=$(ninja -C "$dir" -n "$@" 2>&1) || true
+  if [[ $plan == *'no work to do'* ]]; then return; fi
+  say "building ${*} in build/${dir##*/} (the first time takes minutes)"
+  # On a terminal ninja rewrites one line; elsewhere every tenth step is enough to see that it goes on.
+  if [ -t 2 ]; then
+    ninja -C "$dir" -j "$(nproc)" "$@" >&2 || { say "the build failed"; exit 2; }
+  else
+    NINJA_STATUS='[%f/%t] ' ninja -C "$dir" -j "$(nproc)" "$@" 2>&1 |
+      awk '!/^\[[0-9]+\/[0-9]+\] / || ++n % 10 == 0 { print; fflush() }' >&2 || { say "the build failed"; exit 2; }
+  fi
+}
+
+# with_lock FUNCTION...: two calls at once build one after the other.
+with_lock() {
+  mkdir -p "$root/build"
+  exec 9>"$root/build/.lock"
+  if ! flock -n 9; then
+    say "waiting for another build to end"
+    flock 9
+  fi
+  "$@"
+  exec 9>&-
+}

@@ -1,0 +1,53 @@
+#pragma once
+// Runs the built simctl as its users do: in a folder of its own, from a command line.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace backdrive::test {
+
+struct Outcome {
+  int exit = -1;  ///< 128 + signal when one ended it
+  std::string out, err;
+  /// stdout as exactly one JSON object; a failure, and null, when it is not.
+  nlohmann::json json() const;
+};
+
+class SimctlTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  struct Settings {
+    std::vector<std::string> environment;  ///< "NAME=value"
+    /// Sends SIGINT when stderr or a log shows this text; empty: never.
+    std::string interrupt_at;
+    std::string stdout_to;  ///< a file in place of the one that is read back
+  };
+  Outcome simctl(const std::vector<std::string>& arguments, const Settings& settings = {}) const;
+
+  std::filesystem::path path(const std::string& name) const { return folder_ / name; }
+  std::string write(const std::string& name, const std::string& text) const;
+  std::string read(const std::filesystem::path& path) const;
+  /// Everything in a folder of this test, also what is hidden, sorted.
+  std::vector<std::string> entries(const std::string& folder = ".") const;
+  static std::string scene(const std::string& name) {
+    return std::string(BACKDRIVE_SOURCE_DIR) + "/scenes/" + name + ".yaml";
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+/// A pendulum whose swing-up takes a fraction of a second.
+extern const char* const kPendulum;
+
+using Rows = std::vector<std::vector<std::string>>;
+/// Fields of CSV text without quotes.
+Rows parse_csv(const std::string& text);
+double number(const std::string& text);
+
+}  // namespace backdrive::test

@@ -1,0 +1,2 @@
+#pragma once
+#include "integrators/step.h"  // planted: the wrong way

@@ -1,0 +1,140 @@
+#include "autodiff/gradient_check.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/error.h"
+#include "tests/autodiff/optimize_cases.h"
+
+namespace backdrive {
+namespace {
+
+const GradientCheckRow& row_of(const GradientCheck& check, const std::string& name) {
+  const auto found = std::find_if(check.rows.begin(), check.rows.end(),
+                                  [&](const GradientCheckRow& row) { return row.name == name; });
+  if (found == check.rows.end()) throw std::runtime_error("no row " + name);
+  return *found;
+}
+
+TEST(GradientCheck, EveryGradientOfACartPolePasses) {
+  const GradientCheck check = check_gradients(cases::cart_pole());
+  EXPECT_TRUE(check.passed);
+  for (const GradientCheckRow& row : check.rows) {
+    EXPECT_TRUE(row.passed) << row.name << ": adjoint " << row.adjoint << ", differences "
+                            << row.differences << ", dual " << row.dual << "; " << row.tolerance_source;
+    if (!row.used) continue;
+    EXPECT_GT(row.count, 0) << row.name;
+    EXPECT_FALSE(row.tolerance_source.empty()) << row.name;
+  }
+  EXPECT_TRUE(std::isfinite(check.loss));
+}
+
+TEST(GradientCheck, ListsEveryParameterOfEveryItem) {
+  const Problem problem = cases::cart_pole();
+  const GradientCheck check = check_gradients(problem);
+  for (const Field& field : fields()) {
+    for (int item = 0; item < field.in(problem.model).items(); ++item) {
+      EXPECT_NO_THROW(row_of(check, path_of(problem.model, {&field, item, -1})));
+    }
+  }
+  for (const char* name : {"initial_state/slider/position", "initial_state/hinge/velocity", "control/slider/effort",
+                           "control/slider/target_position", "control/slider/target_velocity",
+                           "control/* (one random direction)"}) {
+    EXPECT_NO_THROW(row_of(check, name));
+  }
+}
+
+TEST(GradientCheck, TolerancesAreTight) {
+  const GradientCheck check = check_gradients(cases::cart_pole());
+  for (const char* name : {"bodies/pole/com", "joints/hinge/axis", "joints/hinge/frame/orientation",
+                           "shapes/box/geometry/scale", "gravity", "initial_state/hinge/position"}) {
+    const GradientCheckRow& row = row_of(check, name);
+    EXPECT_LT(row.dual_tolerance, 1e-8 * std::abs(row.adjoint)) << name;
+    EXPECT_LT(row.differences_tolerance, 1e-3 * std::abs(row.adjoint)) << name;
+    // Two routes that share nothing but the forward step: not the same bits.
+    EXPECT_NE(row.differences, row.adjoint) << name;
+  }
+}
+
+class GradientFault : public testing::TestWithParam<const char*> {};
+
+TEST_P(GradientFault, OfAThousandthIsCaught) {
+  GradientCheckOptions options;
+  options.fault_row = GetParam();
+  options.fault_factor = 1 + 1e-3;
+  const GradientCheck check = check_gradients(cases::cart_pole(), options);
+  EXPECT_FALSE(check.passed);
+  for (const GradientCheckRow& row : check.rows) EXPECT_EQ(row.passed, row.name != GetParam()) << row.name;
+  const GradientCheckRow& row = row_of(check, GetParam());
+  EXPECT_GT(row.dual_error, row.dual_tolerance);
+  EXPECT_FALSE(row.zero);
+}
+INSTANTIATE_TEST_SUITE_P(Rows, GradientFault,
+                         testing::Values("initial_state/hinge/position", "initial_state/slider/velocity",
+                                         "control/slider/effort", "control/* (one random direction)",
+                                         "bodies/pole/inertia", "bodies/tip/com", "joints/slider/friction",
+                                         "joints/slider/limit/stiffness", "joints/slider/drive/damping",
+                                         "joints/hinge/axis", "shapes/box/density", "gravity"));
+
+TEST(GradientCheck, SaysHonestlyWhatIsZero) {
+  Problem problem = cases::cart_pole();
+  const GradientCheck check = check_gradients(problem);
+  // The lower limit is never reached: the integrator uses it, this motion does not.
+  const GradientCheckRow& lower = row_of(check, "joints/slider/limit/lower");
+  EXPECT_TRUE(lower.used);
+  EXPECT_TRUE(lower.zero);
+  EXPECT_EQ(lower.note, "zero: the loss does not depend on it");
+  const GradientCheckRow& margin = row_of(check, "shapes/box/geometry/margin");
+  EXPECT_FALSE(margin.used);
+  EXPECT_TRUE(margin.passed);
+  EXPECT_NE(margin.note.find("not used"), std::string::npos);
+  EXPECT_FALSE(row_of(check, "joints/weld/damping").used);
+  EXPECT_FALSE(row_of(check, "joints/hinge/frame/position").zero);
+}
+
+TEST(GradientCheck, SamplesControlsBySeed) {
+  GradientCheckOptions options;
+  options.controls = 5;
+  const auto checked = [&](std::uint64_t seed) {
+    options.seed = seed;
+    const GradientCheck check = check_gradients(cases::pendulum(), options);
+    const GradientCheckRow& row = row_of(check, "control/hinge/effort");
+    EXPECT_EQ(row.count, 5);
+    EXPECT_EQ(row.total, 100);
+    return row.adjoint;
+  };
+  EXPECT_EQ(checked(1), checked(1));
+  EXPECT_NE(checked(1), checked(2));
+}
+
+TEST(GradientCheck, SameBitsForAnyNumberOfThreads) {
+  GradientCheckOptions two;
+  two.threads = 2;
+  const GradientCheck a = check_gradients(cases::cart_pole()), b = check_gradients(cases::cart_pole(), two);
+  ASSERT_EQ(a.rows.size(), b.rows.size());
+  for (size_t i = 0; i < a.rows.size(); ++i) {
+    EXPECT_EQ(a.rows[i].adjoint, b.rows[i].adjoint) << a.rows[i].name;
+    EXPECT_EQ(a.rows[i].differences, b.rows[i].differences) << a.rows[i].name;
+    EXPECT_EQ(a.rows[i].dual, b.rows[i].dual) << a.rows[i].name;
+  }
+}
+
+TEST(GradientCheck, RefusesARolloutThatStops) {
+  Problem problem = cases::pendulum();
+  problem.initial_velocity = {1e200};
+  try {
+    check_gradients(problem);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::non_finite);
+    EXPECT_NE(std::string(error.what()).find("hinge"), std::string::npos);
+  }
+  problem = cases::pendulum();
+  problem.loss.clear();
+  EXPECT_THROW(check_gradients(problem), Error);
+}
+
+}  // namespace
+}  // namespace backdrive

@@ -1,0 +1,106 @@
+#pragma once
+// Problems that the optimiser's, the gradient check's and the Hessian's tests share.
+#include <string>
+
+#include "autodiff/problem.h"
+#include "models/builder.h"
+
+namespace backdrive::cases {
+
+/// A rod of 1 kg and 1 m on a hinge about y, with a shape whose density adds to it.
+inline ModelBuilder pendulum_builder(const JointOptions& hinge = {}) {
+  ModelBuilder builder;
+  const int rod = builder.add_body("rod", {.mass = 1, .com = {0, 0, -0.5}, .inertia = {0.08, 0.08, 0.001, 0, 0, 0}});
+  JointOptions options = hinge;
+  options.axis = {0, 1, 0};
+  builder.add_joint("hinge", JointType::revolute, ModelBuilder::world, rod, options);
+  return builder;
+}
+
+/// A pendulum that hangs, under effort, asked to stand at `angle` after a second.
+inline Problem pendulum(double angle = 1, const JointOptions& hinge = {.damping = 0.05}) {
+  Problem p;
+  p.model = pendulum_builder(hinge).build();
+  p.simulation = {"featherstone", 0.01, 100};
+  p.initial_position = {0};
+  p.initial_velocity = {0};
+  p.loss.push_back({.name = "terminal/hinge/position", .target = {angle, 0, 0, 1}, .weight = 10});
+  p.loss.push_back({.name = "terminal/hinge/velocity", .quantity = LossQuantity::joint_velocity, .target = {0, 0, 0, 1}});
+  p.loss.push_back({.name = "running/hinge/effort",
+                    .quantity = LossQuantity::control,
+                    .terminal = false,
+                    .target = {0, 0, 0, 1},
+                    .weight = 1e-3});
+  Variable control;
+  control.name = "control/hinge";
+  control.knots = 10;
+  control.scale = 2;
+  control.random = 1;
+  p.variables = {control};
+  p.optimize.iterations = 200;
+  return p;
+}
+
+inline Variable parameter(const Model& model, const std::string& path) {
+  Variable v;
+  v.name = path;
+  v.kind = VariableKind::parameter;
+  v.parameter = select_fields(model, path).front();
+  return v;
+}
+
+/// A cart with a driven slider, soft limits and friction, a pole that is turned and off its joint's axes, and a box with a
+/// density: every kind of parameter that the integrator knows acts on the motion.
+inline Problem cart_pole() {
+  ModelBuilder builder;
+  const int cart = builder.add_body("cart", {.mass = 0.4, .com = {0.01, 0.02, 0.03}, .inertia = {0.02, 0.03, 0.04, 0.001, 0.002, -0.001}});
+  const int pole = builder.add_body("pole", {.mass = 0.1, .com = {0.01, -0.02, 0.5}, .inertia = {0.0083, 0.0084, 0.0009, 0.0001, -0.0002, 0.0003}});
+  const int tip = builder.add_body("tip", {.mass = 0.05, .com = {0, 0.01, 0.02}, .inertia = {1e-4, 1.2e-4, 0.9e-4, 0, 0, 0}});
+  JointOptions slider;
+  slider.frame = {{0.1, 0.2, 0.3}, {0.05, -0.1, 0.02, 0.99}};
+  slider.axis = {1, 0.1, -0.05};
+  slider.damping = 0.1;
+  slider.friction = 0.2;
+  slider.armature = 0.01;
+  slider.limit = {.lower = -0.3, .upper = 0.15, .stiffness = 50, .damping = 1};
+  slider.driven = true;
+  slider.drive = {.stiffness = 3, .damping = 0.5, .effort_limit = 50};
+  builder.add_joint("slider", JointType::prismatic, ModelBuilder::world, cart, slider);
+  JointOptions hinge;
+  hinge.frame = {{0.02, 0.01, 0.1}, {0.1, 0.05, -0.2, 0.97}};
+  hinge.axis = {0.1, 1, 0.2};
+  hinge.damping = 0.02;
+  builder.add_joint("hinge", JointType::revolute, cart, pole, hinge);
+  JointOptions weld;
+  weld.frame = {{0.01, 0.02, 0.9}, {0.3, 0.1, 0.2, 0.9}};
+  builder.add_joint("weld", JointType::fixed, pole, tip, weld);
+  builder.add_shape("box", cart, {.type = GeometryType::box, .scale = {0.2, 0.1, 0.08}, .frame = {{0.01, -0.02, 0.03}, {0.2, 0.1, -0.1, 0.95}}, .density = 60});
+  builder.add_shape("ball", tip, {.type = GeometryType::sphere, .scale = {0.03, 0, 0}});
+  Problem p;
+  p.model = builder.build();
+  p.simulation = {"featherstone", 0.01, 60};
+  p.initial_position = {0.05, 2.5};
+  p.initial_velocity = {0.7, -0.4};
+  const int s = p.model.find_joint("slider"), h = p.model.find_joint("hinge");
+  p.controls.push_back({s, ControlChannel::effort, {1, -2, 3, 0.5, 1}});
+  p.controls.push_back({s, ControlChannel::target_position, {0.1, 0.3}});
+  p.controls.push_back({h, ControlChannel::effort, {0.2, -0.1, 0.3}, true});
+  p.loss.push_back({.name = "terminal/hinge/position", .index = h, .target = {0, 0, 0, 1}, .on_circle = true, .weight = 3});
+  p.loss.push_back({.name = "terminal/slider/velocity", .quantity = LossQuantity::joint_velocity, .index = s, .weight = 0.5});
+  p.loss.push_back({.name = "running/slider/position", .terminal = false, .index = s, .target = {0.2, 0, 0, 1}, .weight = 2});
+  p.loss.push_back({.name = "running/slider/effort", .quantity = LossQuantity::control, .terminal = false, .index = s, .weight = 0.01});
+  p.loss.push_back({.name = "terminal/tip/position",
+                    .quantity = LossQuantity::body_position,
+                    .index = p.model.find_body("tip"),
+                    .target = {0.3, 0.1, 0.8, 0},
+                    .point = {0.01, 0.02, 0.03}});
+  p.loss.push_back({.name = "running/pole/orientation",
+                    .quantity = LossQuantity::body_orientation,
+                    .terminal = false,
+                    .index = p.model.find_body("pole"),
+                    .target = {0.5, 0.5, 0.5, 0.5},
+                    .weight = 0.7});
+  return p;
+}
+
+}  // namespace backdrive::cases

@@ -1,0 +1,173 @@
+// Malformed scenes: each is refused with file, line, column, the offending value and what was
+// expected.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "scenes/scene.h"
+
+namespace backdrive {
+namespace {
+
+/// Where the mistake is, and words that the message must have.
+struct Case {
+  const char* name;  ///< of the file, without .yaml
+  const char* where;
+  const char* value;
+  const char* expected;
+};
+
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.name;
+}
+
+// clang-format off
+const Case kCases[] = {
+    {"alias_bomb", "alias_bomb.yaml:6:36", "more than 1000000 values", "expected a smaller document (aliases count as often as they are used)"},
+    {"body_named_world", "body_named_world.yaml:3:5", "name 'world'", "expected a name of 1 to 200 bytes without '/', '*' and line breaks, ot"},
+    {"bounds_swapped", "bounds_swapped.yaml:7:40", "value '[1, -1]'", "expected a lower bound that is not above the upper one"},
+    {"control_of_fixed_joint", "control_of_fixed_joint.yaml:9:3", "value 'weld'", "expected a joint that moves (this one is fixed)"},
+    {"cycle", "cycle.yaml:6:28", "alias to what it stands in", "expected no cycle (what is aliased begins at line 6)"},
+    {"deep_alias", "deep_alias.yaml:2:44", "value nested more than 64 deep", "expected at most 64 levels"},
+    {"depth_bomb", "depth_bomb.yaml:1:71", "value nested more than 64 deep", "expected at most 64 levels"},
+    {"depth_bomb_block", "depth_bomb_block.yaml:65:65", "value nested more than 64 deep", "expected at most 64 levels"},
+    {"digit_separator", "digit_separator.yaml:3:17", "value '1_000'", "expected a mass (kg, g, t) ≥ 0"},
+    {"duplicate_body", "duplicate_body.yaml:4:5", "duplicate key 'rod'", "expected each key once (first at line 3)"},
+    {"duplicate_key", "duplicate_key.yaml:3:20", "duplicate key 'mass'", "expected each key once (first at line 3)"},
+    {"duplicate_section", "duplicate_section.yaml:7:1", "duplicate key 'simulation'", "expected each key once (first at line 1)"},
+    {"duration_and_steps", "duration_and_steps.yaml:1:27", "key 'steps' beside 'duration' (line 1)", "expected only one of duration, steps"},
+    {"empty", "empty.yaml:1:1", "value ''", "expected a scene, found nothing (empty text)"},
+    {"endless_run", "endless_run.yaml:1:41", "value '100000'", "expected a run of 1 to 10000000 steps of 1 us (duration / time_step)"},
+    {"file_is_directory", "file_is_directory.yaml:7:26", "value 'folder'", "expected a regular file"},
+    {"fraction_of_knots", "fraction_of_knots.yaml:7:39", "value '2.5'", "expected a whole number ≥ 1 and ≤ 10000000"},
+    {"hexadecimal", "hexadecimal.yaml:3:17", "value '0x10'", "expected a decimal number"},
+    {"impossible_inertia", "impossible_inertia.yaml:3:48", "value '[0.1, 0.1, 0.5]'", "expected none larger than the sum of the other two"},
+    {"infinite", "infinite.yaml:5:73", "value '.inf'", "expected a finite number"},
+    {"initial_out_of_bounds", "initial_out_of_bounds.yaml:7:58", "value '2'", "expected values within the bounds"},
+    {"limits_swapped", "limits_swapped.yaml:5:58", "value '{lower: 1, upper: -1}'", "expected lower < upper"},
+    {"list_as_key", "list_as_key.yaml:6:3", "list or map as a key", "expected a plain name"},
+    {"list_for_number", "list_for_number.yaml:3:17", "value '[1]'", "expected a mass (kg, g, t) ≥ 0"},
+    {"loop", "loop.yaml:7:34", "value 'b'", "expected a tree that hangs on the world"},
+    {"loose_body", "loose_body.yaml:4:5", "value '{mass: 1}'", "expected exactly one (type fixed welds it to its parent)"},
+    {"loss_without_target", "loss_without_target.yaml:8:15", "value '{joint: hinge, weight: 1}'", "expected one of the keys position and velocity"},
+    {"map_for_list", "map_for_list.yaml:6:16", "value '{a: 1}'", "expected a list, one path an item"},
+    {"massless", "massless.yaml:5:5", "value '{type: revolute, child: rod, axis: [0, 1, 0]}'", "expected body 'rod' or those it carries to have inertia about the join"},
+    {"merge_key", "merge_key.yaml:3:11", "key '<<'", "expected the keys themselves (merge keys are not supported; aliases ar"},
+    {"missing_file", "missing_file.yaml:7:26", "value 'no_such_file.csv'", "expected an existing file in "},
+    {"missing_key", "missing_key.yaml:5:12", "value '{type: revolute, axis: [0, 1, 0]}'", "expected the key 'child' (a name)"},
+    {"missing_model", "missing_model.yaml:1:1", "value '{simulation: {duration: 1}}'", "expected the key 'model' (a map with keys of gravity, bodies, joints, "},
+    {"more_knots_than_steps", "more_knots_than_steps.yaml:8:39", "value '11'", "expected at most as many knots as steps, which are 10"},
+    {"name_with_slash", "name_with_slash.yaml:3:5", "name 'arm/rod'", "expected a name of 1 to 200 bytes without '/', '*' and line breaks, ot"},
+    {"negative_inertia", "negative_inertia.yaml:3:48", "value '[-0.1, 0.1, 0.1]'", "expected none below zero"},
+    {"negative_mass", "negative_mass.yaml:3:17", "value '-1'", "expected a mass (kg, g, t) ≥ 0"},
+    {"no_value", "no_value.yaml:3:11", "no value", "expected a mass (kg, g, t) ≥ 0"},
+    {"not_a_map", "not_a_map.yaml:1:1", "value '[a, b]'", "expected a map with keys of name, description, simulation, model, init"},
+    {"not_a_number", "not_a_number.yaml:3:17", "value '.nan'", "expected a finite number"},
+    {"not_utf8", "not_utf8.yaml:1:10", "value '0xE9'", "expected text in UTF-8"},
+    {"nul_byte", "nul_byte.yaml:1:8", "value '0x00'", "expected text without control characters"},
+    {"number_for_map", "number_for_map.yaml:5:12", "value '3'", "expected a map with keys of type, parent, child, frame, axis, armature"},
+    {"octal", "octal.yaml:3:17", "value '010'", "expected a decimal number without leading zeros (YAML reads them as oc"},
+    {"only_comment", "only_comment.yaml:1:1", "value ''", "expected a scene, found nothing (empty text)"},
+    {"path_absolute", "path_absolute.yaml:7:26", "value '/etc/passwd'", "expected a file inside the scene's folder: a relative path without '.."},
+    {"path_through_link", "path_through_link.yaml:7:26", "value 'link_out.csv'", "expected a file inside the scene's folder (the path leaves it through "},
+    {"path_upwards", "path_upwards.yaml:7:26", "value '../../LICENSE'", "expected a file inside the scene's folder: a relative path without '.."},
+    {"plane_on_body", "plane_on_body.yaml:3:47", "value 'plane'", "expected a plane on the world or another type"},
+    {"quoted_number", "quoted_number.yaml:3:17", "value '1'", "expected a number without quotes"},
+    {"scale_of_other_shape", "scale_of_other_shape.yaml:3:59", "value '[1, 1]'", "expected 3 lengths for a box"},
+    {"shape_twice", "shape_twice.yaml:3:66", "value '{name: a, geometry: {type: box}}'", "expected another name than 'a', which another shape has (key name)"},
+    {"short_vector", "short_vector.yaml:3:25", "value '[0, -0.5]' with 2 entries", "expected a list of 3 numbers in m"},
+    {"tab", "tab.yaml:2:1", "value '\\t'", "expected indentation by spaces, not by tabs"},
+    {"table_uneven", "table_uneven.csv:3:1", "value '1.000000'", "expected times that are evenly spaced"},
+    {"table_with_text", "table_with_text.csv:3:2", "value 'strong'", "expected a torque (N*m, Nm, mNm)"},
+    {"table_without_column", "table.csv:1:1", "value 'time,slider/effort'", "expected a column 'hinge/effort'"},
+    {"tag", "tag.yaml:3:17", "value 'tag:yaml.org,2002:python/object'", "expected a value without a tag"},
+    {"target_without_drive", "target_without_drive.yaml:7:28", "value '1'", "expected channel effort: the joint 'hinge' has no drive to give target"},
+    {"text_for_number", "text_for_number.yaml:3:17", "value 'heavy'", "expected a mass (kg, g, t) ≥ 0"},
+    {"too_large_number", "too_large_number.yaml:3:17", "value '1e999'", "expected a finite number (magnitude from 1e-307 to 1e308)"},
+    {"two_documents", "two_documents.yaml:6:1", "value '---'", "expected one document in a file, found a second one"},
+    {"two_parents", "two_parents.yaml:6:32", "value 'rod'", "expected one joint per body (closed loops are not supported)"},
+    {"unclosed", "unclosed.yaml:7:1", "value ''", "expected valid YAML (end of map flow not found)"},
+    {"unit_in_list", "unit_in_list.yaml:3:32", "value '-50 deg'", "expected a length (m, cm, mm, km)"},
+    {"unit_of_other_joint", "unit_of_other_joint.yaml:7:21", "value '20 cm'", "expected an angle (rad, mrad, deg, turn)"},
+    {"unknown_alias", "unknown_alias.yaml:6:16", "value '*paths'", "expected valid YAML (the referenced anchor is not defined)"},
+    {"unknown_body", "unknown_body.yaml:5:36", "value 'rods'", "; did you mean 'rod'?"},
+    {"unknown_joint", "unknown_joint.yaml:7:3", "value 'hing'", "; did you mean 'hinge'?"},
+    {"unknown_joint_in_loss", "unknown_joint_in_loss.yaml:8:24", "value 'hinges'", "; did you mean 'hinge'?"},
+    {"unknown_joint_type", "unknown_joint_type.yaml:5:19", "value 'revolut'", "; did you mean 'revolute'?"},
+    {"unknown_key", "unknown_key.yaml:5:58", "unknown key 'dampng'", "; did you mean 'damping'?"},
+    {"unknown_key_at_top", "unknown_key_at_top.yaml:1:1", "unknown key 'simulaton'", "; did you mean 'simulation'?"},
+    {"unknown_key_in_control", "unknown_key_in_control.yaml:7:11", "unknown key 'torque'", "expected one of effort, target_position, target_velocity"},
+    {"unknown_key_in_variable", "unknown_key_in_variable.yaml:8:24", "unknown key 'knot'", "; did you mean 'knots'?"},
+    {"unknown_method", "unknown_method.yaml:6:20", "value 'bfgs'", "; did you mean 'lbfgs'?"},
+    {"unknown_parameter", "unknown_parameter.yaml:6:17", "value 'joints/hinge/dampin'", "; did you mean 'damping'?)"},
+    {"unknown_parent", "unknown_parent.yaml:5:37", "value 'wold'", "; did you mean 'world'?"},
+    {"unknown_unit", "unknown_unit.yaml:3:17", "value '1 kgs'", "; did you mean 'kg'?"},
+    {"utf16", "utf16.yaml:1:1", "value '0xFF'", "expected text in UTF-8"},
+    {"variable_twice", "variable_twice.yaml:9:7", "value '{parameter: bodies/rod/mass}'", "expected a variable that is not one already (bodies/rod/mass is)"},
+    {"variable_without_kind", "variable_without_kind.yaml:7:15", "value '{knots: 3}'", "expected a map with one of the keys control, initial_state, parameter"},
+    {"wrong_boolean", "wrong_boolean.yaml:7:42", "value 'yes'", "expected true or false"},
+    {"wrong_unit", "wrong_unit.yaml:1:25", "value '5 mm'", "expected a time (s, ms, us, min) > 0"},
+    {"zero_axis", "zero_axis.yaml:5:47", "value '[0, 0, 0]'", "expected a vector of any length but zero"},
+    {"zero_quaternion", "zero_quaternion.yaml:5:62", "value '[0, 0, 0, 0]'", "expected a unit quaternion (x, y, z, w)"},
+    {"zero_time_step", "zero_time_step.yaml:1:25", "value '0'", "expected a time (s, ms, us, min) > 0"},
+};
+// clang-format on
+
+const std::filesystem::path kFolder = BACKDRIVE_BAD_INPUT_DIR;
+
+class BadInput : public testing::TestWithParam<Case> {};
+
+TEST_P(BadInput, NamesPlaceValueAndExpectation) {
+  const Case& one = GetParam();
+  const std::string file = std::string(one.name) + ".yaml";
+  try {
+    load_scene(kFolder / file);
+    FAIL() << file << " was accepted";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_EQ(error.kind(), ErrorKind::input) << message;
+    EXPECT_EQ(error.exit_code(), 3);
+    EXPECT_TRUE(message.starts_with((kFolder / one.where).string() + ": ")) << message;
+    EXPECT_NE(message.find(one.value), std::string::npos) << message;
+    EXPECT_NE(message.find("expected "), std::string::npos) << message;
+    EXPECT_NE(message.find(one.expected), std::string::npos) << message;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenes, BadInput, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(BadInputFolder, HasNoFileThatNoCaseReads) {
+  std::set<std::string> files, cases;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    if (entry.path().extension() == ".yaml") files.insert(entry.path().stem().string());
+  }
+  for (const Case& one : kCases) cases.insert(one.name);
+  EXPECT_EQ(files, cases);
+  EXPECT_GE(cases.size(), 40u);
+}
+
+TEST(BadInputFile, MissingFolderOrTooLarge) {
+  const auto message = [](const std::filesystem::path& path) -> std::string {
+    try {
+      load_scene(path);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::input);
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_NE(message(kFolder / "no_such_scene.yaml").find("expected an existing scene file"),
+            std::string::npos);
+  EXPECT_NE(message(kFolder).find("found a directory"), std::string::npos);
+  const std::string large((size_t{16} << 20) + 1, ' ');
+  EXPECT_THROW(parse_scene(large, "large.yaml", "."), Error);
+  // A device that never ends is cut off at the same size.
+  EXPECT_NE(message("/dev/zero").find("16 MiB"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace backdrive

@@ -1,0 +1,17 @@
+// Compiled with BACKDRIVE_MUTATIONS and in its own namespace, BACKDRIVE_KERNELS = mutant.
+#include "tests/integrators/mutant_kernels.h"
+
+#include "integrators/featherstone/kernel_table.h"
+
+namespace backdrive::test {
+
+const KernelTable<double>& mutant_kernels() {
+  static const KernelTable<double> table = featherstone::mutant::make_kernel_table<double>();
+  return table;
+}
+
+void plant(featherstone::Mutation mutation) {
+  featherstone::mutant::planted_mutation = mutation;
+}
+
+}  // namespace backdrive::test

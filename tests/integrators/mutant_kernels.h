@@ -1,0 +1,11 @@
+#pragma once
+// A copy of the double kernels in which faults of the adjoint can be planted (see mutations.h). For one thread.
+#include "integrators/featherstone/kernels.h"
+#include "integrators/featherstone/mutations.h"
+
+namespace backdrive::test {
+
+const KernelTable<double>& mutant_kernels();
+void plant(featherstone::Mutation mutation);
+
+}  // namespace backdrive::test

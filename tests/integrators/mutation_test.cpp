@@ -1,0 +1,106 @@
+// Proof that the gradient tests can fail: each trap of the adjoint (docs/theory.md) is planted in a copy of the kernels,
+// and the very check that gradient_test.cpp makes must notice it.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/integrators/mutant_kernels.h"
+#include "tests/support/gradient_case.h"
+#include "tests/support/models.h"
+
+namespace backdrive {
+namespace {
+
+using featherstone::Mutation;
+using test::BlockError;
+using test::GradientCase;
+
+/// A fault and the least error it must make in some block of inputs, relative to Σ |g v|, where the gradient tests allow
+/// 1e-12: a third of what it was measured to make here.
+struct Trap {
+  Mutation mutation;
+  const char* name;
+  double at_least;
+};
+void PrintTo(const Trap& trap, std::ostream* out) {
+  *out << trap.name;
+}
+
+#define BACKDRIVE_TRAP(name, margin) Trap{Mutation::name, #name, margin}
+constexpr Trap kTraps[] = {
+    BACKDRIVE_TRAP(subspace_cotangent, 3e-2),
+    BACKDRIVE_TRAP(velocity_carry, 1.5e-3),
+    BACKDRIVE_TRAP(bias_in_velocity, 2e-3),
+    BACKDRIVE_TRAP(gyroscopic_term, 7e-5),
+    BACKDRIVE_TRAP(sign_of_velocity, 5e-3),
+    BACKDRIVE_TRAP(com_lever, 4e-3),
+    BACKDRIVE_TRAP(force_turn, 3e-2),
+    BACKDRIVE_TRAP(bias_acceleration, 4e-3),
+    BACKDRIVE_TRAP(inertia_in_world_axes, 3e-2),
+    BACKDRIVE_TRAP(com_in_world_axes, 4e-2),
+    BACKDRIVE_TRAP(inertia_off_diagonal, 2e-3),
+    BACKDRIVE_TRAP(placement_without_shift, 5e-3),
+    BACKDRIVE_TRAP(placement_before, 2e-2),
+    BACKDRIVE_TRAP(root_translation, 8e-3),
+    BACKDRIVE_TRAP(pose_lever, 4e-3),
+    BACKDRIVE_TRAP(pose_turn, 1.5e-2),
+    BACKDRIVE_TRAP(damping_of_old_velocity, 4e-3),
+    BACKDRIVE_TRAP(drive_of_old_position, 3e-4),
+    BACKDRIVE_TRAP(limit_curvature, 4e-3),
+    BACKDRIVE_TRAP(friction_slope, 1e-2),
+    BACKDRIVE_TRAP(drive_velocity, 2e-4),
+    BACKDRIVE_TRAP(saturation, 5e-2),
+    BACKDRIVE_TRAP(effort_limit_sign, 7e-2),
+    BACKDRIVE_TRAP(armature_sign, 5e-3),
+    BACKDRIVE_TRAP(drift_transport, 1.5e-2),
+    BACKDRIVE_TRAP(gravity_sign, 3e-2),
+};
+#undef BACKDRIVE_TRAP
+
+/// All joint types, forces and shapes; two worlds; states and poses as outputs.
+const GradientCase& mutation_case() {
+  static const GradientCase c = [] {
+    test::TreeOptions options;
+    options.links = 9;
+    options.forces = options.shapes = true;
+    Model model = test::random_tree(5, options);
+    test::require_all(model);
+    return test::make_case(std::move(model), 12, 0.01, 2, 3);
+  }();
+  return c;
+}
+
+std::vector<BlockError> errors_with(Mutation mutation) {
+  test::plant(mutation);
+  const test::CaseGradient gradient =
+      test::gradient_by_kernels(mutation_case(), test::mutant_kernels());
+  test::plant(Mutation::none);
+  return test::compare_blocks(mutation_case(), gradient, 11);
+}
+
+TEST(MutantKernels, SoundKernelsPass) {
+  for (const BlockError& e : errors_with(Mutation::none)) EXPECT_LT(e.error, 1e-12) << e.block;
+}
+
+TEST(MutantKernels, EveryFaultIsPlanted) {
+  for (int m = 1; m < static_cast<int>(Mutation::count); ++m) {
+    bool listed = false;
+    for (const Trap& trap : kTraps) listed = listed || trap.mutation == static_cast<Mutation>(m);
+    EXPECT_TRUE(listed) << "mutation " << m << " is in mutations.h and not in this test";
+  }
+}
+
+class Mutants : public testing::TestWithParam<Trap> {};
+
+TEST_P(Mutants, AreCaught) {
+  const BlockError e = worst(errors_with(GetParam().mutation));
+  EXPECT_GT(e.error, GetParam().at_least) << "largest in block " << e.block;
+  RecordProperty("block", e.block);
+  RecordProperty("error", std::to_string(e.error));
+}
+
+INSTANTIATE_TEST_SUITE_P(Traps, Mutants, testing::ValuesIn(kTraps),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace backdrive

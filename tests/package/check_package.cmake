@@ -1,0 +1,33 @@
+# cmake -DBINARY_DIR= -DSOURCE_DIR= -DWORK_DIR= ... -P check_package.cmake
+# Install, find_package(backdrive), build, run; then the same with the prefix moved elsewhere.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " words)
+    message(FATAL_ERROR "${words}\n${output}\nexit ${result}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+run(${CMAKE_COMMAND} --install ${BINARY_DIR} --config ${CONFIG} --prefix ${WORK_DIR}/installed)
+# A package works where it is put, not only where it was installed.
+file(RENAME ${WORK_DIR}/installed ${WORK_DIR}/moved)
+# The sources of the example alone, so that no header of the repository is within reach.
+file(COPY ${SOURCE_DIR}/examples/pendulum DESTINATION ${WORK_DIR})
+
+set(flags "${CXX_FLAGS}")
+if(SANITIZE)
+  string(APPEND flags " -fsanitize=${SANITIZE}")
+endif()
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${WORK_DIR}/pendulum -B ${WORK_DIR}/build -DCMAKE_PREFIX_PATH=${WORK_DIR}/moved
+    -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=${flags}" -DCMAKE_BUILD_TYPE=${CONFIG})
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
+run(${WORK_DIR}/build/pendulum)
+message(STATUS "${output}")
+if(NOT output MATCHES "at the end: angle")
+  message(FATAL_ERROR "the example printed something else:\n${output}")
+endif()
+
+# The installed program runs, too.
+run(${WORK_DIR}/moved/bin/simctl info --json)

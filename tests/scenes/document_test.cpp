@@ -1,0 +1,103 @@
+// The document layer: what is refused before anything is expanded, and text that reads back.
+#include "scenes/document.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+namespace backdrive::scene {
+namespace {
+
+const Sources kSources{"a.yaml", {}};
+
+NodePtr parse(const std::string& text) {
+  return parse_document(text, kSources, 0);
+}
+
+std::string message(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::input);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Document, KnowsWhereEachValueStands) {
+  const NodePtr root = parse("a: 1\nb:\n  - x\n  - {c: d}\n");
+  EXPECT_EQ(root->find("a")->place.line, 1);
+  EXPECT_EQ(root->find("a")->place.column, 4);
+  const NodePtr c = root->find("b")->list[1]->find("c");
+  EXPECT_EQ(c->text, "d");
+  EXPECT_EQ(c->place.line, 4);
+  EXPECT_EQ(c->place.column, 9);
+  EXPECT_EQ(root->size, 6u);
+  EXPECT_EQ(root->depth, 4);
+}
+
+TEST(Document, CountsThroughAliases) {
+  const NodePtr root = parse("a: &a [1, 2]\nb: [*a, *a]\n");
+  EXPECT_EQ(root->size, 1u + 3u + 1u + 6u);
+  EXPECT_EQ(root->find("a"), root->find("b")->list[0]);
+}
+
+TEST(Document, AcceptsJustAsDeepAsItSays) {
+  const auto nested = [](int depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_NO_THROW(parse(nested(kMaxDepth)));
+  EXPECT_NE(message(nested(kMaxDepth + 1)).find("at most 64 levels"), std::string::npos);
+}
+
+TEST(Document, AcceptsByteOrderMarkAndCarriageReturns) {
+  EXPECT_EQ(parse("\xEF\xBB\xBF"
+                  "a: 1\r\nb: 2\r\n")
+                ->find("b")
+                ->text,
+            "2");
+}
+
+TEST(Document, NamesBothLinesOfADuplicateKey) {
+  EXPECT_EQ(message("m:\n  a: 1\n  b: 2\n  a: 3\n"),
+            "a.yaml:4:3: m: duplicate key 'a': expected each key once (first at line 2)");
+}
+
+TEST(Document, TextReadsBackToTheSameTree) {
+  const std::function<bool(const Node&, const Node&)> same = [&](const Node& a, const Node& b) {
+    if (a.kind != b.kind || a.text != b.text || a.quoted != b.quoted) return false;
+    if (a.list.size() != b.list.size() || a.map.size() != b.map.size()) return false;
+    for (size_t i = 0; i < a.list.size(); ++i) {
+      if (!same(*a.list[i], *b.list[i])) return false;
+    }
+    for (size_t i = 0; i < a.map.size(); ++i) {
+      if (a.map[i].key != b.map[i].key || !same(*a.map[i].value, *b.map[i].value)) return false;
+    }
+    return true;
+  };
+  std::string numbers;
+  for (int i = 0; i < 200; ++i) numbers += (i > 0 ? ", " : "") + std::to_string(i * 0.125);
+  for (const std::string& text : {
+           std::string("{}"),
+           std::string("[]"),
+           std::string("a: {}\nb: []\n"),
+           "values: [" + numbers + "]\n",
+           "- [" + numbers + "]\n- {a: [" + numbers + "]}\n",
+           std::string("'a: b': '- x'\n\"q\\\"\\\\\": \"l1\\nl2\\t\"\nn: ~\ne: ''\n'~': "
+                       "\"~\"\n'#': '#'\n'-': '- -'\n"),
+           std::string("long: {a: {b: {c: [1, 2, {d: some text that is long enough to need a new "
+                       "line, e: 12345678901234567890}]}}}\n"),
+       }) {
+    const NodePtr first = parse(text);
+    const std::string written = to_yaml(*first);
+    EXPECT_TRUE(same(*first, *parse(written))) << written;
+  }
+}
+
+TEST(Document, ExcerptsDoNotCutCharacters) {
+  EXPECT_EQ(excerpt(std::string_view("aé"), 2), "a…");
+  EXPECT_EQ(excerpt(std::string_view("aé"), 3), "aé");
+  EXPECT_EQ(excerpt(*parse("{a: [1, 2], b: ~}")), "{a: [1, 2], b: ~}");
+}
+
+}  // namespace
+}  // namespace backdrive::scene

@@ -1,0 +1,337 @@
+// Scenes into problems, overrides, and results back into scenes.
+#include "scenes/scene.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <numbers>
+
+#include "models/fields.h"
+
+namespace backdrive {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+
+const std::string kScene = R"(name: test
+simulation: {time_step: 10 ms, duration: 0.5}
+model:
+  gravity: [0, 0, -9.8]
+  bodies:
+    cart: {mass: 2, shapes: [{name: hull, geometry: {type: box, scale: [10 cm, 0.2, 0.3]}, density: 10}]}
+    pole:
+      mass: 100 g
+      com: [0, 0, 50 cm]
+      inertia: [0.01, 0.01, 0.001, 0, 0, 0]
+      shapes:
+        - {geometry: {type: capsule, scale: [0.1, 0.2]}, frame: {orientation: {axis: [0, 2, 0], angle: 90 deg}}}
+        - {geometry: {type: sphere, scale: 3 cm}, material: {friction: 0.5}}
+    tip: {}
+  joints:
+    slider: {type: prismatic, parent: world, child: cart, axis: [1, 0, 0], limit: {lower: -2, upper: 200 cm}}
+    hinge:
+      type: revolute
+      parent: cart
+      child: pole
+      axis: [0, 1, 0]
+      damping: 0.01
+      drive: {stiffness: 10, damping: 1, effort_limit: 5}
+    weld: {type: fixed, parent: pole, child: tip, frame: {position: [0, 0, 1], orientation: {rpy: [0, 0, 90 deg]}}}
+  shapes:
+    floor: {body: world, geometry: {type: plane}}
+initial_state:
+  hinge: {position: 180 deg, velocity: 60 rpm}
+controls:
+  slider: [1, 2 kN, 3]
+  hinge: {effort: 0.5, target_position: {values: [0, 90 deg], hold: true}}
+requires_grad: [bodies/*/mass, joints/hinge/damping]
+optimize:
+  variables:
+    - {control: slider, knots: 5, bounds: [-20, 20], initial: {random: 1}, scale: 2}
+    - {control: hinge, channel: target_position, interpolation: hold, initial: 10 deg}
+    - {initial_state: hinge, quantity: velocity, bounds: [-1, none]}
+    - {parameter: joints/*/damping, bounds: [0.1, 3], initial: 1}
+    - {parameter: bodies/pole/com/2}
+  loss:
+    terminal:
+      - {joint: hinge, position: 0, velocity: 0, weight: {position: 100, velocity: 5}}
+      - {joint: slider, position: 10 cm}
+      - {body: tip, position: [0, 0, 1], orientation: [0, 0, 0, 1], point: [0, 0, 0.1], weight: 3}
+    running:
+      - {control: slider, weight: 1e-4}
+      - {control: hinge, channel: target_position, target: 180 deg}
+      - {control: hinge, channel: target_position}
+  method: adam
+  iterations: 10
+  goal: 1e-3
+)";
+
+Scene load(const std::vector<Override>& overrides = {}) {
+  return parse_scene(kScene, "test.yaml", ".", overrides);
+}
+
+std::string refused(const std::vector<Override>& overrides) {
+  try {
+    load(overrides);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::input);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Scene, ReadsModelInSiUnits) {
+  const Scene scene = load();
+  const Model& model = scene.problem.model;
+  EXPECT_EQ(scene.name, "test");
+  EXPECT_EQ(model.body_names, (std::vector<std::string>{"cart", "pole", "tip"}));
+  EXPECT_EQ(model.shape_names, (std::vector<std::string>{"hull", "pole_0", "pole_1", "floor"}));
+  EXPECT_EQ(model.gravity(0, 2), -9.8);
+  EXPECT_EQ(model.bodies.mass(1), 0.1);
+  EXPECT_EQ(model.bodies.com(1, 2), 0.5);
+  EXPECT_EQ(model.shapes.geometry.scale(0, 0), 0.1);
+  EXPECT_EQ(model.shapes.geometry.scale(2, 0), 0.03);
+  EXPECT_EQ(model.shapes.material.friction(2), 0.5);
+  EXPECT_DOUBLE_EQ(model.shapes.frame.orientation(1, 1), std::sqrt(0.5));
+  EXPECT_DOUBLE_EQ(model.joints.frame.orientation(2, 2), std::sqrt(0.5));
+  EXPECT_EQ(model.joints.limit.upper(0), 2.0);
+  EXPECT_EQ(model.joints.drive.effort_limit(1), 5.0);
+  EXPECT_TRUE(std::isinf(model.joints.drive.effort_limit(0)));
+  EXPECT_EQ(model.shape_bodies[3], -1);
+  EXPECT_TRUE(model.bodies.mass.requires_grad(2));
+  EXPECT_TRUE(model.joints.damping.requires_grad(1));
+  EXPECT_FALSE(model.joints.damping.requires_grad(0));
+}
+
+TEST(Scene, ReadsStateAndControls) {
+  const Problem problem = load().problem;
+  EXPECT_EQ(problem.simulation.steps, 50);
+  EXPECT_EQ(problem.simulation.time_step, 0.01);
+  const Link& hinge = problem.model.topology.links[problem.model.link_of_joint(1)];
+  EXPECT_EQ(problem.initial_position.size(), 2u);
+  EXPECT_EQ(problem.initial_position[hinge.q], kPi);
+  EXPECT_DOUBLE_EQ(problem.initial_velocity[hinge.v], 2 * kPi);
+  ASSERT_EQ(problem.controls.size(), 3u);
+  EXPECT_EQ(problem.controls[0].values, (std::vector<double>{1, 2000, 3}));
+  EXPECT_EQ(problem.controls[1].values, std::vector<double>{0.5});
+  EXPECT_EQ(problem.controls[2].channel, ControlChannel::target_position);
+  EXPECT_EQ(problem.controls[2].values[1], kPi / 2);
+  EXPECT_TRUE(problem.controls[2].hold);
+}
+
+TEST(Scene, ReadsVariables) {
+  const Problem problem = load().problem;
+  std::vector<std::string> names;
+  for (const Variable& variable : problem.variables) names.push_back(variable.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"control/slider", "control/hinge/target_position",
+                                             "initial_state/hinge/velocity",
+                                             "joints/slider/damping", "joints/hinge/damping",
+                                             "joints/weld/damping", "bodies/pole/com/z"}));
+  EXPECT_EQ(problem.variables[0].knots, 5);
+  EXPECT_EQ(problem.variables[0].random, 1);
+  EXPECT_EQ(problem.variables[0].scale, 2);
+  EXPECT_EQ(problem.variables[0].lower, -20);
+  EXPECT_TRUE(problem.variables[0].initial.empty());
+  EXPECT_EQ(problem.variables[1].knots, 0);
+  EXPECT_TRUE(problem.variables[1].hold);
+  EXPECT_EQ(problem.variables[1].initial, std::vector<double>{10 * kPi / 180});
+  EXPECT_EQ(problem.variables[2].lower, -1);
+  EXPECT_TRUE(std::isinf(problem.variables[2].upper));
+  EXPECT_EQ(problem.variables[4].upper, 3);
+  EXPECT_EQ(problem.variables[6].parameter.component, 2);
+}
+
+TEST(Scene, ReadsLoss) {
+  const Problem problem = load().problem;
+  std::vector<std::string> names;
+  for (const LossTerm& term : problem.loss) names.push_back(term.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{
+                "terminal/hinge/position", "terminal/hinge/velocity", "terminal/slider/position",
+                "terminal/tip/position", "terminal/tip/orientation", "running/slider/effort",
+                "running/hinge/target_position", "running/hinge/target_position/2"}));
+  EXPECT_TRUE(problem.loss[0].on_circle);
+  EXPECT_FALSE(problem.loss[2].on_circle);
+  EXPECT_EQ(problem.loss[0].weight, 100);
+  EXPECT_EQ(problem.loss[1].weight, 5);
+  EXPECT_EQ(problem.loss[2].target[0], 0.1);
+  EXPECT_EQ(problem.loss[3].point[2], 0.1);
+  EXPECT_EQ(problem.loss[4].weight, 3);
+  EXPECT_EQ(problem.loss[6].target[0], kPi);
+  EXPECT_FALSE(problem.loss[6].terminal);
+  EXPECT_EQ(problem.optimize.method, "adam");
+  EXPECT_EQ(problem.optimize.goal, 1e-3);
+}
+
+TEST(Overrides, ReachEverything) {
+  const Scene scene = load({{"simulation/time_step", "5 ms"},
+                            {"joints/hinge/damping", "0.5"},
+                            {"model/joints/hinge/frame/position/z", "20 cm"},
+                            {"shapes/hull/geometry/scale/1", "1"},
+                            {"shapes/pole_1/density", "3"},
+                            {"shapes/floor/material/friction", "0.1"},
+                            {"gravity/z", "-1"},
+                            {"bodies/tip", "{mass: 3}"},
+                            {"variables/0/knots", "7"},
+                            {"optimize/loss/terminal/0/weight/velocity", "9"},
+                            {"initial_state/slider/velocity", "2"},
+                            {"controls/slider", "4"}});
+  const Problem& problem = scene.problem;
+  EXPECT_EQ(problem.simulation.steps, 100);
+  EXPECT_EQ(problem.model.joints.damping(1), 0.5);
+  EXPECT_EQ(problem.model.joints.frame.position(1, 2), 0.2);
+  EXPECT_EQ(problem.model.shapes.geometry.scale(0, 1), 1);
+  EXPECT_EQ(problem.model.shapes.density(2), 3);
+  EXPECT_EQ(problem.model.shapes.material.friction(3), 0.1);
+  EXPECT_EQ(problem.model.gravity(0, 2), -1);
+  EXPECT_EQ(problem.model.bodies.mass(2), 3);
+  EXPECT_EQ(problem.variables[0].knots, 7);
+  EXPECT_EQ(problem.loss[1].weight, 9);
+  EXPECT_EQ(problem.controls[0].values, std::vector<double>{4});
+}
+
+TEST(Overrides, StepsReplaceTheDuration) {
+  EXPECT_EQ(load({{"simulation/steps", "70"}}).problem.simulation.steps, 70);
+  EXPECT_NE(refused({{"simulation/steps", "70"}, {"simulation/duration", "1"}})
+                .find("only one of duration, steps"),
+            std::string::npos);
+}
+
+TEST(Overrides, ErrorsNameTheOption) {
+  EXPECT_EQ(refused({{"joints/hinge/damping", "-1"}}).rfind("--set joints/hinge/damping=-1: ", 0),
+            0u);
+  EXPECT_NE(refused({{"joints/hing/damping", "1"}}).find("did you mean 'hinge'?"),
+            std::string::npos);
+  EXPECT_NE(refused({{"joint/hinge/damping", "1"}}).find("did you mean 'joints'?"),
+            std::string::npos);
+  EXPECT_NE(refused({{"joints/hinge/dampin", "1"}}).find("did you mean 'damping'?"),
+            std::string::npos);
+  EXPECT_NE(refused({{"variables/9/knots", "1"}}).find("an index from 0 to 4"), std::string::npos);
+  EXPECT_NE(refused({{"simulation/time_step/x", "1"}}).find("a path that ends here"),
+            std::string::npos);
+  EXPECT_NE(refused({{"", "1"}}).find("expected"), std::string::npos);
+  EXPECT_NE(refused({{"joints/hinge/damping", "[1"}}).find("bracket left open"), std::string::npos);
+  EXPECT_NE(refused({{"shapes/hul/density", "1"}}).find("expected"), std::string::npos);
+  // What an override breaks elsewhere is reported where it stands.
+  EXPECT_EQ(refused({{"simulation/steps", "3"}}).rfind("test.yaml:", 0), 0u);
+}
+
+void expect_same(const Problem& a, const Problem& b) {
+  EXPECT_EQ(a.initial_position, b.initial_position);
+  EXPECT_EQ(a.initial_velocity, b.initial_velocity);
+  EXPECT_EQ(a.simulation.time_step, b.simulation.time_step);
+  EXPECT_EQ(a.simulation.steps, b.simulation.steps);
+  ASSERT_EQ(a.controls.size(), b.controls.size());
+  for (size_t i = 0; i < a.controls.size(); ++i) {
+    EXPECT_EQ(a.controls[i].joint, b.controls[i].joint);
+    EXPECT_EQ(a.controls[i].channel, b.controls[i].channel);
+    EXPECT_EQ(a.controls[i].values, b.controls[i].values);
+    EXPECT_EQ(a.controls[i].hold, b.controls[i].hold);
+  }
+  for (const Field& field : fields()) {
+    const Parameter& x = field.in(a.model);
+    const Parameter& y = field.in(b.model);
+    ASSERT_EQ(x.items(), y.items());
+    for (int i = 0; i < x.items(); ++i) {
+      for (int c = 0; c < x.components(); ++c)
+        EXPECT_EQ(x(i, c), y(i, c)) << field.leaf << " " << i << " " << c;
+      EXPECT_EQ(x.requires_grad(i), y.requires_grad(i));
+    }
+  }
+  EXPECT_EQ(a.loss.size(), b.loss.size());
+  EXPECT_EQ(a.variables.size(), b.variables.size());
+  EXPECT_EQ(a.optimize.method, b.optimize.method);
+  EXPECT_EQ(a.optimize.goal, b.optimize.goal);
+}
+
+TEST(SceneWithValues, ReadsBackToTheSameBits) {
+  const Scene scene = load();
+  expect_same(scene.problem,
+              parse_scene(scene_with_values(scene, scene.problem), "b.yaml", ".").problem);
+
+  Problem filled = scene.problem;
+  filled.controls.clear();
+  filled.controls.push_back({0, ControlChannel::effort, {}, true});
+  for (int i = 0; i < 50; ++i) filled.controls[0].values.push_back(std::sin(i) / 3);
+  filled.controls.push_back({1, ControlChannel::target_velocity, {1.0 / 3, -0.0}, false});
+  filled.initial_position = {0.1, -2.0 / 3};
+  filled.initial_velocity = {1e-300, 1e300};
+  // Something of every field, changed by an unround factor; orientations and axes stay unit.
+  for (const Field& field : fields()) {
+    if (field.leaf == "axis" || field.leaf == "frame/orientation") continue;
+    Parameter& parameter = field.of(filled.model);
+    for (int i = 0; i < parameter.items(); ++i) {
+      for (int c = 0; c < parameter.components(); ++c) parameter.at(i, c) *= 1 + 1.0 / 3;
+    }
+  }
+  const double half = std::sqrt(0.5);
+  filled.model.joints.frame.orientation.at(1, 0) = half;
+  filled.model.joints.frame.orientation.at(1, 3) = half;
+  filled.model.shapes.frame.orientation.at(2, 1) = 1;
+  filled.model.shapes.frame.orientation.at(2, 3) = 0;
+  filled.model.joints.axis.at(1, 0) = 1;
+  filled.model.joints.axis.at(1, 1) = 0;
+  const std::string text = scene_with_values(scene, filled);
+  expect_same(filled, parse_scene(text, "b.yaml", ".").problem);
+  // And again: writing what was read changes nothing.
+  const Scene again = parse_scene(text, "b.yaml", ".");
+  EXPECT_EQ(scene_with_values(again, again.problem), text);
+}
+
+TEST(SceneWithValues, KeepsOverrides) {
+  const Scene scene = load({{"joints/hinge/damping", "0.25"}, {"simulation/steps", "20"}});
+  const Problem back = parse_scene(scene_with_values(scene, scene.problem), "b.yaml", ".").problem;
+  EXPECT_EQ(back.model.joints.damping(1), 0.25);
+  EXPECT_EQ(back.simulation.steps, 20);
+}
+
+TEST(SceneWithValues, RefusesWhatIsNotFiniteOrAnotherModel) {
+  const Scene scene = load();
+  Problem filled = scene.problem;
+  filled.model.bodies.mass.at(0) = std::numeric_limits<double>::quiet_NaN();
+  try {
+    scene_with_values(scene, filled);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::non_finite);
+    EXPECT_NE(std::string(error.what()).find("bodies/cart/mass"), std::string::npos);
+  }
+  filled = scene.problem;
+  filled.model.body_names[0] = "other";
+  EXPECT_THROW(scene_with_values(scene, filled), Error);
+}
+
+TEST(SceneFiles, ControlsComeFromATable) {
+  const auto folder = std::filesystem::temp_directory_path() / "backdrive_scene_table";
+  std::filesystem::create_directories(folder / "data");
+  std::ofstream(folder / "data" / "u.csv")
+      << "time, hinge/effort,slider/effort\r\n0,1,10\r\n0.1,2,20\r\n0.2,3,30\r\n\r\n";
+  const std::vector<Override> overrides{
+      {"controls/slider", "{effort: {file: data/u.csv, hold: true}}"}};
+  const Problem problem = parse_scene(kScene, "test.yaml", folder, overrides).problem;
+  EXPECT_EQ(problem.controls[0].values, (std::vector<double>{10, 20, 30}));
+  EXPECT_TRUE(problem.controls[0].hold);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(SceneFiles, ThoseOfTheRepositoryLoadAndRoundTrip) {
+  const std::filesystem::path folder = std::filesystem::path(BACKDRIVE_SOURCE_DIR) / "scenes";
+  for (const char* name :
+       {"pendulum_swingup", "cartpole_swingup", "double_pendulum", "arm_reach", "chain32"}) {
+    SCOPED_TRACE(name);
+    const Scene scene = load_scene(folder / (std::string(name) + ".yaml"));
+    EXPECT_EQ(scene.name, name);
+    EXPECT_FALSE(scene.description.empty());
+    EXPECT_FALSE(scene.problem.variables.empty());
+    EXPECT_FALSE(scene.problem.loss.empty());
+    EXPECT_TRUE(std::isfinite(scene.problem.optimize.goal));
+    expect_same(scene.problem,
+                parse_scene(scene_with_values(scene, scene.problem), "b.yaml", ".").problem);
+  }
+}
+
+}  // namespace
+}  // namespace backdrive

@@ -1,0 +1,307 @@
+#include "tests/support/gradient_case.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autodiff/model_constants_buffer.h"
+#include "models/fields.h"
+
+namespace backdrive::test {
+namespace {
+
+constexpr int kPoseRows = 12;
+
+Buffer<double> random_buffer(int rows, int worlds, Random& random) {
+  Buffer<double> b(std::max(rows, 0), worlds);
+  for (int r = 0; r < rows; ++r) {
+    for (int w = 0; w < worlds; ++w) b.set(r, w, random.symmetric(1));
+  }
+  return b;
+}
+
+template <class To, class From>
+Buffer<To> converted(const Buffer<From>& from) {
+  Buffer<To> to(from.rows(), from.worlds());
+  for (int r = 0; r < from.rows(); ++r) {
+    for (int w = 0; w < from.worlds(); ++w) to.set(r, w, static_cast<To>(from(r, w)));
+  }
+  return to;
+}
+
+Buffer<Dual<double>> dual(const Buffer<double>& value, const Buffer<double>& dot) {
+  Buffer<Dual<double>> to(value.rows(), value.worlds());
+  for (int r = 0; r < value.rows(); ++r) {
+    for (int w = 0; w < value.worlds(); ++w) to.set(r, w, {value(r, w), dot(r, w)});
+  }
+  return to;
+}
+
+std::string path_of(const Field& field) {
+  switch (field.group) {
+    case FieldGroup::bodies: return "bodies/" + std::string(field.leaf);
+    case FieldGroup::joints: return "joints/" + std::string(field.leaf);
+    case FieldGroup::shapes: return "shapes/" + std::string(field.leaf);
+    case FieldGroup::model: break;
+  }
+  return std::string(field.leaf);
+}
+
+const Field* field_of(const std::string& block) {
+  for (const Field& field : fields()) {
+    if (path_of(field) == block) return &field;
+  }
+  return nullptr;
+}
+
+/// Calls visit(number of `a`, number of `b`) for all of two buffers.
+template <class A, class B, class Visit>
+void zip(const Buffer<A>& a, const Buffer<B>& b, Visit&& visit) {
+  for (int r = 0; r < a.rows(); ++r) {
+    for (int w = 0; w < a.worlds(); ++w) visit(a(r, w), b(r, w));
+  }
+}
+
+/// Calls visit for the outputs of a rollout beside their cotangents.
+template <class T, class Visit>
+void each_output(const GradientCase& c, const Trajectory<T>& t, const Buffer<T>& poses, Visit&& visit) {
+  zip(t.q, c.q_bar, visit);
+  zip(t.qd, c.qd_bar, visit);
+  zip(t.final.q, c.q_end_bar, visit);
+  zip(t.final.qd, c.qd_end_bar, visit);
+  zip(poses, c.pose_bar, visit);
+}
+
+/// The rows of a control block: those of `channel` 0 (effort), 1, 2 (targets) in each step.
+bool in_channel(const Topology& t, int row, int channel) {
+  const int r = row % t.nu;
+  return channel == 0 ? r < t.nv : r >= t.nv && (r - t.nv) % 2 == channel - 1;
+}
+
+/// A random vector perpendicular to the axis.
+void set_axis_tangent(const GradientCase& c, int item, int world, Random& random, Parameter& to) {
+  double along = 0, t[3];
+  for (int k = 0; k < 3; ++k) {
+    t[k] = random.symmetric(1);
+    along += t[k] * c.model.joints.axis(item, k, world);
+  }
+  for (int k = 0; k < 3; ++k) {
+    to.at(item, k, world) = t[k] - along * c.model.joints.axis(item, k, world);
+  }
+}
+
+}  // namespace
+
+GradientCase make_case(Model model, int steps, double time_step, int worlds, std::uint64_t seed,
+                       const BatchScale& scale) {
+  GradientCase c;
+  c.options.steps = steps;
+  c.options.time_step = time_step;
+  c.batch = random_batch<double>(model, steps, first_worlds(worlds), seed, scale);
+  const Topology& t = model.topology;
+  const int bodies = static_cast<int>(model.body_names.size());
+  c.bodies = {bodies - 1};
+  if (bodies > 2) c.bodies.push_back(bodies / 2);
+  Random random(seed + 77);
+  c.q_bar = random_buffer((steps + 1) * t.nq, worlds, random);
+  c.qd_bar = random_buffer((steps + 1) * t.nv, worlds, random);
+  c.q_end_bar = random_buffer(t.nq, worlds, random);
+  c.qd_end_bar = random_buffer(t.nv, worlds, random);
+  c.pose_bar = random_buffer((steps + 1) * static_cast<int>(c.bodies.size()) * kPoseRows, worlds, random);
+  c.model = std::move(model);
+  return c;
+}
+
+template <class T>
+CaseGradient gradient_by_tape(const GradientCase& c) {
+  State<T> state;
+  state.q = converted<T>(c.batch.state.q);
+  state.qd = converted<T>(c.batch.state.qd);
+  Control<T> control;
+  control.u = converted<T>(c.batch.control.u);
+  Tape<T> tape;
+  const Trajectory<T> t = rollout(tape, c.model, state, control, c.options);
+  const Buffer<T> poses = body_poses(&tape, c.model, t.q, c.bodies, c.options, tape.memory());
+  Seeds<T> seeds;
+  seeds.add(t.q, converted<T>(c.q_bar));
+  seeds.add(t.qd, converted<T>(c.qd_bar));
+  seeds.add(t.final.q, converted<T>(c.q_end_bar));
+  seeds.add(t.final.qd, converted<T>(c.qd_end_bar));
+  seeds.add(poses, converted<T>(c.pose_bar));
+  const Gradients<T> g = std::move(tape).backward(seeds);
+  return {converted<double>(g.of(state.q)), converted<double>(g.of(state.qd)),
+          converted<double>(g.of(control.u)), g.parameters()};
+}
+template CaseGradient gradient_by_tape<float>(const GradientCase&);
+template CaseGradient gradient_by_tape<double>(const GradientCase&);
+
+CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double>& table) {
+  const Topology& t = c.model.topology;
+  Memory memory;
+  const int worlds = c.worlds(), steps = c.options.steps;
+  const Buffer<double> constants = constants_buffer<double>(c.model, nullptr, worlds, memory);
+  const State<double>& start = c.batch.state;
+  Buffer<double> q(memory, (steps + 1) * t.nq, worlds), qd(memory, (steps + 1) * t.nv, worlds);
+  State<double> end(c.model, worlds, memory);
+  std::vector<WorldStatus> status(worlds);
+  const Launch<double> launch{&t, constants.row(0), constants.rows() > 1, c.options.time_step, steps,
+                              start.q.stride(), worlds};
+  const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(t));
+  const int groups = (worlds + table.lanes - 1) / table.lanes;
+  table.rollout({launch, start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(),
+                 qd.write(), end.q.write(), end.qd.write(), status.data()},
+                0, groups, scratch.get());
+  std::vector<int> links;
+  for (const int body : c.bodies) links.push_back(c.model.link_of_body(body));
+  const int rows = static_cast<int>(t.links.size()) * kLinkGradients<double> + 3;
+  CaseGradient result;
+  result.parameters = zero_parameters(c.model, c.model.parameter_worlds());
+  Parameters unused = result.parameters;
+  Launch<double> pose_launch = launch;
+  pose_launch.steps = steps + 1;
+  Buffer<double> q_bar(memory, q.rows(), worlds), constants_bar(memory, rows, worlds);
+  table.poses_adjoint({pose_launch, q.row(0), links.data(), static_cast<int>(links.size()), nullptr,
+                       c.pose_bar.row(0), q_bar.write(), constants_bar.write()},
+                      0, groups, scratch.get());
+  add_constants_gradient(c.model, nullptr, constants_bar, &status, result.parameters, unused);
+  for (int r = 0; r < q_bar.rows(); ++r) {
+    for (int w = 0; w < worlds; ++w) q_bar.write(r)[w] += c.q_bar(r, w);
+  }
+  result.q0 = Buffer<double>(memory, t.nq, worlds);
+  result.qd0 = Buffer<double>(memory, t.nv, worlds);
+  result.control = Buffer<double>(memory, steps * t.nu, worlds);
+  table.rollout_adjoint(
+      {launch, q.row(0), qd.row(0), c.batch.control.u.row(0), status.data(), q_bar.row(0),
+       c.qd_bar.row(0), c.q_end_bar.row(0), c.qd_end_bar.row(0), result.q0.write(),
+       result.qd0.write(), result.control.write(), constants_bar.write()},
+      0, groups, scratch.get());
+  add_constants_gradient(c.model, nullptr, constants_bar, &status, result.parameters, unused);
+  return result;
+}
+
+template <class T>
+double value_of_case(const GradientCase& c) {
+  State<T> state;
+  state.q = converted<T>(c.batch.state.q);
+  state.qd = converted<T>(c.batch.state.qd);
+  Control<T> control;
+  control.u = converted<T>(c.batch.control.u);
+  const Trajectory<T> t = rollout(c.model, state, control, c.options);
+  const Buffer<T> poses = body_poses<T>(nullptr, c.model, t.q, c.bodies, c.options);
+  double sum = 0;
+  each_output(c, t, poses, [&](T x, double w) { sum += w * static_cast<double>(x); });
+  return sum;
+}
+template double value_of_case<float>(const GradientCase&);
+template double value_of_case<double>(const GradientCase&);
+
+std::vector<std::string> block_names() {
+  std::vector<std::string> names{"q0", "qd0", "effort", "target_position", "target_velocity"};
+  for (const Field& field : fields()) names.push_back(path_of(field));
+  return names;
+}
+
+bool block_is_live(const std::string& block) {
+  return block != "shapes/geometry/margin" && block.find("shapes/material") != 0;
+}
+
+Direction zero_direction(const GradientCase& c) {
+  const Topology& t = c.model.topology;
+  Direction v{Buffer<double>(t.nq, c.worlds()), Buffer<double>(t.nv, c.worlds()),
+              Buffer<double>(c.options.steps * t.nu, c.worlds()), {}};
+  v.parameters = zero_parameters(c.model, c.model.parameter_worlds());
+  return v;
+}
+
+Direction random_direction(const GradientCase& c, const std::string& block, std::uint64_t seed) {
+  Direction v = zero_direction(c);
+  Random random(seed);
+  const Topology& t = c.model.topology;
+  if (block == "q0") {
+    v.q0 = random_buffer(t.nq, c.worlds(), random);
+  } else if (block == "qd0") {
+    v.qd0 = random_buffer(t.nv, c.worlds(), random);
+  } else if (const Field* field = field_of(block)) {
+    Parameter& p = field->of(v.parameters);
+    for (int w = 0; w < p.worlds(); ++w) {
+      for (int i = 0; i < p.items(); ++i) {
+        if (block == "joints/axis") {
+          set_axis_tangent(c, i, w, random, p);
+        } else {
+          for (int k = 0; k < p.components(); ++k) p.at(i, k, w) = random.symmetric(1);
+        }
+      }
+    }
+  } else {
+    const int channel = block == "effort" ? 0 : (block == "target_position" ? 1 : 2);
+    for (int r = 0; r < v.control.rows(); ++r) {
+      if (!in_channel(t, r, channel)) continue;
+      for (int w = 0; w < c.worlds(); ++w) v.control.set(r, w, random.symmetric(1));
+    }
+  }
+  return v;
+}
+
+Product forward_product(const GradientCase& c, const Direction& v) {
+  using D = Dual<double>;
+  State<D> state;
+  state.q = dual(c.batch.state.q, v.q0);
+  state.qd = dual(c.batch.state.qd, v.qd0);
+  Control<D> control;
+  control.u = dual(c.batch.control.u, v.control);
+  RolloutOptions options = c.options;
+  options.direction = &v.parameters;
+  const Trajectory<D> t = rollout(c.model, state, control, options);
+  const Buffer<D> poses = body_poses<D>(nullptr, c.model, t.q, c.bodies, options);
+  Product sum;
+  each_output(c, t, poses, [&](const D& x, double w) {
+    sum.value += w * x.dot;
+    sum.magnitude += std::abs(w * x.dot);
+  });
+  return sum;
+}
+
+Product reverse_product(const CaseGradient& gradient, const Direction& v) {
+  Product sum;
+  const auto add = [&](double g, double d) {
+    if (d == 0) return;
+    sum.value += g * d;
+    sum.magnitude += std::abs(g * d);
+  };
+  zip(gradient.q0, v.q0, add);
+  zip(gradient.qd0, v.qd0, add);
+  zip(gradient.control, v.control, add);
+  for (const Field& field : fields()) {
+    const Parameter& g = field.in(gradient.parameters);
+    const Parameter& d = field.in(v.parameters);
+    for (int w = 0; w < g.worlds(); ++w) {
+      for (int i = 0; i < g.items(); ++i) {
+        for (int k = 0; k < g.components(); ++k) add(g(i, k, w), d(i, k, w));
+      }
+    }
+  }
+  return sum;
+}
+
+std::vector<BlockError> compare_blocks(const GradientCase& c, const CaseGradient& gradient,
+                                       std::uint64_t seed) {
+  std::vector<BlockError> errors;
+  for (const std::string& block : block_names()) {
+    const Direction v = random_direction(c, block, seed++);
+    const Product forward = forward_product(c, v), reverse = reverse_product(gradient, v);
+    const double scale = std::max(forward.magnitude, reverse.magnitude);
+    const double difference = std::abs(forward.value - reverse.value);
+    BlockError e{block, scale > 0 ? difference / scale : 0, reverse.magnitude};
+    // NaN compares false with everything: say so loudly.
+    if (!std::isfinite(forward.value) || !std::isfinite(reverse.value)) e.error = HUGE_VAL;
+    errors.push_back(e);
+  }
+  return errors;
+}
+
+BlockError worst(const std::vector<BlockError>& errors) {
+  return *std::max_element(errors.begin(), errors.end(), [](const BlockError& a, const BlockError& b) {
+    return a.error < b.error;
+  });
+}
+
+}  // namespace backdrive::test

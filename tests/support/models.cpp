@@ -1,0 +1,168 @@
+#include "tests/support/models.h"
+
+#include <cmath>
+#include <limits>
+
+#include "models/fields.h"
+#include "tests/support/random.h"
+
+namespace backdrive::test {
+namespace {
+
+std::array<double, 4> random_orientation(Random& random) {
+  std::array<double, 4> q;
+  double squares;
+  do {
+    squares = 0;
+    for (double& x : q) {
+      x = random.symmetric(1);
+      squares += x * x;
+    }
+  } while (squares < 0.01 || squares > 1);
+  return q;
+}
+
+Numbers3 random_vector(Random& random, double bound) {
+  return {random.symmetric(bound), random.symmetric(bound), random.symmetric(bound)};
+}
+
+/// A solid box of 5 to 30 cm, turned: an inertia that a real body could have.
+BodyOptions random_body(Random& random) {
+  BodyOptions body;
+  body.mass = random.uniform(0.5, 2);
+  body.com = random_vector(random, 0.1);
+  double s[3], diagonal[3];
+  for (double& x : s) x = std::pow(random.uniform(0.05, 0.3), 2);
+  for (int k = 0; k < 3; ++k) diagonal[k] = body.mass / 12 * (s[0] + s[1] + s[2] - s[k]);
+  const auto q = random_orientation(random);
+  const double norm = std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+  const double x = q[0] / norm, y = q[1] / norm, z = q[2] / norm, w = q[3] / norm;
+  const double R[3][3] = {{1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)},
+                          {2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)},
+                          {2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)}};
+  const int rows[6] = {0, 1, 2, 0, 0, 1}, columns[6] = {0, 1, 2, 1, 2, 2};
+  for (int e = 0; e < 6; ++e) {
+    for (int k = 0; k < 3; ++k) {
+      body.inertia[e] += R[rows[e]][k] * diagonal[k] * R[columns[e]][k];
+    }
+  }
+  return body;
+}
+
+/// Every kind of force at some joint: which ones goes by the joint's number, so that six joints have them all.
+void add_forces(Random& random, int joint, JointOptions& options) {
+  options.damping = random.uniform(0.05, 0.3);
+  if (joint % 3 == 1) options.friction = random.uniform(0.1, 0.5);
+  if (joint % 2 == 0) {  // narrow: the motion runs into them
+    options.limit = {-random.uniform(0.02, 0.1), random.uniform(0.02, 0.1), random.uniform(20, 60),
+                     random.uniform(0.2, 1)};
+  }
+  if (joint % 3 != 2) {
+    options.driven = true;
+    options.drive.stiffness = random.uniform(5, 20);
+    options.drive.damping = random.uniform(0.5, 2);
+    // Low on every other drive, so that it saturates in some steps and worlds and not in others.
+    if (joint % 2 == 1) options.drive.effort_limit = random.uniform(1, 3);
+  }
+}
+
+void add_shapes(ModelBuilder& builder, Random& random, int bodies) {
+  const GeometryType types[] = {GeometryType::sphere, GeometryType::ellipsoid,
+                                GeometryType::capsule, GeometryType::box, GeometryType::cylinder,
+                                GeometryType::box};
+  int count = 0;
+  for (const GeometryType type : types) {
+    ShapeOptions shape;
+    shape.type = type;
+    for (double& s : shape.scale) s = random.uniform(0.04, 0.1);
+    shape.frame = {random_vector(random, 0.1), random_orientation(random)};
+    shape.density = random.uniform(200, 1000);
+    // The last joins the first one's body: two shapes and the body's own numbers together.
+    const int body = count == 5 ? 0 : count % bodies;
+    builder.add_shape("shape" + std::to_string(count++), body, shape);
+  }
+  ShapeOptions floor;
+  floor.type = GeometryType::plane;
+  builder.add_shape("floor", ModelBuilder::world, floor);
+}
+
+}  // namespace
+
+Model random_tree(std::uint64_t seed, const TreeOptions& options) {
+  Random random(seed);
+  ModelBuilder builder;
+  builder.set_gravity({random.symmetric(2), random.symmetric(2), -9.81 + random.symmetric(1)});
+  for (int i = 0; i < options.links; ++i) {
+    builder.add_body("body" + std::to_string(i), random_body(random));
+  }
+  for (int i = 0; i < options.links; ++i) {
+    int parent = i - 1;
+    if (options.branched && i > 0) parent = random.chance(0.1) ? -1 : random.index(i);
+    const bool may_be_fixed = options.fixed && i > 0 && i + 1 < options.links;
+    JointType type = JointType::revolute;
+    if (options.sliding && i % 4 == 2) type = JointType::prismatic;
+    if (may_be_fixed && i % 7 == 3) type = JointType::fixed;
+    JointOptions joint;
+    joint.frame = {random_vector(random, options.spread), random_orientation(random)};
+    joint.axis = random_vector(random, 1);
+    if (type != JointType::fixed) {
+      if (options.forces || random.chance(0.5)) joint.armature = random.uniform(0.01, 0.1);
+      if (options.forces) add_forces(random, i, joint);
+    }
+    builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
+  }
+  if (options.shapes) add_shapes(builder, random, options.links);
+  return builder.build();
+}
+
+Model pendulum(double length) {
+  ModelBuilder builder;
+  builder.add_body("bob", {1, {0, 0, -length}, {}});
+  JointOptions hinge;
+  hinge.axis = {0, 1, 0};
+  builder.add_joint("hinge", JointType::revolute, ModelBuilder::world, 0, hinge);
+  return builder.build();
+}
+
+Model double_pendulum() {
+  ModelBuilder builder;
+  JointOptions hinge;
+  hinge.axis = {0, 1, 0};
+  for (int i = 0; i < 2; ++i) {
+    const std::string number = std::to_string(i);
+    builder.add_body("bob" + number, {1, {0, 0, -1}, {0.01, 0.01, 0.01, 0, 0, 0}});
+    if (i > 0) hinge.frame.position = {0, 0, -1};
+    builder.add_joint("hinge" + number, JointType::revolute, i - 1, i, hinge);
+  }
+  return builder.build();
+}
+
+Model slider(double mass, const std::function<void(JointOptions&)>& change) {
+  ModelBuilder builder;
+  builder.add_body("weight", {mass, {0, 0, 0}, {0.1, 0.1, 0.1, 0, 0, 0}});
+  JointOptions joint;
+  if (change) change(joint);
+  builder.add_joint("slide", JointType::prismatic, ModelBuilder::world, 0, joint);
+  return builder.build();
+}
+
+Model chain(int links) {
+  ModelBuilder builder;
+  for (int i = 0; i < links; ++i) {
+    const std::string number = std::to_string(i);
+    builder.add_body("link" + number, {1, {0.01, 0, 0.1}, {0.01, 0.012, 0.008, 0, 0, 0.001}});
+    JointOptions joint;
+    joint.axis = i % 2 == 0 ? Numbers3{0, 0, 1} : Numbers3{0, 1, 0};
+    joint.armature = 0.05;
+    joint.damping = 0.1;
+    if (i > 0) joint.frame.position = {0, 0, 0.2};
+    builder.add_joint("joint" + number, JointType::revolute, i - 1, i, joint);
+  }
+  return builder.build();
+}
+
+void require_all(Model& model) {
+  set_requires_grad(model, "*", true);
+}
+
+}  // namespace backdrive::test

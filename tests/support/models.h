@@ -1,0 +1,35 @@
+#pragma once
+// Models that tests share.
+#include <cstdint>
+#include <functional>
+
+#include "models/builder.h"
+
+namespace backdrive::test {
+
+struct TreeOptions {
+  int links = 6;
+  bool branched = true;   ///< each parent is any body before it, sometimes the world; false: a chain
+  bool sliding = true;    ///< prismatic joints among the revolute
+  bool fixed = true;      ///< fixed joints too (never the last)
+  bool forces = false;    ///< damping, friction, limits, drives and effort limits, by turns; armature on all
+  bool shapes = false;    ///< one shape with a density per solid geometry type, and one on a body with mass of its own
+  double spread = 0.25;   ///< m, distance between joints
+};
+
+/// A tree with random frames, axes, bodies, armatures and gravity. The same seed gives the same model.
+Model random_tree(std::uint64_t seed, const TreeOptions& options);
+
+/// One link that hangs from a hinge about y: all its mass (1 kg) at `length` below the hinge.
+Model pendulum(double length = 1);
+/// Two such links.
+Model double_pendulum();
+/// A body of `mass` kg that slides along z; gravity (0, 0, −9.81).
+Model slider(double mass, const std::function<void(JointOptions&)>& change = {});
+/// `links` hinges about alternating axes, 0.2 m apart, bodies of 1 kg: the shape of a serial arm.
+Model chain(int links);
+
+/// Every parameter of the model asks for a gradient.
+void require_all(Model& model);
+
+}  // namespace backdrive::test
