@@ -202,20 +202,20 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   static BenchArguments options;
   add_scene(*command, options);
   command->add_option("--worlds", options.worlds, "worlds in the batch [256 per thread]")
-      ->check(CLI::Range(1, 1 << 24))
+      ->check(in_range(1, 1 << 24))
       ->type_name("N");
   command->add_option("--steps", options.steps, "steps of each world [those of the scene]")
-      ->check(CLI::Range(1, 10'000'000))
+      ->check(in_range(1, 10'000'000))
       ->type_name("N");
   command->add_option("--repeat", options.repeat, "repeats after one to warm up")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(in_range(1, 1'000'000))
       ->type_name("N")
       ->capture_default_str();
   command->add_flag("--all-parameters", options.all_parameters,
-                    "gradients of every body, joint and gravity parameter too, not only of those the scene asks for");
+                    "gradients of all body and joint parameters and of gravity, too");
   CLI::Option* const precision = command
       ->add_option("--precision", options.precision, "float32 or float64 [both]")
-      ->check(CLI::IsMember({"float32", "float64"}))
+      ->check(one_of({"float32", "float64"}))
       ->type_name("NAME");
   add_execution(*command, options);
   add_json_and_quiet(*command, options);

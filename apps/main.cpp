@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iostream>
+#include <memory>
 #include <new>
 
 #include "apps/atomic_output.h"
@@ -64,6 +65,19 @@ std::string suggestion(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
+/// In the list of subcommands one sentence each.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::string text = command->get_description();
+    for (char& c : text) c = c == '\n' ? ' ' : c;
+    const size_t end = text.find_first_of(".:;(");
+    std::string line = "  " + command->get_name();
+    line.resize(std::max<size_t>(line.size() + 2, 14), ' ');
+    return line + text.substr(0, end) + "\n";
+  }
+};
+
 int run_command_line(int argc, char** argv) {
   CLI::App app(
       "simctl: simulates articulated bodies and optimises them with exact gradients.\n"
@@ -71,6 +85,7 @@ int run_command_line(int argc, char** argv) {
       "simctl");
   app.set_version_flag("--version", "simctl " BACKDRIVE_VERSION);
   app.require_subcommand(1);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.footer(
       "Try:\n"
       "  simctl optimize scenes/cartpole_swingup.yaml\n"

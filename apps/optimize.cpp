@@ -177,10 +177,10 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
   static OptimizeArguments options;
   add_scene(*command, options);
   command->add_option("--worlds", options.worlds, "number of starts [optimize/starts of the scene]")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(in_range(1, 1 << 20))
       ->type_name("N");
   command->add_option("--iterations", options.iterations, "at most this many [optimize/iterations of the scene]")
-      ->check(CLI::Range(0, 1 << 30))
+      ->check(in_range(0, 1 << 30))
       ->type_name("N");
   add_output(*command, options, "result folder [results/SCENE-optimize-N]");
   add_precision(*command, options);

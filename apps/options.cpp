@@ -8,6 +8,14 @@
 
 namespace backdrive::app {
 
+CLI::Validator in_range(int lowest, int highest) {
+  return CLI::Range(lowest, highest).description("");
+}
+
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  return CLI::IsMember(words).description("");
+}
+
 void add_json_and_quiet(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "print the result as exactly one JSON object on stdout");
   command.add_flag("--quiet", options.quiet, "no progress and no log lines on stderr, only warnings and errors");
@@ -18,8 +26,7 @@ void add_scene(CLI::App& command, Options& options) {
   // One value each: without the limit the option would take the scene's path for a second one.
   command
       .add_option("--set", options.set,
-                  "override anything in the scene, e.g. --set joints/hinge/damping=0.02 or "
-                  "--set optimize/starts=4; may be repeated")
+                  "override anything in the scene, as joints/hinge/damping=0.02; repeatable")
       ->type_name("PATH=VALUE")
       ->take_all()
       ->allow_extra_args(false);
@@ -27,18 +34,18 @@ void add_scene(CLI::App& command, Options& options) {
 
 void add_execution(CLI::App& command, Options& options) {
   command.add_option("--device", options.device, "where to compute: cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->check(one_of({"cpu", "cuda"}))
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--threads", options.threads, "processor threads; the results do not depend on it [all]")
-      ->check(CLI::Range(1, 4096))
+  command.add_option("--threads", options.threads, "processor threads [all]; results do not depend on it")
+      ->check(in_range(1, 4096))
       ->type_name("N");
   command.add_option("--seed", options.seed, "seed of everything random")->type_name("N")->capture_default_str();
 }
 
 void add_precision(CLI::App& command, Options& options) {
   command.add_option("--precision", options.precision, "float32 or float64")
-      ->check(CLI::IsMember({"float32", "float64"}))
+      ->check(one_of({"float32", "float64"}))
       ->type_name("NAME")
       ->capture_default_str();
 }
@@ -50,6 +57,8 @@ void add_output(CLI::App& command, Options& options, const std::string& meaning)
 
 void finish_command(CLI::App& command, Invocation& invocation, const Options& options,
                     const std::string& examples, std::function<int()> body) {
+  // A blank line before "Usage:".
+  command.description(command.get_description() + "\n");
   command.footer("Examples:\n" + examples +
                  "\n\nExit codes: 0 done, 1 the asked-for result was not reached, 2 wrong usage,\n"
                  "3 bad input, 4 a value became non-finite, 5 device missing, 130 interrupted.");

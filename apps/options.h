@@ -34,6 +34,10 @@ struct Invocation {
   std::function<int()> body;
 };
 
+/// A check of whole numbers that keeps its bounds out of the help text; the error names them.
+CLI::Validator in_range(int lowest, int highest);
+CLI::Validator one_of(const std::vector<std::string>& words);
+
 void add_json_and_quiet(CLI::App& command, Options& options);
 /// The scene's path and --set.
 void add_scene(CLI::App& command, Options& options);

@@ -21,8 +21,8 @@ class ProgressLine {
  private:
   using Clock = std::chrono::steady_clock;
   bool terminal_, quiet_;
-  Clock::time_point next_shown_, next_logged_;
   std::chrono::seconds log_interval_{2};
+  Clock::time_point next_shown_, next_logged_;
 };
 
 }  // namespace backdrive::app

@@ -219,17 +219,17 @@ void add_sweep(CLI::App& app, Invocation& invocation) {
   add_scene(*command, options);
   command->get_option("--set")->required();
   command->add_option("--do", options.action, "what to do at each point: run or optimize")
-      ->check(CLI::IsMember({"run", "optimize"}))
+      ->check(one_of({"run", "optimize"}))
       ->type_name("NAME")
       ->capture_default_str();
-  add_output(*command, options, "CSV file; without it the table goes to stdout, or with --json into the object");
+  add_output(*command, options, "CSV file [stdout; with --json: rows in the object]");
   add_precision(*command, options);
   add_execution(*command, options);
   add_json_and_quiet(*command, options);
   finish_command(*command, invocation, options,
-                 "  simctl sweep scenes/double_pendulum.yaml --set joints/lower/damping=0,0.01,0.1 \\\n"
-                 "      --set 'initial_state/upper/position=10 deg,90 deg' --output sweep.csv\n"
-                 "  simctl sweep scenes/pendulum_swingup.yaml --do optimize --set bodies/pole/mass=0.5,1,2\n"
+                 "  simctl sweep scenes/double_pendulum.yaml --set joints/elbow/damping=0,0.01,0.1 \\\n"
+                 "      --set 'initial_state/shoulder/position=10 deg,90 deg' --output sweep.csv\n"
+                 "  simctl sweep scenes/pendulum_swingup.yaml --do optimize --set bodies/rod/mass=0.5,1,2\n"
                  "  A value may be a list: --set 'gravity=[0, 0, -9.81],[0, 0, -1.62]'",
                  [] { return run_sweep(options); });
 }

@@ -30,8 +30,8 @@ struct AdamStart {
     bounds.clip(x);
   }
 
-  /// Back to the last finite point, with half the rate and fresh moments. False when that was tried often enough or
-  /// there is no such point.
+  /// Back to the last finite point, with half the rate and fresh moments. False when that was tried
+  /// often enough or there is no such point.
   bool retreat(const VariableBounds& bounds) {
     if (finite_x.empty() || ++halvings > kMaxHalvings) return false;
     x = finite_x;
@@ -46,7 +46,8 @@ struct AdamStart {
 
 /// Takes in an evaluation and moves on. Returns the reason to stop, or null.
 const char* advance(AdamStart& adam, StartResult& result, const OptimizeOptions& options,
-                    const VariableBounds& bounds, double loss, const std::vector<double>& gradient) {
+                    const VariableBounds& bounds, double loss,
+                    const std::vector<double>& gradient) {
   const bool finite = std::isfinite(loss);
   if (finite && bounds.projected_norm(adam.x.data(), gradient.data()) <= options.tolerance) {
     return stopped_by::tolerance;
@@ -82,7 +83,8 @@ void run_adam(Search& search, std::span<const int> starts) {
       StartResult& result = search.start(running[i]);
       const char* reason = search.stop_reason(running[i]);
       if (!reason) {
-        reason = advance(adam_of(running[i]), result, options, search.bounds(), loss[i], gradient[i]);
+        reason =
+            advance(adam_of(running[i]), result, options, search.bounds(), loss[i], gradient[i]);
       }
       if (reason) result.stopped_by = reason;
     }

@@ -18,10 +18,12 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 /// Steps of the differences: scale · kSmallest · kRatioᵏ.
 constexpr int kSteps = 6;
 constexpr double kSmallest = 0x1p-24, kSmallestAgain = 0x1p-39, kRatio = 8;
-/// Worlds with disturbed inputs, and how much they are disturbed: some 45 ulp, what a rollout's own rounding amounts to.
+/// Worlds with disturbed inputs, and how much they are disturbed: some 45 ulp, what a rollout's own
+/// rounding amounts to.
 constexpr int kDisturbedWorlds = 16;
 constexpr double kDisturbance = 1e-14;
-/// Room around the measured errors: they are estimates, and a maximum of sixteen draws is not the worst case.
+/// Room around the measured errors: they are estimates, and a maximum of sixteen draws is not the
+/// worst case.
 constexpr double kSafety = 4;
 /// Rounding that a disturbance of the inputs does not show, relative to the row's largest gradient.
 constexpr double kRelativeFloor = 1e-12;
@@ -55,36 +57,78 @@ Rounding measure_rounding(const ProbedGradients& disturbed) {
   return rounding;
 }
 
-/// A central difference with the least estimated error of all steps.
+/// A difference quotient with the least estimated error of all steps.
 struct Difference {
   double value = std::numeric_limits<double>::quiet_NaN();
   double step = 0, truncation = kInfinity, round_off = kInfinity;
+  bool kink = false;  ///< one-sided, since the loss has another slope on the other side
+  double other_slope = 0;
   double tolerance() const { return kSafety * (truncation + round_off); }
+  bool agrees_with(double slope) const { return std::abs(value - slope) <= tolerance(); }
 };
 
-/// From the losses at x ± h for each step h of a ladder that begins at `smallest`, in order. The truncation of D(h) is
-/// c h² + … where the loss is smooth at that scale, 1/63 of |D(8h) − D(h)|. A rollout may have finer features (friction, a
-/// limit's onset), so only first order is claimed, a seventh of that change, and this only when the change to D(64h) is
-/// larger as it should be. Where it is not and round-off does not explain it, h is too large: no use (but for the smallest,
-/// if there is none better). `scale` bounds x, whose own rounding makes h uncertain by ε·scale.
-Difference best_difference(const double* losses, double smallest, double scale, double loss_rounding) {
-  double h[kSteps], d[kSteps];
-  for (int k = 0; k < kSteps; ++k) {
-    h[k] = smallest * std::pow(kRatio, k);
-    d[k] = (losses[2 * k] - losses[2 * k + 1]) / (2 * h[k]);
+/// Losses of one probe at x ± h for each step of a ladder.
+struct Ladder {
+  const double* losses;  ///< +h and −h for each step, in order
+  double smallest;
+  double scale;  ///< bounds x, whose own rounding makes h uncertain by ε·scale
+  double loss_rounding;
+
+  double step(int k) const { return smallest * std::pow(kRatio, k); }
+  double central(int k) const { return (losses[2 * k] - losses[2 * k + 1]) / (2 * step(k)); }
+  /// From x, where the loss is f0, to x + sign·h.
+  double one_sided(int k, double f0, int sign) const {
+    return sign * (losses[2 * k + (sign < 0)] - f0) / step(k);
   }
+};
+
+/// The best of D(h) for all steps h. The truncation of a central D(h) is c h² + … where the loss is
+/// smooth at that scale, 1/63 of |D(8h) − D(h)|. A rollout may have finer features (friction, a
+/// limit's onset), so only first order is claimed, a seventh of that change, and this only when the
+/// change to D(64h) is larger by `growth` as it should be. Where it is not and round-off does not
+/// explain it, h is too large: no use (but for the smallest, if there is none better).
+template <class Quotient>
+Difference best_difference(const Ladder& ladder, double growth, Quotient quotient) {
   Difference best;
   for (int k = 0; k + 2 < kSteps; ++k) {
-    const double near = std::abs(d[k + 1] - d[k]), far = std::abs(d[k + 2] - d[k + 1]);
-    const double round_off = (loss_rounding + kEpsilon * scale * std::abs(d[k])) / h[k];
-    const bool grows = far >= kRatio * near, explained = near <= kRatio * round_off;
+    const double h = ladder.step(k), value = quotient(k);
+    const double near = std::abs(quotient(k + 1) - value),
+                 far = std::abs(quotient(k + 2) - quotient(k + 1));
+    const double round_off = (ladder.loss_rounding + kEpsilon * ladder.scale * std::abs(value)) / h;
+    const bool grows = far >= growth * near, explained = near <= kRatio * round_off;
     if (!grows && !explained && k > 0) continue;
     const double truncation = grows ? std::max(near, far / (kRatio * kRatio)) / (kRatio - 1) : near;
-    const Difference now{d[k], h[k], truncation, round_off};
+    const Difference now{value, h, truncation, round_off};
     const bool finite = std::isfinite(now.value) && std::isfinite(now.truncation);
     if (finite && now.tolerance() < best.tolerance()) best = now;
   }
   return best;
+}
+
+/// What the differences are to be compared with.
+struct Slopes {
+  double adjoint, dual;
+};
+
+/// The central difference; or, where that is not the exact derivative, the one-sided one that the
+/// adjoint agrees with, if the other side has another slope: x stands on a kink, and the gradient
+/// is that of one branch (not always the dual's).
+Difference difference_at(const Ladder& ladder, double f0, const Slopes& slopes) {
+  const Difference central =
+      best_difference(ladder, kRatio, [&](int k) { return ladder.central(k); });
+  if (central.agrees_with(slopes.dual)) return central;
+  // One-sided quotients are of first order: changes grow by about the ratio itself.
+  const auto side = [&](int sign) {
+    return best_difference(ladder, kRatio / 2,
+                           [&](int k) { return ladder.one_sided(k, f0, sign); });
+  };
+  Difference right = side(1), left = side(-1);
+  if (std::abs(right.value - left.value) <= right.tolerance() + left.tolerance()) return central;
+  right.kink = left.kink = true;
+  right.other_slope = left.value;
+  left.other_slope = right.value;
+  if (right.agrees_with(slopes.adjoint)) return right;
+  return left.agrees_with(slopes.adjoint) ? left : central;
 }
 
 /// The numbers of one probe, as they go into a row.
@@ -93,8 +137,11 @@ struct Comparison {
   Difference difference;
 
   double difference_error() const { return std::abs(adjoint - difference.value); }
-  /// The adjoint runs on two routes, uniform and per-world parameters; both must agree with the dual.
-  double dual_error() const { return std::max(std::abs(adjoint - dual), std::abs(per_world - dual)); }
+  /// The adjoint runs on two routes, uniform and per-world parameters; both must agree with the
+  /// dual.
+  double dual_error() const {
+    return std::max(std::abs(adjoint - dual), std::abs(per_world - dual));
+  }
   /// Largest error in units of its tolerance; NaN counts as infinite.
   double badness() const {
     const auto ratio = [](double error, double tolerance) {
@@ -102,18 +149,21 @@ struct Comparison {
       const double r = error / tolerance;
       return std::isfinite(error) && std::isfinite(tolerance) && !std::isnan(r) ? r : kInfinity;
     };
-    return std::max(ratio(difference_error(), difference.tolerance()), ratio(dual_error(), dual_tolerance));
+    return std::max(ratio(difference_error(), difference.tolerance()),
+                    ratio(dual_error(), dual_tolerance));
   }
 };
 
-void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const std::vector<int>& index) {
+void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all,
+              const std::vector<int>& index) {
   size_t worst = 0;
   bool exact_zero = true, near_zero = true;
   for (size_t i = 0; i < all.size(); ++i) {
     const Comparison& c = all[i];
     if (c.badness() > all[worst].badness()) worst = i;
     exact_zero = exact_zero && c.adjoint == 0 && c.dual == 0;
-    near_zero = near_zero && std::abs(c.adjoint) <= c.dual_tolerance && std::abs(c.dual) <= c.dual_tolerance &&
+    near_zero = near_zero && std::abs(c.adjoint) <= c.dual_tolerance &&
+                std::abs(c.dual) <= c.dual_tolerance &&
                 std::abs(c.difference.value) <= c.difference.tolerance();
   }
   // Of those equally good show the largest gradient.
@@ -134,16 +184,23 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
   row.dual_tolerance = c.dual_tolerance;
   row.passed = c.badness() <= 1;
   row.zero = row.passed && near_zero;
-  row.tolerance_source =
-      text("differences: %.0f × (truncation %.1e from h = %.1e and 8h + round-off %.1e from inputs disturbed by %.0e); "
-           "dual: %.0f × rounding %.1e from the same",
-           kSafety, c.difference.truncation, c.difference.step, c.difference.round_off, kDisturbance, kSafety,
-           c.dual_tolerance / kSafety);
+  row.truncation = kSafety * c.difference.truncation;
+  row.round_off = kSafety * c.difference.round_off;
+  row.tolerance_source = text(
+      "differences: %.0f × (truncation, from h against 8h, + round-off, from the loss with inputs "
+      "disturbed by %.0e, over h); dual: %.0f × rounding, from the gradient with the same inputs",
+      kSafety, kDisturbance, kSafety);
   if (row.zero) row.note = exact_zero ? "zero: the loss does not depend on it" : "zero to rounding";
   if (!row.zero && c.difference.tolerance() > kRough * std::abs(c.dual)) {
-    row.note = text("differences resolve only %.0e of it here", c.difference.tolerance() / std::abs(c.dual));
+    row.note = text("differences resolve only %.0e of it here",
+                    c.difference.tolerance() / std::abs(c.dual));
   }
-  if (!std::isfinite(c.difference.value)) row.note = "differences: the loss is not finite at any step";
+  if (c.difference.kink) {
+    row.note = text("on a kink of the loss: slopes %.6g and %.6g to its sides", c.difference.value,
+                    c.difference.other_slope);
+  }
+  if (!std::isfinite(c.difference.value))
+    row.note = "differences: the loss is not finite at any step";
   if (!std::isfinite(c.adjoint)) row.note = "the adjoint's gradient is not finite";
 }
 
@@ -170,8 +227,14 @@ std::vector<Probe> all_probes(const ProbedProblem& probed) {
   return probes;
 }
 
-std::vector<Difference> differences_of(const ProbedProblem& probed, std::span<const Probe> probes, double smallest,
-                                       double loss_rounding) {
+/// The loss at x and its rounding.
+struct Baseline {
+  double loss, loss_rounding;
+};
+
+std::vector<Difference> differences_of(const ProbedProblem& probed, std::span<const Probe> probes,
+                                       std::span<const Slopes> slopes, double smallest,
+                                       const Baseline& baseline) {
   std::vector<ProbedProblem::Step> steps;
   for (const Probe& probe : probes) {
     for (int k = 0; k < kSteps; ++k) {
@@ -184,24 +247,31 @@ std::vector<Difference> differences_of(const ProbedProblem& probed, std::span<co
   std::vector<Difference> result;
   for (size_t i = 0; i < probes.size(); ++i) {
     const double scale = probes[i].scale;
-    result.push_back(best_difference(&losses[2 * kSteps * i], scale * smallest, scale, loss_rounding));
+    const Ladder ladder{&losses[2 * kSteps * i], scale * smallest, scale, baseline.loss_rounding};
+    result.push_back(difference_at(ladder, baseline.loss, slopes[i]));
   }
   return result;
 }
 
-/// Differences of all probes. Where they disagree with the exact derivative the motion may be so sensitive that even the
-/// smallest step was too large: those are taken again with a ladder of smaller steps, and judged by that.
-std::vector<Difference> all_differences(const ProbedProblem& probed, const std::vector<Probe>& probes,
-                                        const std::vector<double>& dual, double loss_rounding) {
-  std::vector<Difference> result = differences_of(probed, probes, kSmallest, loss_rounding);
+/// Differences of all probes. Where they disagree with the exact derivative the motion may be so
+/// sensitive that even the smallest step was too large: those are taken again with a ladder of
+/// smaller steps, and judged by that.
+std::vector<Difference> all_differences(const ProbedProblem& probed,
+                                        const std::vector<Probe>& probes,
+                                        const std::vector<Slopes>& slopes,
+                                        const Baseline& baseline) {
+  std::vector<Difference> result = differences_of(probed, probes, slopes, kSmallest, baseline);
   std::vector<Probe> again;
+  std::vector<Slopes> again_slopes;
   std::vector<size_t> which;
   for (size_t i = 0; i < probes.size(); ++i) {
-    if (std::abs(result[i].value - dual[i]) <= result[i].tolerance()) continue;
+    if (result[i].kink || result[i].agrees_with(slopes[i].dual)) continue;
     again.push_back(probes[i]);
+    again_slopes.push_back(slopes[i]);
     which.push_back(i);
   }
-  const std::vector<Difference> finer = differences_of(probed, again, kSmallestAgain, loss_rounding);
+  const std::vector<Difference> finer =
+      differences_of(probed, again, again_slopes, kSmallestAgain, baseline);
   for (size_t i = 0; i < which.size(); ++i) result[which[i]] = finer[i];
   return result;
 }
@@ -216,7 +286,10 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
   const ProbedGradients disturbed = probed.disturbed_gradients(kDisturbedWorlds, kDisturbance);
   const Rounding rounding = measure_rounding(disturbed);
   const std::vector<double> dual = probed.derivatives(probes);
-  const std::vector<Difference> differences = all_differences(probed, probes, dual, rounding.loss);
+  std::vector<Slopes> slopes;
+  for (size_t i = 0; i < probes.size(); ++i) slopes.push_back({adjoint.gradient[0][i], dual[i]});
+  const std::vector<Difference> differences =
+      all_differences(probed, probes, slopes, {adjoint.loss[0], rounding.loss});
 
   // What a gradient of the loss's size would be along each probe bounds rounding from below.
   double largest = 0;
@@ -243,10 +316,10 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
       }
       std::vector<Comparison> all;
       for (; at < first + group.probes.size(); ++at) {
-        const double floor = kRelativeFloor * row_largest + 4 * kEpsilon * largest / probes[at].scale;
-        all.push_back({factor * adjoint.gradient[0][at], factor * disturbed.gradient[0][at], dual[at],
-                       kSafety * (rounding.gradient[at] + floor),
-                       differences[at]});
+        const double floor =
+            kRelativeFloor * row_largest + 4 * kEpsilon * largest / probes[at].scale;
+        all.push_back({factor * adjoint.gradient[0][at], factor * disturbed.gradient[0][at],
+                       dual[at], kSafety * (rounding.gradient[at] + floor), differences[at]});
       }
       fill_row(row, all, group.index);
       check.numbers += row.count;

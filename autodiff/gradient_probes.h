@@ -14,10 +14,10 @@ namespace backdrive {
 struct Probe {
   enum class Kind { position, velocity, control, all_controls, parameter };
   Kind kind;
-  int row = 0;           ///< of q, qd or the control
-  int chart = -1;        ///< of a parameter
-  int component = 0;     ///< in the chart
-  double scale = 1;      ///< size of such numbers, in which steps are measured
+  int row = 0;        ///< of q, qd or the control
+  int chart = -1;     ///< of a parameter
+  int component = 0;  ///< in the chart
+  double scale = 1;   ///< size of such numbers, in which steps are measured
 };
 
 /// Probes that share a row of the report.
@@ -44,11 +44,12 @@ class ProbedProblem {
 
   const std::vector<ProbeGroup>& groups() const { return groups_; }
 
-  /// The adjoint's gradients as a user gets them: one world, uniform parameters. Throws Error (non_finite) when the world
-  /// stops.
+  /// The adjoint's gradients as a user gets them: one world, uniform parameters. Throws Error
+  /// (non_finite) when the world stops.
   ProbedGradients gradients() const;
-  /// The same in `worlds` worlds with parameters per world, in all of which but the first every input is disturbed by a
-  /// random amount up to relative·max(1, |x|) (relative·|x| for parameters).
+  /// The same in `worlds` worlds with parameters per world, in all of which but the first every
+  /// input is disturbed by a random amount up to relative·max(1, |x|) (relative·|x| for
+  /// parameters).
   ProbedGradients disturbed_gradients(int worlds, double relative) const;
 
   struct Step {

@@ -3,9 +3,11 @@
 #include <LBFGS.h>
 #include <LBFGSB.h>
 
+#include <algorithm>
 #include <cmath>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -15,13 +17,11 @@ namespace {
 
 using Vector = Eigen::VectorXd;
 
-/// Pairs of the Hessian's memory; more cost little beside a rollout, past about twenty they rarely help.
+/// Pairs of the Hessian's memory: they cost little beside a rollout; past twenty they rarely help.
 constexpr int kMemory = 12;
 /// Evaluations of one line search.
-constexpr int kMaxLineSearch = 30;
-/// How often a line search may come back from where the loss is not finite, halving its longest step.
-constexpr int kMaxHalvings = 40;
-/// Iterations in a row that may leave the loss as it was to the last bit (the gradient may still shrink).
+constexpr int kMaxLineSearch = 40;
+/// Iterations in a row that may leave the loss as it was (the gradient may still shrink).
 constexpr int kMaxFlat = 4;
 /// Relative decrease since the last restart that earns another one.
 constexpr double kWorthRestart = 1e-6;
@@ -30,8 +30,6 @@ constexpr double kWorthRestart = 1e-6;
 struct Stop {
   const char* reason;
 };
-/// Thrown through a line search that cannot work with an infinite loss.
-struct NonFiniteLoss {};
 
 /// Where solvers wait until all that run have posted a point, and the coordinator answers them all.
 class Rendezvous {
@@ -59,11 +57,11 @@ class Rendezvous {
   }
 
   /// Posts slot's x and waits for the answer. Throws Stop when it is to stop.
-  Slot& evaluate(int slot, const Vector& x) {
+  Slot& evaluate(int slot, std::vector<double> x) {
     std::unique_lock lock(mutex_);
     if (stop_) throw Stop{stop_};
     Slot& own = slots_[slot];
-    own.x.assign(x.data(), x.data() + x.size());
+    own.x = std::move(x);
     own.waiting = true;
     if (++posted_ == running_) all_posted_.notify_one();
     answered_.wait(lock, [&] { return !own.waiting; });
@@ -71,8 +69,8 @@ class Rendezvous {
     return own;
   }
 
-  /// Waits until every running start has posted; returns those that wait, none when all have left. Until answer() no
-  /// other thread touches their slots.
+  /// Waits until every running start has posted; returns those that wait, none when all have left.
+  /// Until answer() no other thread touches their slots.
   std::vector<int> gather() {
     std::unique_lock lock(mutex_);
     all_posted_.wait(lock, [&] { return posted_ == running_; });
@@ -119,7 +117,11 @@ class StartFunction {
 
   double operator()(const Vector& x, Vector& gradient) {
     if (!x.allFinite()) throw std::runtime_error("the line search left the finite numbers");
-    const Rendezvous::Slot& answer = rendezvous_.evaluate(slot_, x);
+    // A step to a bound may end an ulp past it, where a mass would be negative.
+    const VariableBounds& bounds = search_.bounds();
+    std::vector<double> point(x.data(), x.data() + x.size());
+    bounds.clip(point);
+    const Rendezvous::Slot& answer = rendezvous_.evaluate(slot_, std::move(point));
     gradient = Eigen::Map<const Vector>(answer.gradient.data(), x.size());
     if (std::exchange(first_, false)) check_first(answer, x, gradient);
     return answer.loss;
@@ -156,48 +158,42 @@ class StartFunction {
   bool first_ = true;
 };
 
-/// LBFGSpp's bracketing search (which steps back from infinite values by itself), reporting each iterate.
+/// Line search of both solvers, in place of LBFGSpp's. Those ask for |slope| to fall (strong
+/// Wolfe), which no point near a kink does, and losses of motions have kinks: a limit's onset, a
+/// drive's saturation. This is the bisection of Lewis and Overton (Nonsmooth optimization via
+/// quasi-Newton methods, 2013, algorithm 2.6): enough decrease, and a slope that is no longer
+/// steeply down. An infinite loss is one more reason to step back. Deviation: a step that reaches
+/// the bounds needs only the decrease.
 template <class Scalar>
-struct FreeLineSearch {
-  static void LineSearch(StartFunction& f, Scalar& fx, Vector& x, Vector& grad, Scalar& step,
-                         const Vector& drt, const Vector& xp, const LBFGSpp::LBFGSParam<Scalar>& param) {
-    const Scalar fx_begin = fx;
-    LBFGSpp::LineSearchBracketing<Scalar>::LineSearch(f, fx, x, grad, step, drt, xp, param);
-    f.accept(x, grad, fx_begin - fx);
-  }
-};
-
-/// LBFGSpp's Moré-Thuente search within the steps for which the loss is finite, reporting each iterate. Deviation: the
-/// library's also accepts the longest step when the loss is higher there; here the search begins anew with half of it.
-template <class Scalar>
-struct BoundedLineSearch {
-  struct Function {
-    StartFunction& f;
-    Scalar operator()(const Vector& x, Vector& gradient) const {
-      const Scalar loss = f(x, gradient);
-      if (!std::isfinite(loss)) throw NonFiniteLoss{};
-      return loss;
-    }
-  };
-
+struct WeakWolfeSearch {
+  /// As L-BFGS-B calls it: no step past step_max, where the first bound is met.
+  template <class Param>
   static void LineSearch(StartFunction& f, Scalar& fx, Vector& x, Vector& grad, Scalar& step,
                          const Scalar& step_max, const Vector& drt, const Vector& xp,
-                         const LBFGSpp::LBFGSBParam<Scalar>& param) {
-    const Scalar fx_begin = fx;
-    const Vector grad_begin = grad;
-    Scalar longest = step_max;
-    Function finite{f};
-    for (int k = 0; k < kMaxHalvings; ++k) {
-      fx = fx_begin;
-      grad = grad_begin;
-      try {
-        LBFGSpp::LineSearchMoreThuente<Scalar>::LineSearch(finite, fx, x, grad, step, longest, drt, xp, param);
-        if (fx <= fx_begin) return f.accept(x, grad, fx_begin - fx);
-      } catch (const NonFiniteLoss&) {
+                         const Param& param) {
+    const Scalar fx_begin = fx, slope_begin = grad.dot(drt);
+    if (!(slope_begin < 0) || !(step > 0)) throw std::logic_error("no direction of descent");
+    Scalar low = 0, high = std::numeric_limits<Scalar>::infinity();
+    for (int k = 0; k < param.max_linesearch; ++k) {
+      x.noalias() = xp + step * drt;
+      fx = f(x, grad);
+      if (!(fx <= fx_begin + param.ftol * step * slope_begin)) {
+        high = step;
+      } else if (grad.dot(drt) < param.wolfe * slope_begin && step < step_max) {
+        low = step;
+      } else {
+        return f.accept(x, grad, fx_begin - fx);
       }
-      longest = step = step / 2;
+      step = std::isfinite(high) ? (low + high) / 2 : std::min(2 * step, step_max);
     }
-    throw std::runtime_error("no lower point along the line");
+    throw std::runtime_error("no point along the line will do");
+  }
+
+  /// As L-BFGS calls it.
+  static void LineSearch(StartFunction& f, Scalar& fx, Vector& x, Vector& grad, Scalar& step,
+                         const Vector& drt, const Vector& xp,
+                         const LBFGSpp::LBFGSParam<Scalar>& param) {
+    LineSearch(f, fx, x, grad, step, param.max_step, drt, xp, param);
   }
 };
 
@@ -215,26 +211,25 @@ Parameters solver_parameters() {
   return p;
 }
 
-/// One solver with fresh memory, from x. Returns when the (projected) gradient is zero; throws Stop, or what LBFGSpp
-/// throws when it knows no further.
+/// One solver with fresh memory, from x. Returns when the (projected) gradient is zero; throws
+/// Stop, or what LBFGSpp throws when it knows no further.
 void minimize(StartFunction& f, const VariableBounds& bounds, Vector x) {
   double fx = 0;
   if (bounds.any()) {
     const auto parameters = solver_parameters<LBFGSpp::LBFGSBParam<double>>();
-    LBFGSpp::LBFGSBSolver<double, BoundedLineSearch> solver(parameters);
+    LBFGSpp::LBFGSBSolver<double, WeakWolfeSearch> solver(parameters);
     const Vector lower = Eigen::Map<const Vector>(bounds.lower.data(), x.size());
     const Vector upper = Eigen::Map<const Vector>(bounds.upper.data(), x.size());
     solver.minimize(f, x, fx, lower, upper);
   } else {
-    auto parameters = solver_parameters<LBFGSpp::LBFGSParam<double>>();
-    parameters.linesearch = LBFGSpp::LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE;
-    LBFGSpp::LBFGSSolver<double, FreeLineSearch> solver(parameters);
+    const auto parameters = solver_parameters<LBFGSpp::LBFGSParam<double>>();
+    LBFGSpp::LBFGSSolver<double, WeakWolfeSearch> solver(parameters);
     solver.minimize(f, x, fx);
   }
 }
 
-/// Runs a start to its end and returns what it stopped by. A solver that gives up is started again from the best point
-/// with fresh memory, once, and again whenever that brought a real decrease.
+/// Runs a start to its end and returns what it stopped by. A solver that gives up is started again
+/// from the best point with fresh memory, once, and again whenever that brought a real decrease.
 const char* run_start(StartFunction& f, const VariableBounds& bounds) {
   double before = 0;
   for (bool first = true;; first = false) {

@@ -12,7 +12,8 @@
 namespace backdrive {
 namespace {
 
-/// T: the number type of the rollout. Buffers come from one pool and have the same sizes from evaluation to evaluation.
+/// T: the number type of the rollout. Buffers come from one pool and have the same sizes from
+/// evaluation to evaluation.
 template <class T>
 class RolloutObjective final : public BatchObjective {
  public:
@@ -67,7 +68,8 @@ class RolloutObjective final : public BatchObjective {
     status_ = *trajectory.status;
     const Gradients<T> gradients = std::move(tape).backward(result.seeds);
     for (const VariableEntry& entry : entries_) read(entry, x, gradients, gradient);
-    for (int w = 0; w < worlds; ++w) finish(w, static_cast<double>(result.total(0, w)), loss, gradient);
+    for (int w = 0; w < worlds; ++w)
+      finish(w, static_cast<double>(result.total(0, w)), loss, gradient);
   }
 
   const std::vector<WorldStatus>& status() const override { return status_; }
@@ -112,8 +114,8 @@ class RolloutObjective final : public BatchObjective {
     return values;
   }
 
-  /// Each world's parameters. A model that cannot be (an inertia no body has, a limit below the other) is replaced by the
-  /// initial one, and its world counts as stopped.
+  /// Each world's parameters. A model that cannot be (an inertia no body has, a limit below the
+  /// other) is replaced by the initial one, and its world counts as stopped.
   void write_parameters(const std::vector<std::vector<double>>& x) {
     for (int w = 0; w < worlds_; ++w) {
       for (const VariableEntry& entry : entries_) {
@@ -154,7 +156,8 @@ class RolloutObjective final : public BatchObjective {
         for (int c = 0; c < field_gradient.components(); ++c) {
           tangents[c] = field_gradient(entry.chart->item(), c, w);
         }
-        entry.chart->pull(values_of(entry, x[w]).data(), tangents, gradient[w].data() + entry.offset);
+        entry.chart->pull(values_of(entry, x[w]).data(), tangents,
+                          gradient[w].data() + entry.offset);
       }
     } else {
       const bool position = entry.kind == VariableKind::initial_position;
@@ -187,7 +190,7 @@ class RolloutObjective final : public BatchObjective {
   int total_ = 0, worlds_ = 0;
   bool has_control_ = false, has_parameters_ = false;
   RolloutOptions rollout_options_;
-  Memory memory_;
+  Memory memory_ = default_memory();  ///< the same pool, so that its counters tell
   State<T> state_;
   Control<T> control_;
   std::vector<bool> possible_;
@@ -196,7 +199,8 @@ class RolloutObjective final : public BatchObjective {
 
 }  // namespace
 
-std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options) {
+std::unique_ptr<BatchObjective> make_objective(const Problem& problem,
+                                               const ExecutionOptions& options) {
   if (options.precision == Precision::float32) {
     return std::make_unique<RolloutObjective<float>>(problem, options);
   }

@@ -53,7 +53,8 @@ const char* Search::stop_reason(int k) const {
 
 int Search::best() const {
   const auto lower = [](const StartResult& a, const StartResult& b) { return a.loss < b.loss; };
-  return static_cast<int>(std::min_element(starts_.begin(), starts_.end(), lower) - starts_.begin());
+  return static_cast<int>(std::min_element(starts_.begin(), starts_.end(), lower) -
+                          starts_.begin());
 }
 
 double Search::seconds() const {

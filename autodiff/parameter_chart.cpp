@@ -8,8 +8,8 @@
 namespace backdrive {
 namespace {
 
-/// Σ (−s)^k / (2k + first)!: (1 − cos φ)/φ² for first = 2, (φ − sin φ)/φ³ for first = 3, with s = φ². Twenty terms carry
-/// full precision to |φ| = 2π; turns beyond lose a digit each.
+/// Σ (−s)^k / (2k + first)!: (1 − cos φ)/φ² for first = 2, (φ − sin φ)/φ³ for first = 3, with s =
+/// φ². Twenty terms carry full precision to |φ| = 2π; turns beyond lose a digit each.
 template <class C>
 C rotation_series(const C& s, int first) {
   C sum = constant<C>(0);
@@ -133,7 +133,8 @@ template void ParameterChart::pull<double>(const double*, const double*, double*
 template void ParameterChart::pull<Dual<double>>(const Dual<double>*, const Dual<double>*,
                                                  Dual<double>*) const;
 
-void ParameterChart::push(const double* numbers, const double* numbers_dot, double* field_dot) const {
+void ParameterChart::push(const double* numbers, const double* numbers_dot,
+                          double* field_dot) const {
   std::fill_n(field_dot, field().tangents, 0.0);
   for (int k = 0; k < size_; ++k) field_dot[component(k)] = numbers_dot[k];
   if (kind_ == Kind::plain) return;

@@ -15,22 +15,26 @@ void check_shape(const char* what, int rows, int worlds, int want_rows, int want
               " rows of " + std::to_string(want_worlds));
 }
 
+void check_parameter_worlds(const Model& model, int worlds) {
+  if (const int own = model.parameter_worlds(); own != 1 && own != worlds) {
+    usage_error("the model has parameters for " + std::to_string(own) + " worlds, the state " +
+                std::to_string(worlds));
+  }
+}
+
 template <class T>
 void check_rollout(const Model& model, const State<T>& state, const Control<T>& control,
                    const RolloutOptions& options) {
   const Topology& t = model.topology;
   const int worlds = state.q.worlds();
+  if (options.steps < 1) usage_error("a rollout of " + std::to_string(options.steps) + " steps; expected 1 or more");
+  if (!(options.time_step > 0)) usage_error("time step " + std::to_string(options.time_step) + " s; expected more than 0");
   check_shape("state.q", state.q.rows(), worlds, t.nq, worlds);
   check_shape("state.qd", state.qd.rows(), state.qd.worlds(), t.nv, worlds);
   if (!control.u.empty()) {
     check_shape("control.u", control.u.rows(), control.u.worlds(), options.steps * t.nu, worlds);
   }
-  if (options.steps < 1) usage_error("a rollout of " + std::to_string(options.steps) + " steps; expected 1 or more");
-  if (!(options.time_step > 0)) usage_error("time step " + std::to_string(options.time_step) + " s; expected more than 0");
-  if (const int own = model.parameter_worlds(); own != 1 && own != worlds) {
-    usage_error("the model has parameters for " + std::to_string(own) + " worlds, the state " +
-                std::to_string(worlds));
-  }
+  check_parameter_worlds(model, worlds);
 }
 
 /// Runs a kernel over all lane groups, each thread with its own scratch.
@@ -229,6 +233,7 @@ Trajectory<T> rollout(const Model& model, const State<T>& state, const Control<T
 template <class T>
 Trajectory<T> rollout(Tape<T>& tape, const Model& model, const State<T>& state,
                       const Control<T>& control, const RolloutOptions& options) {
+  tape.check_recording();
   check_rollout(model, state, control, options);
   const Buffer<T> constants =
       constants_buffer<T>(model, options.direction, state.q.worlds(), tape.memory());
@@ -254,6 +259,8 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q,
     usage_error("q has " + std::to_string(q.rows()) + " rows; expected a multiple of " +
                 std::to_string(t.nq));
   }
+  if (tape) tape->check_recording();
+  check_parameter_worlds(model, q.worlds());
   std::vector<int> links = links_of(model, bodies);
   const int states = q.rows() / t.nq;
   const Buffer<T> constants = constants_buffer<T>(model, options.direction, q.worlds(), memory);

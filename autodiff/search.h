@@ -1,5 +1,5 @@
 #pragma once
-// What the optimisers share: the starts, the best point of each, when to stop, and what is told of it.
+// What the optimisers share: the starts, the best point of each, when to stop, what is reported.
 #include <chrono>
 #include <functional>
 #include <span>
@@ -28,7 +28,8 @@ class Search {
   const OptimizeOptions& options() const { return options_; }
   const VariableBounds& bounds() const { return bounds_; }
   int starts() const { return static_cast<int>(starts_.size()); }
-  /// Its x, loss and gradient_norm are those of the best point so far (before the first evaluation: where it begins).
+  /// Its x, loss and gradient_norm are those of the best point so far (before the first evaluation:
+  /// where it begins).
   StartResult& start(int k) { return starts_[k]; }
   bool is_running(int k) const { return starts_[k].stopped_by.empty(); }
   bool goal_reached() const { return goal_reached_; }
@@ -41,8 +42,8 @@ class Search {
   /// What a start must stop by after an evaluation, or null: the goal, an interruption.
   const char* stop_reason(int k) const;
 
-  /// Tells where the search stands; to be called between batches. False once interrupted. Writes a row of history when
-  /// the best start got further.
+  /// Tells where the search stands; to be called between batches. False once interrupted. Writes a
+  /// row of history when the best start got further.
   bool report();
 
   OptimizeResult result(const Problem& problem) &&;

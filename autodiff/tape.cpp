@@ -193,10 +193,15 @@ template <class T>
 Tape<T>::Tape(Memory memory) : memory_(std::move(memory)), recording_(new Recording) {}
 template <class T>
 Tape<T>::~Tape() = default;
+// The memory is shared, not taken away: what was moved from must still be able to say so.
 template <class T>
-Tape<T>::Tape(Tape&&) noexcept = default;
+Tape<T>::Tape(Tape&& other) noexcept : memory_(other.memory_), recording_(std::move(other.recording_)) {}
 template <class T>
-Tape<T>& Tape<T>::operator=(Tape&&) noexcept = default;
+Tape<T>& Tape<T>::operator=(Tape&& other) noexcept {
+  memory_ = other.memory_;
+  recording_ = std::move(other.recording_);
+  return *this;
+}
 
 template <class T>
 std::size_t Tape<T>::nodes() const {
@@ -204,14 +209,20 @@ std::size_t Tape<T>::nodes() const {
 }
 
 template <class T>
-void Tape<T>::push(std::unique_ptr<Node> node) {
+void Tape<T>::check_recording() const {
   if (!recording_) usage_error("this tape is spent or was moved from; record on a fresh one");
+}
+
+template <class T>
+void Tape<T>::push(std::unique_ptr<Node> node) {
+  check_recording();
   recording_->nodes.push_back(std::move(node));
   ++live_nodes;
 }
 
 template <class T>
 void Tape<T>::record(CustomOperation<T> operation) {
+  check_recording();
   if (!operation.adjoint) usage_error("a custom operation needs an adjoint");
   auto node = std::make_unique<CustomNode<T>>();
   for (const Buffer<T>& b : operation.inputs) node->inputs.emplace_back(b, b.version());

@@ -104,6 +104,8 @@ class Tape {
 
   void record(CustomOperation<T> operation);
   std::size_t nodes() const;
+  /// Throws Error (usage) when the tape is spent or was moved from.
+  void check_recording() const;
   Memory& memory() { return memory_; }
 
   /// For the operations of this library: a node knows its buffers and its adjoint.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -55,7 +56,8 @@ ParameterChart chart_of(const Problem& problem, const Variable& variable) {
   return {problem.model, variable.parameter, variable.initial};
 }
 
-/// A signal's value at the knots of a variable that takes its place: at the first step where each knot counts fully.
+/// A signal's value at the knots of a variable that takes its place: at the first step where each
+/// knot counts fully.
 std::vector<double> sampled(const ControlSignal& signal, int knots, bool hold, int steps) {
   const int given = static_cast<int>(signal.values.size());
   if (given == knots && signal.hold == hold) return signal.values;
@@ -71,7 +73,17 @@ std::vector<double> sampled(const ControlSignal& signal, int knots, bool hold, i
   return values;
 }
 
-const ControlSignal* find_signal(const std::vector<ControlSignal>& signals, const Variable& variable) {
+/// A value from its scaled number; one that rounding alone takes past a bound stands on it.
+double unscaled(double x, const Variable& variable) {
+  const double value = x * variable.scale, ulps = 4 * std::numeric_limits<double>::epsilon();
+  for (const double bound : {variable.lower, variable.upper}) {
+    if (std::isfinite(bound) && std::abs(value - bound) <= ulps * std::abs(bound)) return bound;
+  }
+  return value;
+}
+
+const ControlSignal* find_signal(const std::vector<ControlSignal>& signals,
+                                 const Variable& variable) {
   for (const ControlSignal& signal : signals) {
     if (signal.joint == variable.joint && signal.channel == variable.channel) return &signal;
   }
@@ -105,8 +117,8 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Normal numbers by Box and Muller from a generator whose bits the standard fixes; std::normal_distribution's differ
-/// from library to library.
+/// Normal numbers by Box and Muller from a generator whose bits the standard fixes;
+/// std::normal_distribution's differ from library to library.
 class NormalNumbers {
  public:
   NormalNumbers(std::uint64_t seed, std::uint64_t start, std::uint64_t variable)
@@ -127,8 +139,11 @@ class NormalNumbers {
   std::optional<double> kept_;
 };
 
-/// An axis or orientation, whose numbers do not stand for themselves: only one variable may hold any of them.
-bool is_rotation(const Field& field) { return field.tangents != field.components || field.leaf == "axis"; }
+/// An axis or orientation, whose numbers do not stand for themselves: only one variable may hold
+/// any of them.
+bool is_rotation(const Field& field) {
+  return field.tangents != field.components || field.leaf == "axis";
+}
 
 /// Throws when two variables drive the same number.
 void check_distinct(const std::vector<Variable>& variables) {
@@ -141,10 +156,12 @@ void check_distinct(const std::vector<Variable>& variables) {
       if (x.kind == VariableKind::parameter) {
         const FieldSelection &p = x.parameter, &q = y.parameter;
         same = p.field == q.field && p.item == q.item &&
-               (is_rotation(*p.field) || p.component < 0 || q.component < 0 || p.component == q.component);
+               (is_rotation(*p.field) || p.component < 0 || q.component < 0 ||
+                p.component == q.component);
       }
       if (same) {
-        input_error(x.name + " and " + y.name + " among the variables drive the same number, expected one of them");
+        input_error(x.name + " and " + y.name +
+                    " among the variables drive the same number, expected one of them");
       }
     }
   }
@@ -154,10 +171,12 @@ void check_distinct(const std::vector<Variable>& variables) {
 void check_used(const Problem& problem, const Variable& variable) {
   const FieldSelection& s = variable.parameter;
   if (problem.model.parameter_worlds() > 1) {
-    usage_error("variables of a model whose parameters differ from world to world; expected uniform ones");
+    usage_error(
+        "variables of a model whose parameters differ from world to world; expected uniform ones");
   }
   for (const double x : start_values(problem, variable)) {
-    if (!std::isfinite(x)) input_error(variable.name + " is infinite; expected a finite initial value");
+    if (!std::isfinite(x))
+      input_error(variable.name + " is infinite; expected a finite initial value");
   }
   const char* reason = unused_reason(problem.model, *s.field, s.item);
   const bool infinite_before = !std::isfinite(s.field->in(problem.model)(s.item, 0));
@@ -169,7 +188,8 @@ void check_used(const Problem& problem, const Variable& variable) {
              v.parameter.field->leaf == leaf;
     });
   };
-  if (s.field->group == FieldGroup::shapes && is_varied("density") && s.field->leaf != "density") return;
+  if (s.field->group == FieldGroup::shapes && is_varied("density") && s.field->leaf != "density")
+    return;
   if (s.field->group == FieldGroup::joints && s.field->leaf.starts_with("limit/") &&
       (is_varied("limit/lower") || is_varied("limit/upper"))) {
     return;
@@ -197,7 +217,8 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
   if (field.group != FieldGroup::joints || leaf.starts_with("frame/")) return nullptr;
   if (joint_size(model.joint_types[item]).nv == 0) return "a fixed joint does not move";
   const JointParameters& joints = model.joints;
-  const bool lower = std::isfinite(joints.limit.lower(item)), upper = std::isfinite(joints.limit.upper(item));
+  const bool lower = std::isfinite(joints.limit.lower(item)),
+             upper = std::isfinite(joints.limit.upper(item));
   const bool drive = model.topology.links[model.link_of_joint(item)].target >= 0;
   if (leaf.starts_with("limit/") && !lower && !upper) return "the joint has no limits";
   if ((leaf == "limit/lower" && !lower) || (leaf == "limit/upper" && !upper)) {
@@ -212,7 +233,8 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
 
 bool VariableBounds::any() const {
   const auto finite = [](double x) { return std::isfinite(x); };
-  return std::any_of(lower.begin(), lower.end(), finite) || std::any_of(upper.begin(), upper.end(), finite);
+  return std::any_of(lower.begin(), lower.end(), finite) ||
+         std::any_of(upper.begin(), upper.end(), finite);
 }
 
 void VariableBounds::clip(std::vector<double>& x) const {
@@ -250,7 +272,8 @@ VariableLayout variable_layout(const Problem& problem) {
     if (variable.kind == VariableKind::control) size = control_size(problem, variable);
     if (variable.kind == VariableKind::parameter) size = chart_of(problem, variable).size();
     if (!(variable.scale > 0) || !std::isfinite(variable.scale)) {
-      input_error(variable.name + ": scale " + std::to_string(variable.scale) + ", expected more than 0");
+      input_error(variable.name + ": scale " + std::to_string(variable.scale) +
+                  ", expected more than 0");
     }
     layout.offset.push_back(layout.total);
     layout.size.push_back(size);
@@ -283,7 +306,8 @@ std::vector<VariableEntry> variable_entries(const Problem& problem) {
   return entries;
 }
 
-std::vector<std::vector<double>> initial_points(const Problem& problem, int starts, std::uint64_t seed) {
+std::vector<std::vector<double>> initial_points(const Problem& problem, int starts,
+                                                std::uint64_t seed) {
   if (starts < 1) usage_error(std::to_string(starts) + " starts, expected 1 or more");
   const VariableBounds bounds = variable_bounds(problem);
   std::vector<std::vector<double>> points(starts);
@@ -312,8 +336,9 @@ Problem with_values(const Problem& problem, const std::vector<double>& x) {
   Problem result = problem;
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
-    std::vector<double> values(x.begin() + layout.offset[v], x.begin() + layout.offset[v] + layout.size[v]);
-    for (double& value : values) value *= variable.scale;
+    std::vector<double> values(x.begin() + layout.offset[v],
+                               x.begin() + layout.offset[v] + layout.size[v]);
+    for (double& value : values) value = unscaled(value, variable);
     if (variable.kind == VariableKind::parameter) {
       const ParameterChart chart = chart_of(problem, variable);
       chart.write(chart.field().of(result.model), values.data());

@@ -1,5 +1,6 @@
 #pragma once
-// How the numbers that an optimiser moves become states, controls and parameters, and how gradients come back.
+// How the numbers that an optimiser moves become states, controls and parameters, and how
+// gradients come back.
 #include <array>
 #include <optional>
 #include <vector>
@@ -11,14 +12,15 @@
 
 namespace backdrive {
 
-/// Turns the numbers of a parameter variable into the parameter, and gradients back. Most are taken as they are. An axis
-/// is the three numbers a made a unit vector, a / |a|. An orientation is R₀ exp(θ) with θ three numbers in rad that start
-/// at zero, about the axes of R₀, the value before. Of geometry.scale only what the shape's type uses is varied.
+/// Turns the numbers of a parameter variable into the parameter, and gradients back. Most are taken
+/// as they are. An axis is the three numbers a made a unit vector, a / |a|. An orientation is R₀
+/// exp(θ) with θ three numbers in rad that start at zero, about the axes of R₀, the value before.
+/// Of geometry.scale only what the shape's type uses is varied.
 class ParameterChart {
  public:
-  /// `initial` replaces the model's value unless empty: one number for all components, or all components (of an
-  /// orientation: the quaternion). Throws Error (input) for another count, and for component 3 of an orientation, which
-  /// has three tangents.
+  /// `initial` replaces the model's value unless empty: one number for all components, or all
+  /// components (of an orientation: the quaternion). Throws Error (input) for another count, and
+  /// for component 3 of an orientation, which has three tangents.
   ParameterChart(const Model& model, const FieldSelection& selection,
                  const std::vector<double>& initial = {});
 
@@ -29,7 +31,8 @@ class ParameterChart {
   std::vector<double> start() const;
   /// Sets the parameter in one world, or in all (−1).
   void write(Parameter& to, const double* numbers, int world = -1) const;
-  /// Gradient with respect to the numbers, from that of the field (`tangents` numbers). C is double or Dual<double>.
+  /// Gradient with respect to the numbers, from that of the field (`tangents` numbers). C is double
+  /// or Dual<double>.
   template <class C>
   void pull(const C* numbers, const C* field_gradient, C* gradient) const;
   /// Tangent of the field (`tangents` numbers) as the numbers move along numbers_dot.
@@ -50,16 +53,16 @@ class ParameterChart {
 /// Variables with everything that is known about them before the first evaluation.
 struct VariableEntry {
   VariableKind kind;
-  int offset, size;                  ///< in the flat list of numbers
-  double scale;                      ///< value = number · scale
-  int row = 0;                       ///< of q, of qd, or in one step of the control
-  std::vector<KnotWeights> knots;    ///< of a control, per step
+  int offset, size;                ///< in the flat list of numbers
+  double scale;                    ///< value = number · scale
+  int row = 0;                     ///< of q, of qd, or in one step of the control
+  std::vector<KnotWeights> knots;  ///< of a control, per step
   std::optional<ParameterChart> chart;
 };
-/// Throws Error (input) when two variables drive the same number, or one cannot have any effect on the motion.
+/// Throws Error (input) when two variables drive the same number, or one cannot change the motion.
 std::vector<VariableEntry> variable_entries(const Problem& problem);
 
-/// Bounds of all scaled numbers; fields that must not be negative are bounded by zero, lengths by 1 µm.
+/// Bounds of all scaled numbers; what must not be negative is bounded by zero, a length by 1 µm.
 struct VariableBounds {
   std::vector<double> lower, upper;
 
@@ -76,7 +79,7 @@ const char* unused_reason(const Model& model, const Field& field, int item);
 /// Row within one step of a control.
 int channel_row(const Link& link, ControlChannel channel);
 
-/// Adds the cotangents of a control [steps·nu][world] to gradient[world][offset + knot] (not scaled).
+/// Adds cotangents of a control [steps·nu][world] to gradient[world][offset + knot], not scaled.
 template <class T, class C>
 void pull_control(const VariableEntry& entry, const Buffer<T>& control_bar, int nu,
                   std::vector<std::vector<C>>& gradient) {

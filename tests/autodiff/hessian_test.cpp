@@ -12,7 +12,8 @@
 namespace backdrive {
 namespace {
 
-/// A cart-pole with every kind of variable at once: knots, initial state, lengths, an axis, orientations.
+/// A cart-pole with every kind of variable at once: knots, initial state, lengths, an axis,
+/// orientations.
 Problem varied() {
   Problem problem = cases::cart_pole();
   const Model& model = problem.model;
@@ -34,9 +35,10 @@ Problem varied() {
   velocity.kind = VariableKind::initial_velocity;
   problem.variables = {control, target, position, velocity};
   for (const char* path :
-       {"bodies/pole/mass", "bodies/tip/com", "bodies/pole/inertia", "joints/hinge/axis", "joints/hinge/damping",
-        "joints/slider/friction", "joints/slider/drive/stiffness", "joints/hinge/frame/orientation",
-        "joints/weld/frame/orientation", "joints/slider/limit/upper", "shapes/box/geometry/scale", "gravity"}) {
+       {"bodies/pole/mass", "bodies/tip/com", "bodies/pole/inertia", "joints/hinge/axis",
+        "joints/hinge/damping", "joints/slider/friction", "joints/slider/drive/stiffness",
+        "joints/hinge/frame/orientation", "joints/weld/frame/orientation",
+        "joints/slider/limit/upper", "shapes/box/geometry/scale", "gravity"}) {
     problem.variables.push_back(cases::parameter(model, path));
   }
   problem.variables.back().scale = 9.81;
@@ -67,14 +69,18 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
-double norm(const std::vector<double>& a) { return std::sqrt(dot(a, a)); }
+double norm(const std::vector<double>& a) {
+  return std::sqrt(dot(a, a));
+}
 
 TEST(HessianVectorProduct, IsSymmetric) {
   const Problem problem = varied();
   const std::vector<double> x = point_of(problem);
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    const std::vector<double> u = random_direction(x.size(), seed), v = random_direction(x.size(), 100 + seed);
-    const HessianProduct hu = hessian_vector_product(problem, x, u), hv = hessian_vector_product(problem, x, v);
+    const std::vector<double> u = random_direction(x.size(), seed),
+                              v = random_direction(x.size(), 100 + seed);
+    const HessianProduct hu = hessian_vector_product(problem, x, u),
+                         hv = hessian_vector_product(problem, x, v);
     const double scale = norm(u) * norm(hv.product);
     EXPECT_GT(std::abs(dot(u, hv.product)), 1e-6 * scale);
     EXPECT_NEAR(dot(u, hv.product), dot(v, hu.product), 1e-9 * scale);
@@ -116,7 +122,8 @@ TEST(HessianVectorProduct, EqualsDifferencesOfGradients) {
     std::vector<double> loss;
     objective->evaluate(points, loss, gradient);
     for (size_t j = 0; j < x.size(); ++j) {
-      // Truncation h² f‴/6 by comparison of h and 2h, and the gradient's rounding (1e-13 of it) over h.
+      // Truncation h² f‴/6 by comparison of h and 2h, and the gradient's rounding (1e-13 of it)
+      // over h.
       const double near = (gradient[0][j] - gradient[1][j]) / (2 * h);
       const double far = (gradient[2][j] - gradient[3][j]) / (4 * h);
       const double tolerance = std::abs(far - near) + 1e-13 * norm(exact.gradient) / h;
@@ -139,7 +146,8 @@ TEST(HessianVectorProduct, GradientIsThatOfTheObjective) {
 }
 
 TEST(HessianVectorProduct, OfAQuadraticIsItsMatrix) {
-  // A body that slides without gravity or friction: the end is linear in the efforts, (8 steps) x = Δt² Σ (N − k) u_k / m.
+  // A body that slides without gravity or friction: the end is linear in the efforts, (8 steps) x =
+  // Δt² Σ (N − k) u_k / m.
   ModelBuilder builder;
   builder.set_gravity({0, 0, 0});
   const int body = builder.add_body("body", {.mass = 2, .inertia = {1, 1, 1, 0, 0, 0}});
@@ -162,10 +170,13 @@ TEST(HessianVectorProduct, OfAQuadraticIsItsMatrix) {
 
 TEST(HessianVectorProduct, RefusesWrongSizesAndStoppedRollouts) {
   Problem problem = cases::pendulum();
-  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(10), std::vector<double>(9)), Error);
-  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(9), std::vector<double>(9)), Error);
+  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(10), std::vector<double>(9)),
+               Error);
+  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(9), std::vector<double>(9)),
+               Error);
   problem.initial_velocity = {1e200};
-  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(10), std::vector<double>(10)), Error);
+  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(10), std::vector<double>(10)),
+               Error);
 }
 
 }  // namespace

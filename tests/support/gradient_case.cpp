@@ -36,19 +36,9 @@ Buffer<Dual<double>> dual(const Buffer<double>& value, const Buffer<double>& dot
   return to;
 }
 
-std::string path_of(const Field& field) {
-  switch (field.group) {
-    case FieldGroup::bodies: return "bodies/" + std::string(field.leaf);
-    case FieldGroup::joints: return "joints/" + std::string(field.leaf);
-    case FieldGroup::shapes: return "shapes/" + std::string(field.leaf);
-    case FieldGroup::model: break;
-  }
-  return std::string(field.leaf);
-}
-
 const Field* field_of(const std::string& block) {
   for (const Field& field : fields()) {
-    if (path_of(field) == block) return &field;
+    if (block_of(field) == block) return &field;
   }
   return nullptr;
 }
@@ -194,9 +184,19 @@ double value_of_case(const GradientCase& c) {
 template double value_of_case<float>(const GradientCase&);
 template double value_of_case<double>(const GradientCase&);
 
+std::string block_of(const Field& field) {
+  switch (field.group) {
+    case FieldGroup::bodies: return "bodies/" + std::string(field.leaf);
+    case FieldGroup::joints: return "joints/" + std::string(field.leaf);
+    case FieldGroup::shapes: return "shapes/" + std::string(field.leaf);
+    case FieldGroup::model: break;
+  }
+  return std::string(field.leaf);
+}
+
 std::vector<std::string> block_names() {
   std::vector<std::string> names{"q0", "qd0", "effort", "target_position", "target_velocity"};
-  for (const Field& field : fields()) names.push_back(path_of(field));
+  for (const Field& field : fields()) names.push_back(block_of(field));
   return names;
 }
 

@@ -6,6 +6,7 @@
 
 #include "autodiff/rollout.h"
 #include "integrators/featherstone/kernels.h"
+#include "models/fields.h"
 #include "tests/support/batch.h"
 
 namespace backdrive::test {
@@ -41,6 +42,7 @@ double value_of_case(const GradientCase& c);
 /// The inputs come in blocks: "q0", "qd0", "effort", "target_position", "target_velocity" and one per field of the
 /// model's parameters, named as the field's path ("joints/limit/lower").
 std::vector<std::string> block_names();
+std::string block_of(const Field& field);
 /// Whether the motion of `c` can depend on a block at all: margin and material wait for contact.
 bool block_is_live(const std::string& block);
 

@@ -1,0 +1,182 @@
+// What run and optimize leave behind: complete results or nothing.
+#include <cmath>
+
+#include "tests/apps/simctl_process.h"
+
+namespace backdrive::test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class SimctlResultsTest : public SimctlTest {
+ protected:
+  void SetUp() override {
+    SimctlTest::SetUp();
+    pendulum_ = write("pendulum.yaml", kPendulum);
+  }
+  std::string pendulum_;
+};
+
+TEST_F(SimctlResultsTest, RunWritesTrajectory) {
+  const Outcome o = simctl({"run", pendulum_, "--output", "out"});
+  ASSERT_EQ(o.exit, 0) << o.err;
+  EXPECT_EQ(entries("out"), (Names{"log.txt", "trajectory.csv"}));
+  const Rows rows = parse_csv(read("out/trajectory.csv"));
+  ASSERT_EQ(rows.size(), 102u);
+  EXPECT_EQ(rows[0], (Names{"time", "hinge/position", "hinge/velocity", "hinge/effort"}));
+  EXPECT_NEAR(number(rows[1][1]), M_PI / 2, 1e-15);
+  EXPECT_NEAR(number(rows[101][0]), 1, 1e-12);
+  EXPECT_EQ(rows[101][3], "");
+  EXPECT_NE(o.out.find("loss term"), std::string::npos);
+}
+
+TEST_F(SimctlResultsTest, RunToStdoutIsTheSameTable) {
+  ASSERT_EQ(simctl({"run", pendulum_, "--output", "out"}).exit, 0);
+  const Outcome o = simctl({"run", pendulum_, "--output", "-", "--quiet"});
+  EXPECT_EQ(o.exit, 0);
+  EXPECT_EQ(o.err, "");
+  EXPECT_EQ(o.out, read("out/trajectory.csv"));
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "-", "--json"}).exit, 2);
+}
+
+TEST_F(SimctlResultsTest, RunsLongerThanOnePieceAreTheSame) {
+  // The program looks for interrupts between pieces of 4096 steps; the seam must not be seen.
+  const Outcome whole = simctl({"run", pendulum_, "--set", "simulation={time_step: 1 ms, steps: 5000}", "--json"});
+  const Outcome shorter = simctl({"run", pendulum_, "--set", "simulation={time_step: 1 ms, steps: 4000}", "--json"});
+  const Rows a = parse_csv(read(path("results/pendulum-run-1/trajectory.csv")));
+  const Rows b = parse_csv(read(path("results/pendulum-run-2/trajectory.csv")));
+  ASSERT_EQ(a.size(), 5002u);
+  for (size_t i = 1; i < b.size(); ++i) {
+    ASSERT_EQ(a[i][1], b[i][1]) << i;
+    ASSERT_EQ(a[i][2], b[i][2]) << i;
+  }
+  EXPECT_EQ(whole.json().at("loss_terms").size(), 3u);
+}
+
+TEST_F(SimctlResultsTest, DefaultFoldersAreNumbered) {
+  for (const char* expected : {"results/pendulum-run-1", "results/pendulum-run-2"}) {
+    EXPECT_EQ(simctl({"run", pendulum_, "--json"}).json().at("output"), expected);
+  }
+  EXPECT_EQ(entries("results"), (Names{"pendulum-run-1", "pendulum-run-2"}));
+}
+
+TEST_F(SimctlResultsTest, ExistingOutputIsKeptUnlessForced) {
+  ASSERT_EQ(simctl({"run", pendulum_, "--output", "out"}).exit, 0);
+  const std::string before = read("out/trajectory.csv");
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "out", "--set", "simulation/steps=5"}).exit, 3)
+      << "steps and duration exclude each other";
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "out", "--set", "simulation/duration=0.1"}).exit, 2);
+  EXPECT_EQ(read("out/trajectory.csv"), before);
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "out", "--force", "--set", "simulation/duration=0.1"}).exit, 0);
+  EXPECT_EQ(parse_csv(read("out/trajectory.csv")).size(), 12u);
+  EXPECT_EQ(entries(), (Names{"out", "pendulum.yaml"}));
+}
+
+TEST_F(SimctlResultsTest, ForceTakesNothingElseAway) {
+  std::filesystem::create_directory(path("home"));
+  write("home/thesis.txt", "years of work");
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "home", "--force"}).exit, 2);
+  EXPECT_EQ(entries("home"), Names{"thesis.txt"});
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "pendulum.yaml", "--force"}).exit, 2);
+  EXPECT_EQ(read("pendulum.yaml"), kPendulum);
+}
+
+TEST_F(SimctlResultsTest, NonFiniteExitsWithFourAndNamesStepAndJoint) {
+  const std::vector<std::string> fast = {"--set", "initial_state/hinge/velocity=1e200"};
+  const Outcome o = simctl({"run", pendulum_, "--json", fast[0], fast[1]});
+  EXPECT_EQ(o.exit, 4) << o.err;
+  const nlohmann::json object = o.json();
+  EXPECT_EQ(object.at("error").at("kind"), "non_finite");
+  EXPECT_EQ(object.at("error").at("step"), 0);
+  EXPECT_NE(o.err.find("world 0"), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find("step 0"), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find("'hinge'"), std::string::npos) << o.err;
+  // What came before is a complete table.
+  EXPECT_EQ(parse_csv(read("results/pendulum-run-1/trajectory.csv")).size(), 2u);
+
+  const Outcome optimised = simctl({"optimize", pendulum_, "--output", "out", fast[0], fast[1]});
+  EXPECT_EQ(optimised.exit, 4);
+  EXPECT_NE(optimised.err.find("'hinge'"), std::string::npos) << optimised.err;
+  EXPECT_EQ(entries(), (Names{"pendulum.yaml", "results"}));
+}
+
+TEST_F(SimctlResultsTest, OptimizeLeavesACompleteResultThatReplays) {
+  const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--json"});
+  ASSERT_EQ(o.exit, 0) << o.err;
+  EXPECT_EQ(entries("out"), (Names{"history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
+  const nlohmann::json object = o.json();
+  EXPECT_TRUE(object.at("reached_goal"));
+  EXPECT_LT(object.at("loss"), 0.5);
+
+  const Rows history = parse_csv(read("out/history.csv"));
+  ASSERT_GT(history.size(), 2u);
+  EXPECT_EQ(history[0][0], "iteration");
+  EXPECT_LT(number(history.back()[1]), number(history[1][1]));
+
+  const Outcome replay = simctl({"run", "out/result.yaml", "--output", "replay", "--json"});
+  ASSERT_EQ(replay.exit, 0) << replay.err;
+  EXPECT_EQ(replay.json().at("loss"), object.at("loss"));
+  EXPECT_EQ(read("replay/trajectory.csv"), read("out/trajectory.csv"));
+  // And it can be optimised further.
+  EXPECT_EQ(simctl({"optimize", "out/result.yaml", "--iterations", "1"}).exit, 0);
+}
+
+TEST_F(SimctlResultsTest, MissedGoalExitsWithOneAndKeepsTheResult) {
+  const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--iterations", "2", "--set", "optimize/goal=1e-9"});
+  EXPECT_EQ(o.exit, 1) << o.err;
+  EXPECT_NE(o.out.find("not reached"), std::string::npos) << o.out;
+  EXPECT_EQ(entries("out").size(), 4u);
+}
+
+TEST_F(SimctlResultsTest, ThreadsLeaveNoTraceAndSeedsDo) {
+  const auto result = [&](const std::string& threads, const std::string& seed) {
+    const std::string out = "out-" + threads + "-" + seed;
+    simctl({"optimize", pendulum_, "--output", out, "--iterations", "10", "--threads", threads, "--seed", seed, "--worlds", "40"});
+    return read(out + "/result.yaml");
+  };
+  const std::string one = result("1", "0");
+  EXPECT_FALSE(one.empty());
+  EXPECT_EQ(one, result("2", "0"));
+  EXPECT_NE(one, result("2", "1"));
+}
+
+TEST_F(SimctlResultsTest, InterruptedOptimizeKeepsTheBestSoFar) {
+  Settings settings;
+  settings.interrupt_at = "optimising";
+  const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--json", "--iterations", "100000000", "--set",
+                            "optimize/tolerance=0", "--set", "optimize/goal=0", "--set", "optimize/method=adam"},
+                           settings);
+  EXPECT_EQ(o.exit, 130) << o.err;
+  EXPECT_EQ(o.json().at("exit_code"), 130);
+  EXPECT_EQ(entries("out"), (Names{"history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
+  EXPECT_EQ(simctl({"validate", "out/result.yaml"}).exit, 0);
+}
+
+TEST_F(SimctlResultsTest, InterruptedRunKeepsWhatItHas) {
+  Settings settings;
+  settings.interrupt_at = "running";
+  const Outcome o = simctl({"run", pendulum_, "--output", "out", "--json", "--set", "simulation/steps=5000000", "--set",
+                            "simulation/duration=null", "--set", "optimize=null"},
+                           settings);
+  EXPECT_EQ(o.exit, 130) << o.err;
+  const size_t steps = o.json().at("steps");
+  EXPECT_EQ(parse_csv(read("out/trajectory.csv")).size(), steps + 2);
+}
+
+TEST_F(SimctlResultsTest, FullDiskIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  Settings settings;
+  settings.stdout_to = "/dev/full";
+  const Outcome o = simctl({"validate", pendulum_}, settings);
+  EXPECT_EQ(o.exit, 2);
+  EXPECT_NE(o.err.find("cannot write to stdout"), std::string::npos) << o.err;
+}
+
+TEST_F(SimctlResultsTest, OutputThatCannotBeIsAnErrorBeforeTheWork) {
+  const Outcome o = simctl({"optimize", pendulum_, "--output", "pendulum.yaml/out", "--set", "optimize/iterations=1000000"});
+  EXPECT_EQ(o.exit, 2) << o.err;
+  EXPECT_EQ(entries(), Names{"pendulum.yaml"});
+}
+
+}  // namespace
+}  // namespace backdrive::test

@@ -1,0 +1,269 @@
+#include "autodiff/optimize.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "autodiff/loss.h"
+#include "engine/error.h"
+#include "tests/autodiff/optimize_cases.h"
+
+namespace backdrive {
+namespace {
+
+using cases::final_loss;
+
+struct Case {
+  const char* method;
+  bool bounded;
+};
+class Optimize : public testing::TestWithParam<Case> {
+ protected:
+  static Problem problem() {
+    Problem p = cases::pendulum();
+    p.optimize.method = GetParam().method;
+    if (p.optimize.method == "adam") p.optimize.iterations = 400;
+    if (GetParam().bounded) {
+      p.variables[0].lower = -8;
+      p.variables[0].upper = 8;
+    }
+    return p;
+  }
+};
+
+TEST_P(Optimize, LiftsAPendulum) {
+  const OptimizeResult result = optimize(problem(), {});
+  const StartResult& best = result.starts[result.best];
+  EXPECT_LT(best.loss, 0.05);
+  EXPECT_NEAR(final_loss(result.problem), best.loss, 1e-12);
+  EXPECT_TRUE(result.reached_goal) << "no goal: any finite loss";
+  for (const double u : result.problem.controls[0].values) {
+    EXPECT_TRUE(!GetParam().bounded || std::abs(u) <= 8);
+  }
+  ASSERT_FALSE(result.history.empty());
+  for (size_t i = 1; i < result.history.size(); ++i) {
+    EXPECT_LE(result.history[i].best_loss, result.history[i - 1].best_loss);
+    EXPECT_GE(result.history[i].evaluations, result.history[i - 1].evaluations);
+  }
+  EXPECT_EQ(result.history.back().best_loss, best.loss);
+  EXPECT_EQ(result.history.back().running, 0);
+}
+
+TEST_P(Optimize, SameBitsForAnyNumberOfThreadsAndRunToRun) {
+  Problem p = problem();
+  p.optimize.iterations = 25;
+  const OptimizeResult one = optimize(p, {Precision::float64, 1, 3, 20});
+  for (const int threads : {2, 3}) {
+    const OptimizeResult more = optimize(p, {Precision::float64, threads, 3, 20});
+    EXPECT_EQ(more.best, one.best);
+    ASSERT_EQ(more.starts.size(), 20u);
+    for (int k = 0; k < 20; ++k) {
+      EXPECT_EQ(more.starts[k].x, one.starts[k].x);
+      EXPECT_EQ(more.starts[k].loss, one.starts[k].loss);
+      EXPECT_EQ(more.starts[k].iterations, one.starts[k].iterations);
+      EXPECT_EQ(more.starts[k].stopped_by, one.starts[k].stopped_by);
+    }
+    ASSERT_EQ(more.history.size(), one.history.size());
+    for (size_t i = 0; i < one.history.size(); ++i) {
+      EXPECT_EQ(more.history[i].best_loss, one.history[i].best_loss);
+      EXPECT_EQ(more.history[i].iteration, one.history[i].iteration);
+    }
+  }
+}
+
+TEST_P(Optimize, AStartDoesNotDependOnTheOthers) {
+  Problem p = problem();
+  p.optimize.iterations = 15;
+  const OptimizeResult few = optimize(p, {Precision::float64, 1, 3, 3}),
+                       many = optimize(p, {Precision::float64, 1, 3, 40});
+  for (int k = 0; k < 3; ++k) {
+    EXPECT_EQ(few.starts[k].x, many.starts[k].x);
+    EXPECT_EQ(few.starts[k].stopped_by, many.starts[k].stopped_by);
+  }
+}
+
+TEST_P(Optimize, StopsAtTheGoal) {
+  Problem p = problem();
+  p.optimize.goal = 1;
+  const OptimizeResult result = optimize(p, {Precision::float64, 1, 0, 4});
+  EXPECT_TRUE(result.reached_goal);
+  EXPECT_LE(result.starts[result.best].loss, 1);
+  EXPECT_EQ(result.starts[result.best].stopped_by, "goal");
+  for (const StartResult& start : result.starts) {
+    EXPECT_EQ(start.stopped_by, start.loss <= 1 ? "goal" : "goal of another start");
+  }
+  p.optimize.goal = 1e-9;
+  p.optimize.iterations = 5;
+  EXPECT_FALSE(optimize(p, {}).reached_goal);
+}
+
+TEST_P(Optimize, CountsIterations) {
+  Problem p = problem();
+  p.optimize.iterations = 7;
+  const OptimizeResult result = optimize(p, {Precision::float64, 1, 0, 3});
+  for (const StartResult& start : result.starts) {
+    EXPECT_EQ(start.iterations, 7);
+    EXPECT_EQ(start.stopped_by, "iterations");
+  }
+  EXPECT_EQ(result.history.back().iterations, 7);
+}
+
+TEST_P(Optimize, StopsAtTheTolerance) {
+  Problem p = problem();
+  p.optimize.tolerance = p.optimize.method == "adam" ? 0.3 : 1e-5;
+  const OptimizeResult result = optimize(p, {});
+  EXPECT_EQ(result.starts[0].stopped_by, "tolerance");
+  EXPECT_LE(result.starts[0].gradient_norm, p.optimize.tolerance);
+}
+
+TEST_P(Optimize, EndsCleanlyWhenInterrupted) {
+  int calls = 0;
+  const auto interrupt = [&](const OptimizeProgress& now) {
+    EXPECT_GT(now.evaluations, 0);
+    return ++calls < 3;
+  };
+  const OptimizeResult result = optimize(problem(), {Precision::float64, 1, 0, 5}, interrupt);
+  EXPECT_EQ(calls, 3);
+  ASSERT_EQ(result.starts.size(), 5u);
+  for (const StartResult& start : result.starts) {
+    EXPECT_EQ(start.stopped_by, "interrupted");
+    EXPECT_TRUE(std::isfinite(start.loss));
+    EXPECT_LE(start.iterations, 3);
+  }
+  EXPECT_NEAR(final_loss(result.problem), result.starts[result.best].loss, 1e-12);
+}
+
+TEST_P(Optimize, AnExceptionInProgressLeavesNoThreadBehind) {
+  const auto fail = [](const OptimizeProgress&) -> bool { throw std::runtime_error("disk full"); };
+  EXPECT_THROW(optimize(problem(), {Precision::float64, 1, 0, 6}, fail), std::runtime_error);
+}
+
+TEST_P(Optimize, AStartThatIsNotFiniteDoesNotStopTheOthers) {
+  Problem p = problem();
+  Variable velocity;
+  velocity.name = "initial_state/hinge/velocity";
+  velocity.kind = VariableKind::initial_velocity;
+  velocity.random = 1e200;
+  p.variables.push_back(velocity);
+  p.optimize.iterations = 10;
+  const OptimizeResult result = optimize(p, {Precision::float64, 1, 0, 4});
+  EXPECT_EQ(result.best, 0) << "the only one without a random part";
+  EXPECT_TRUE(std::isfinite(result.starts[0].loss));
+  for (int k = 1; k < 4; ++k) {
+    EXPECT_EQ(result.starts[k].stopped_by, "non-finite");
+    EXPECT_TRUE(result.starts[k].status.stopped());
+    EXPECT_EQ(result.starts[k].iterations, 0);
+  }
+}
+
+TEST_P(Optimize, ComesBackFromWhereTheLossIsNotFinite) {
+  // A box that no longer exists beyond its triangle inequality; the loss would like it to.
+  Problem p = cases::cart_pole();
+  p.optimize.method = GetParam().method;
+  p.variables = {cases::parameter(p.model, "bodies/pole/inertia/yy")};
+  Variable& v = p.variables[0];
+  v.scale = 1e-3;
+  v.lower = GetParam().bounded ? 1e-4 : -std::numeric_limits<double>::infinity();
+  p.optimize.iterations = 60;
+  const OptimizeResult result = optimize(p, {});
+  EXPECT_TRUE(std::isfinite(result.starts[0].loss));
+  EXPECT_LE(result.starts[0].loss, final_loss(p));
+  Model model = result.problem.model;
+  EXPECT_NO_THROW(validate(model));
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, Optimize,
+                         testing::Values(Case{"lbfgs", false}, Case{"lbfgs", true},
+                                         Case{"adam", false}, Case{"adam", true}),
+                         [](const auto& info) {
+                           return std::string(info.param.method) +
+                                  (info.param.bounded ? "_bounded" : "");
+                         });
+
+TEST(OptimizeLbfgs, FindsParametersOfAKnownMotion) {
+  // Identification: damping and mass of the pole from where it ends, with more data than unknowns.
+  Problem truth = cases::cart_pole();
+  RolloutOptions options{truth.simulation.time_step, truth.simulation.steps};
+  const auto trajectory = rollout(truth.model, initial_state<double>(truth, 1),
+                                  initial_control<double>(truth, 1), options);
+  Problem problem = truth;
+  problem.loss.clear();
+  for (int j = 0; j < 2; ++j) {
+    for (const LossQuantity quantity :
+         {LossQuantity::joint_position, LossQuantity::joint_velocity}) {
+      const Link& link = problem.model.topology.links[problem.model.link_of_joint(j)];
+      const bool position = quantity == LossQuantity::joint_position;
+      const double end = position ? trajectory.final.q(link.q, 0) : trajectory.final.qd(link.v, 0);
+      problem.loss.push_back({.name = "end",
+                              .quantity = quantity,
+                              .index = j,
+                              .target = {end, 0, 0, 1},
+                              .weight = 100});
+    }
+  }
+  problem.variables = {cases::parameter(problem.model, "joints/hinge/damping"),
+                       cases::parameter(problem.model, "bodies/pole/mass")};
+  problem.variables[0].initial = {0.05};
+  problem.variables[0].scale = 0.02;
+  problem.variables[1].initial = {0.14};
+  problem.variables[1].scale = 0.1;
+  problem.optimize.tolerance = 1e-9;
+  const OptimizeResult result = optimize(problem, {});
+  EXPECT_NEAR(result.problem.model.joints.damping(truth.model.find_joint("hinge")), 0.02, 1e-6);
+  EXPECT_NEAR(result.problem.model.bodies.mass(truth.model.find_body("pole")), 0.1, 1e-6);
+}
+
+TEST(OptimizeLbfgs, MoreStartsThanABatchHolds) {
+  Problem p = cases::pendulum();
+  p.simulation.steps = 10;
+  p.simulation.time_step = 0.1;
+  p.optimize.iterations = 2;
+  const OptimizeResult result = optimize(p, {Precision::float32, 1, 0, 300});
+  ASSERT_EQ(result.starts.size(), 300u);
+  for (const StartResult& start : result.starts) EXPECT_EQ(start.iterations, 2);
+}
+
+TEST(OptimizeLbfgs, RespectsActiveBounds) {
+  Problem p = cases::pendulum(2.5);
+  p.variables[0].lower = -1;
+  p.variables[0].upper = 1.5;
+  const OptimizeResult result = optimize(p, {});
+  int active = 0;
+  for (const double u : result.problem.controls[0].values) {
+    EXPECT_GE(u, -1 - 1e-15);
+    EXPECT_LE(u, 1.5 + 1e-15);
+    active += u == 1.5;
+  }
+  EXPECT_GT(active, 0);
+  EXPECT_LE(result.starts[0].gradient_norm, 1e-4);
+}
+
+TEST(OptimizeMemory, NothingIsAllocatedAfterTheFirstEvaluations) {
+  Problem p = cases::pendulum();
+  p.optimize.method = "adam";
+  p.optimize.iterations = 30;
+  std::vector<std::uint64_t> allocations;
+  optimize(p, {Precision::float64, 1, 0, 8}, [&](const OptimizeProgress&) {
+    allocations.push_back(default_memory().counters().allocations);
+    return true;
+  });
+  ASSERT_GT(allocations.size(), 10u);
+  EXPECT_EQ(allocations[2], allocations.back());
+}
+
+TEST(OptimizeErrors, SayWhatIsMissing) {
+  Problem p = cases::pendulum();
+  p.loss.clear();
+  EXPECT_THROW(optimize(p, {}), Error);
+  p = cases::pendulum();
+  p.variables.clear();
+  EXPECT_THROW(optimize(p, {}), Error);
+  p = cases::pendulum();
+  p.optimize.method = "newton";
+  EXPECT_THROW(optimize(p, {}), Error);
+  EXPECT_THROW(with_values(cases::pendulum(), {1, 2, 3}), Error);
+}
+
+}  // namespace
+}  // namespace backdrive
