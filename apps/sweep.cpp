@@ -211,10 +211,10 @@ int run_sweep(const SweepArguments& options) {
 void add_sweep(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "sweep",
-      "Run a scene for the grid of all values given with --set PATH=A,B,C (repeated: all combinations; the\n"
-      "last one varies fastest). One CSV row a point: its values, status, loss terms, last state. Points\n"
-      "that differ in numbers only run as worlds of one batch. A point that becomes non-finite says so in\n"
-      "its row and the others go on (exit 4 at the end). With --do optimize each point is optimised.");
+      "Run or optimise a scene at every point of a grid of values. The values come with --set PATH=A,B,C;\n"
+      "repeated, all combinations (the last one varies fastest). One CSV row a point: its values, status,\n"
+      "loss terms, last state. Points that differ in numbers only run as worlds of one batch. A point that\n"
+      "becomes non-finite says so in its row and the others go on (exit 4 at the end).");
   static SweepArguments options;
   add_scene(*command, options);
   command->get_option("--set")->required();

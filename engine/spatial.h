@@ -205,6 +205,35 @@ BACKDRIVE_INLINE void subtract_outer(ArticulatedInertia<R>& i, const Spatial<R>&
   i.ll.xx -= a.lin.x * b.lin.x, i.ll.yy -= a.lin.y * b.lin.y, i.ll.zz -= a.lin.z * b.lin.z;
   i.ll.xy -= a.lin.x * b.lin.y, i.ll.xz -= a.lin.x * b.lin.z, i.ll.yz -= a.lin.y * b.lin.z;
 }
+/// I += J − Σ a_k b_kᵀ, where the sum is known to be symmetric.
+template <int K, class R>
+BACKDRIVE_INLINE void add_less_outer(ArticulatedInertia<R>& i, const ArticulatedInertia<R>& j,
+                                     const Spatial<R> (&a)[K], const Spatial<R> (&b)[K]) {
+  using Half = Vec3<R> Spatial<R>::*;
+  using Axis = R Vec3<R>::*;
+  const auto add = [&](R& to, R from, Half p, Axis x, Half q, Axis y) __attribute__((always_inline)) {
+    for (int k = 0; k < K; ++k) from -= a[k].*p.*x * (b[k].*q.*y);
+    to += from;
+  };
+  const auto add_symmetric = [&](Sym3<R>& to, const Sym3<R>& from, Half h) __attribute__((always_inline)) {
+    add(to.xx, from.xx, h, &Vec3<R>::x, h, &Vec3<R>::x);
+    add(to.yy, from.yy, h, &Vec3<R>::y, h, &Vec3<R>::y);
+    add(to.zz, from.zz, h, &Vec3<R>::z, h, &Vec3<R>::z);
+    add(to.xy, from.xy, h, &Vec3<R>::x, h, &Vec3<R>::y);
+    add(to.xz, from.xz, h, &Vec3<R>::x, h, &Vec3<R>::z);
+    add(to.yz, from.yz, h, &Vec3<R>::y, h, &Vec3<R>::z);
+  };
+  const auto add_column = [&](Vec3<R>& to, const Vec3<R>& from, Axis y) __attribute__((always_inline)) {
+    add(to.x, from.x, &Spatial<R>::ang, &Vec3<R>::x, &Spatial<R>::lin, y);
+    add(to.y, from.y, &Spatial<R>::ang, &Vec3<R>::y, &Spatial<R>::lin, y);
+    add(to.z, from.z, &Spatial<R>::ang, &Vec3<R>::z, &Spatial<R>::lin, y);
+  };
+  add_symmetric(i.aa, j.aa, &Spatial<R>::ang);
+  add_column(i.al.cx, j.al.cx, &Vec3<R>::x);
+  add_column(i.al.cy, j.al.cy, &Vec3<R>::y);
+  add_column(i.al.cz, j.al.cz, &Vec3<R>::z);
+  add_symmetric(i.ll, j.ll, &Spatial<R>::lin);
+}
 /// Rigid body of mass m, com c and inertia j about the com, seen about the origin:
 /// aa = j + m(|c|² 1 − c cᵀ), al = m [c]×, ll = m 1.
 template <class R>

@@ -25,33 +25,25 @@ struct LinkScratch {
   Vec3<Real> origin;    ///< p: link origin from O
   Spatial<Real> v;      ///< velocity
   Spatial<Real> a;      ///< acceleration; bias acceleration until accelerations() has added its part
+  Spatial<Real> delta;  ///< δ of (6)
   Vec3<Real> com;       ///< c from O
   Sym3<Real> inertia;   ///< J about c, world axes
-  Spatial<Real> force;  ///< scratch of the sweeps that need one
-  Spatial<Real> delta;  ///< δ of (6)
+  ArticulatedInertia<Real> IA;
+  Spatial<Real> force;  ///< pA; later scratch of the sweeps that need one
 };
 
 /// Per degree of freedom, indexed as velocities are.
 template <class Real>
 struct DofScratch {
-  Spatial<Real> S, U;
+  Spatial<Real> S;
+  Spatial<Real> UD;             ///< column of U D⁻¹
   Real inverse[kMaxJointDofs];  ///< row of D⁻¹
   Real r;                       ///< right-hand side of the solve, less what the subtree takes
+  Real x;                       ///< D⁻¹ r
   Real qdd, w;                  ///< solutions
   Real effort, increment;       ///< from joint_force
 };
 
-/// What children hand to their parent.
-template <class Real>
-struct Handed {
-  ArticulatedInertia<Real> inertia;
-  Spatial<Real> force;
-};
-template <class Real>
-BACKDRIVE_INLINE void operator+=(Handed<Real>& a, const Handed<Real>& b) {
-  a.inertia += b.inertia;
-  a.force += b.force;
-}
 /// What children hand to their parent in the reverse sweep (8).
 template <class Real>
 struct HandedBar {
@@ -62,20 +54,40 @@ struct HandedBar {
 template <class Real, class Const>
 struct Workspace {
   const Link* links;
-  int link_count, nq, nv, slots;
+  int link_count, nq, nv;
   const LinkConstants<Const>* constants;
   Vec3<Const> gravity;
   Real dt;
   Real *q, *qd, *control;
   LinkScratch<Real>* link;
   DofScratch<Real>* dof;
-  Handed<Real>* slot;
-  HandedBar<Real>* slot_bar;
+  HandedBar<Real>* bar;
 };
 
-/// Whether link i + 1 hands its part to link i directly; other children go through a slot.
-BACKDRIVE_INLINE bool next_is_child(const Link* links, int count, int i) {
-  return i + 1 < count && links[i + 1].parent == i;
+/// Values used after this are read from memory again. Without it GCC keeps all that it has seen in registers, runs out of
+/// them, and spills to the stack what lies in the workspace already.
+BACKDRIVE_INLINE void read_again() {
+#if !defined(__CUDA_ARCH__)
+  asm volatile("" ::: "memory");
+#endif
+}
+
+/// A constant as the Real of a group of worlds.
+template <class Real, class Const>
+BACKDRIVE_INLINE Real in_packs(const Const& c) {
+  if constexpr (std::is_same_v<Real, Const>) {
+    return c;
+  } else {
+    return constant<Real>(0) + c;
+  }
+}
+template <class Real, class Const>
+BACKDRIVE_INLINE Vec3<Real> in_packs(const Vec3<Const>& c) {
+  return {in_packs<Real>(c.x), in_packs<Real>(c.y), in_packs<Real>(c.z)};
+}
+template <class Real, class Const>
+BACKDRIVE_INLINE Mat3<Real> in_packs(const Mat3<Const>& c) {
+  return {in_packs<Real>(c.cx), in_packs<Real>(c.cy), in_packs<Real>(c.cz)};
 }
 
 /// Where a link is placed before its joint moves it: axes R_p R and origin p_p + R_p t. O lies at the root joint.
@@ -83,7 +95,7 @@ template <class Real, class Const>
 BACKDRIVE_INLINE void placement(const Workspace<Real, Const>& ws, const Link& link,
                                 const LinkConstants<Const>& c, Mat3<Real>& axes, Vec3<Real>& origin) {
   if (link.parent < 0) {
-    axes = identity3<Real>() * c.rotation;
+    axes = in_packs<Real>(c.rotation);
     origin = zero3<Real>();
   } else {
     const LinkScratch<Real>& parent = ws.link[link.parent];
@@ -92,128 +104,152 @@ BACKDRIVE_INLINE void placement(const Workspace<Real, Const>& ws, const Link& li
   }
 }
 
-/// Equation (1), root to leaves: positions, velocities and bias accelerations (q̈ = 0, gravity as −g at the root).
-template <class Real, class Const>
+/// Equation (1) of one link: v and bias acceleration (q̈ = 0, gravity as −g at the root).
+template <class Joint, class Real, class Const>
+BACKDRIVE_INLINE void move_link(Workspace<Real, Const>& ws, const Link& link, LinkScratch<Real>& s) {
+  constexpr int K = Joint::dofs;
+  const bool root = link.parent < 0;
+  DofScratch<Real>* dof = ws.dof + link.v;
+  Spatial<Real> rate = zero6<Real>();  // S q̇
+  if constexpr (K > 0) {
+    Spatial<Real> S[K];
+    Joint::subspace(s.axes, s.origin, S);
+    for (int k = 0; k < K; ++k) dof[k].S = S[k];
+    rate = S[0] * ws.qd[link.v];
+    for (int k = 1; k < K; ++k) rate += S[k] * ws.qd[link.v + k];
+  }
+  if (root) {
+    s.v = rate;
+    s.a = {zero3<Real>(), zero3<Real>() - ws.gravity};
+  } else {
+    const LinkScratch<Real>& parent = ws.link[link.parent];
+    s.v = parent.v;
+    s.a = parent.a;
+    if constexpr (K > 0) {
+      s.a += cross_motion(parent.v, rate);
+      s.v += rate;
+    }
+  }
+}
+
+/// Bias force and rigid inertia of one body; where asked also its com and inertia in the world.
+template <bool WithLinks, class Real, class Const>
+BACKDRIVE_INLINE void body_part(LinkScratch<Real>& s, const LinkConstants<Const>& c) {
+  const Vec3<Real> com = s.origin + s.axes * c.com;
+  const Sym3<Real> J = rotated(s.axes, c.inertia);
+  s.IA = rigid_inertia(in_packs<Real>(c.mass), com, J);
+  if constexpr (WithLinks) {
+    s.com = com;
+    s.inertia = J;
+  }
+  const Vec3<Real> v_c = s.v.lin + cross(s.v.ang, com);
+  const Vec3<Real> a_c = s.a.lin + cross(s.a.ang, com) + cross(s.v.ang, v_c);
+  const Vec3<Real> f = a_c * c.mass;
+  s.force = {J * s.a.ang + cross(s.v.ang, J * s.v.ang) + cross(com, f), f};
+}
+
+/// Equation (1), root to leaves: positions, velocities, bias accelerations, and what each body alone has of IA and pA.
+template <bool WithLinks, class Real, class Const>
 void kinematics(Workspace<Real, Const>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     LinkScratch<Real>& s = ws.link[i];
-    Mat3<Real> axes;
-    Vec3<Real> origin;
-    placement(ws, link, ws.constants[i], axes, origin);
-    Spatial<Real> v = zero6<Real>();
-    Spatial<Real> a{zero3<Real>(), zero3<Real>() - ws.gravity};
-    if (link.parent >= 0) {
-      v = ws.link[link.parent].v;
-      a = ws.link[link.parent].a;
-    }
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      using Joint = decltype(joint);
+      Mat3<Real> axes;
+      Vec3<Real> origin;
+      placement(ws, link, ws.constants[i], axes, origin);
       joint.move(ws.q + link.q, axes, origin);
-      if constexpr (Joint::dofs > 0) {
-        DofScratch<Real>* dof = ws.dof + link.v;
-        Spatial<Real> S[Joint::dofs];
-        joint.subspace(axes, origin, S);
-        Spatial<Real> rate = S[0] * ws.qd[link.v];
-        for (int k = 1; k < Joint::dofs; ++k) rate += S[k] * ws.qd[link.v + k];
-        for (int k = 0; k < Joint::dofs; ++k) dof[k].S = S[k];
-        a += cross_motion(v, rate);
-        v += rate;
-      }
+      s.axes = axes;
+      s.origin = origin;
+      move_link<decltype(joint)>(ws, link, s);
     });
-    s.axes = axes;
-    s.origin = origin;
-    s.v = v;
-    s.a = a;
+    read_again();
+    body_part<WithLinks>(s, ws.constants[i]);
   }
 }
 
-/// Bias force and rigid inertia of one body, and its com and inertia in the world.
-template <class Real, class Const>
-BACKDRIVE_INLINE Handed<Real> body_part(LinkScratch<Real>& s, const LinkConstants<Const>& c) {
-  const Vec3<Real> com = s.origin + s.axes * c.com;
-  const Sym3<Real> J = rotated(s.axes, c.inertia);
-  s.com = com;
-  s.inertia = J;
-  const Vec3<Real> v_c = s.v.lin + cross(s.v.ang, com);
-  const Vec3<Real> a_c = s.a.lin + cross(s.a.ang, com) + cross(s.v.ang, v_c);
-  const Vec3<Real> f = a_c * c.mass;
-  return {rigid_inertia(constant<Real>(0) + c.mass, com, J),
-          {J * s.a.ang + cross(s.v.ang, J * s.v.ang) + cross(com, f), f}};
-}
-
-/// One joint of (2)-(3): U, D⁻¹ and right-hand side; `part` becomes what the parent receives.
+/// One joint of (2)-(3): U D⁻¹, right-hand side, and what the parent receives (nobody at the root).
 template <int K, class Real>
-BACKDRIVE_INLINE void articulate_joint(DofScratch<Real>* dof, Handed<Real>& part) {
-  if constexpr (K > 0) {
+BACKDRIVE_INLINE void articulate_joint(DofScratch<Real>* dof, const LinkScratch<Real>& s, LinkScratch<Real>* parent) {
+  if constexpr (K == 0) {
+    if (!parent) return;
+    parent->IA += s.IA;
+    parent->force += s.force;
+  } else {
     Spatial<Real> U[K];
     Real D[kMaxJointDofs][kMaxJointDofs];
     for (int k = 0; k < K; ++k) {
-      U[k] = part.inertia * dof[k].S;
+      U[k] = s.IA * dof[k].S;
       for (int l = 0; l <= k; ++l) D[k][l] = D[l][k] = dot(dof[l].S, U[k]);
       D[k][k] += dof[k].increment;
-      dof[k].r = dof[k].effort - dot(dof[k].S, part.force);
+      dof[k].r = dof[k].effort - dot(dof[k].S, s.force);
     }
     invert<K>(D);
+    Spatial<Real> UD[K];
+    Real x[K];
     for (int k = 0; k < K; ++k) {
-      Spatial<Real> scaled = U[0] * D[k][0];
-      for (int l = 1; l < K; ++l) scaled += U[l] * D[k][l];
-      subtract_outer(part.inertia, U[k], scaled);
-      part.force += scaled * dof[k].r;
-      dof[k].U = U[k];
+      UD[k] = U[0] * D[k][0];
+      x[k] = D[k][0] * dof[0].r;
+      for (int l = 1; l < K; ++l) UD[k] += U[l] * D[k][l], x[k] += D[k][l] * dof[l].r;
+      dof[k].UD = UD[k];
+      dof[k].x = x[k];
       for (int l = 0; l < K; ++l) dof[k].inverse[l] = D[k][l];
     }
+    if (!parent) return;
+    read_again();
+    add_less_outer<K>(parent->IA, s.IA, U, UD);
+    parent->force += s.force;
+    for (int k = 0; k < K; ++k) parent->force += U[k] * x[k];
   }
 }
 
-/// Equations (2)-(3), leaves to root. Efforts and increments are in ws.dof. Along a chain the sum is handed on in place.
+/// Equations (2)-(3), leaves to root. Efforts and increments are in ws.dof.
 template <class Real, class Const>
 void articulate(Workspace<Real, Const>& ws) {
-  for (int k = 0; k < ws.slots; ++k) ws.slot[k] = Handed<Real>{};
-  Handed<Real> part{};
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
-    const Handed<Real> own = body_part(ws.link[i], ws.constants[i]);
-    if (next_is_child(ws.links, ws.link_count, i)) {
-      part += own;
-    } else {
-      part = own;
-    }
-    if (link.slot >= 0) part += ws.slot[link.slot];
+    LinkScratch<Real>* parent = link.parent >= 0 ? ws.link + link.parent : nullptr;
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      articulate_joint<decltype(joint)::dofs>(ws.dof + link.v, part);
+      articulate_joint<decltype(joint)::dofs>(ws.dof + link.v, ws.link[i], parent);
     });
-    if (link.parent >= 0 && link.parent != i - 1) ws.slot[ws.links[link.parent].slot] += part;
   }
 }
 
-/// x_k of one joint in the root-to-leaves half of a solve: D⁻¹ (r − Uᵀ δ_p); adds S x to δ.
+/// x of one joint in the root-to-leaves half of a solve: D⁻¹ r − (U D⁻¹)ᵀ δ_p; adds S x to δ.
 template <int K, class Real>
 BACKDRIVE_INLINE void solve_joint(DofScratch<Real>* dof, Real DofScratch<Real>::*x,
                                   Spatial<Real>& delta) {
   if constexpr (K > 0) {
-    Real r[K];
-    for (int k = 0; k < K; ++k) r[k] = dof[k].r - dot(dof[k].U, delta);
-    for (int k = 0; k < K; ++k) {
-      Real sum = dof[k].inverse[0] * r[0];
-      for (int l = 1; l < K; ++l) sum += dof[k].inverse[l] * r[l];
-      dof[k].*x = sum;
+    Real sum[K];
+    for (int k = 0; k < K; ++k) dof[k].*x = sum[k] = dof[k].x - dot(dof[k].UD, delta);
+    for (int k = 0; k < K; ++k) delta += dof[k].S * sum[k];
+  }
+}
+
+/// Root-to-leaves half of a solve (4), (6): the solution into dof[].*x, and of each link the motion δ that it causes.
+template <class Real, class Const>
+BACKDRIVE_INLINE void solve_outwards(Workspace<Real, Const>& ws, Real DofScratch<Real>::*x) {
+  Spatial<Real> delta = zero6<Real>();
+  for (int i = 0; i < ws.link_count; ++i) {
+    const Link& link = ws.links[i];
+    if (link.parent < 0) {
+      delta = zero6<Real>();
+    } else if (link.parent != i - 1) {
+      delta = ws.link[link.parent].delta;
     }
-    for (int k = 0; k < K; ++k) delta += dof[k].S * (dof[k].*x);
+    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
+      solve_joint<decltype(joint)::dofs>(ws.dof + link.v, x, delta);
+    });
+    ws.link[i].delta = delta;
   }
 }
 
 /// Equation (4), root to leaves: q̈, and where asked the true acceleration of each link.
 template <bool WithLinks, class Real, class Const>
 void accelerations(Workspace<Real, Const>& ws) {
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
-    Spatial<Real> delta = link.parent < 0 ? zero6<Real>() : ws.link[link.parent].delta;
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      solve_joint<decltype(joint)::dofs>(ws.dof + link.v, &DofScratch<Real>::qdd, delta);
-    });
-    ws.link[i].delta = delta;
-    if constexpr (WithLinks) ws.link[i].a += delta;
+  solve_outwards(ws, &DofScratch<Real>::qdd);
+  if constexpr (WithLinks) {
+    for (int i = 0; i < ws.link_count; ++i) ws.link[i].a += ws.link[i].delta;
   }
 }
 
@@ -228,7 +264,7 @@ BACKDRIVE_INLINE JointInput<Real> joint_input(const Workspace<Real, Const>& ws, 
 /// q̈ from ws.q, ws.qd and ws.control into ws.dof[].qdd.
 template <bool WithLinks, class Real, class Const>
 void forward_dynamics(Workspace<Real, Const>& ws) {
-  kinematics(ws);
+  kinematics<WithLinks>(ws);
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;

@@ -25,46 +25,31 @@ struct StepBar {
 /// Equation (6): M w = g with the factors of the forward step. g stands in dof.r; δ per link and w per degree of freedom.
 template <class Real, class Const>
 void solve_again(Workspace<Real, Const>& ws) {
-  for (int k = 0; k < ws.slots; ++k) ws.slot[k].force = zero6<Real>();
-  Spatial<Real> handed = zero6<Real>();
+  for (int i = 0; i < ws.link_count; ++i) ws.link[i].force = zero6<Real>();
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
-    Spatial<Real> force = zero6<Real>();
-    if (next_is_child(ws.links, ws.link_count, i)) force = handed;
-    if (link.slot >= 0) force += ws.slot[link.slot].force;
+    Spatial<Real> force = ws.link[i].force;
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
       constexpr int K = decltype(joint)::dofs;
       if constexpr (K > 0) {
         DofScratch<Real>* dof = ws.dof + link.v;
         for (int k = 0; k < K; ++k) dof[k].r -= dot(dof[k].S, force);
         for (int k = 0; k < K; ++k) {
-          Real x = dof[k].inverse[0] * dof[0].r;
-          for (int l = 1; l < K; ++l) x += dof[k].inverse[l] * dof[l].r;
-          force += dof[k].U * x;
+          dof[k].x = dof[k].inverse[0] * dof[0].r;
+          for (int l = 1; l < K; ++l) dof[k].x += dof[k].inverse[l] * dof[l].r;
+          force += dof[k].UD * dof[k].r;
         }
       }
     });
-    if (link.parent == i - 1) {
-      handed = force;
-    } else if (link.parent >= 0) {
-      ws.slot[ws.links[link.parent].slot].force += force;
-    }
+    if (link.parent >= 0) ws.link[link.parent].force += force;
   }
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
-    Spatial<Real> delta = link.parent < 0 ? zero6<Real>() : ws.link[link.parent].delta;
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      solve_joint<decltype(joint)::dofs>(ws.dof + link.v, &DofScratch<Real>::w, delta);
-    });
-    ws.link[i].delta = delta;
-  }
+  solve_outwards(ws, &DofScratch<Real>::w);
 }
 
 /// Equation (7) for one body; where parameters are asked for, also what mass, com and inertia receive.
 template <class Real, class Const>
-BACKDRIVE_INLINE HandedBar<Real> body_adjoint(const LinkScratch<Real>& s,
-                                              const LinkConstants<Const>& c,
-                                              LinkGradient<Real>* gradient) {
+BACKDRIVE_INLINE void body_adjoint(const LinkScratch<Real>& s, const LinkConstants<Const>& c,
+                                   LinkGradient<Real>* gradient, HandedBar<Real>& h) {
   const Vec3<Real>&w = s.v.ang, &alpha = s.a.ang, &com = s.com, &delta = s.delta.ang;
   const Sym3<Real>& J = s.inertia;
   const Vec3<Real> v_c = s.v.lin + cross(w, com);
@@ -92,12 +77,12 @@ BACKDRIVE_INLINE HandedBar<Real> body_adjoint(const LinkScratch<Real>& s,
     bar.yz -= x.y * y.z + x.z * y.y + u.y * z.z + u.z * z.y;
     if (mutated(Mutation::inertia_off_diagonal)) bar.xy += x.x * y.y + u.x * z.y;
   }
-  return {{J_alpha + cross(w, J_w) + cross(com, f), f},
-          {J_delta + cross(com, A), A},
-          {cross(v_c, A) + cross(com, V) + unless(Mutation::gyroscopic_term, cross(J_w, delta) + J_g), V},
-          {unless(Mutation::com_lever, cross(com, Z)) + cross(J_alpha, delta) + cross(J_delta, alpha) + cross(J_w, g) +
-               cross(J_g, w),
-           Z}};
+  h.F = {J_alpha + cross(w, J_w) + cross(com, f), f};
+  h.A = {J_delta + cross(com, A), A};
+  h.V = {cross(v_c, A) + cross(com, V) + unless(Mutation::gyroscopic_term, cross(J_w, delta) + J_g), V};
+  h.Z = {unless(Mutation::com_lever, cross(com, Z)) + cross(J_alpha, delta) + cross(J_delta, alpha) + cross(J_w, g) +
+             cross(J_g, w),
+         Z};
 }
 
 /// Gradient of a joint's placement: what moves with it is everything that Z collected. (adjoint.md (d))
@@ -114,47 +99,51 @@ BACKDRIVE_INLINE void placement_adjoint(const Workspace<Real, Const>& ws, int i,
   }
 }
 
+/// Equation (8) of one joint: q̄, q̇̄, and h becomes what the parent receives.
+template <int K, class Real, class Const>
+BACKDRIVE_INLINE void joint_adjoint(const Workspace<Real, Const>& ws, const Link& link, const StepBar<Real>& bar,
+                                    HandedBar<Real>& h) {
+  if constexpr (K > 0) {
+    const DofScratch<Real>* dof = ws.dof + link.v;
+    Spatial<Real> t = h.V;  // V + s ×* A − v ×* A, where v − s is the parent's velocity
+    if (link.parent >= 0) {
+      const Spatial<Real> A = h.A;
+      t -= unless(Mutation::bias_in_velocity, cross_force(ws.link[link.parent].v, A));
+      Spatial<Real> rate = dof[0].S * ws.qd[link.v];
+      for (int k = 1; k < K; ++k) rate += dof[k].S * ws.qd[link.v + k];
+      if (!mutated(Mutation::velocity_carry)) h.V += cross_force(rate, A);
+    }
+    for (int k = 0; k < K; ++k) {
+      const Real flow = dot(dof[k].S, t);
+      bar.qd[link.v + k] -= mutated(Mutation::sign_of_velocity) ? -flow : flow;
+    }
+    for (int k = 0; k < K; ++k) {
+      const Spatial<Real> S_bar = h.F * dof[k].w + h.A * dof[k].qdd + t * ws.qd[link.v + k];
+      if (!mutated(Mutation::subspace_cotangent)) h.Z += cross_force(dof[k].S, S_bar);
+    }
+    for (int k = 0; k < K; ++k) bar.q[link.q + k] -= dot(dof[k].S, h.Z);
+  }
+}
+
 /// Equations (7)-(8), leaves to root. bar.q and bar.qd hold the cotangents of q⁺ and q̇⁺ in the sense of step_adjoint.
 template <class Real, class Const>
 void reverse_sweep(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
-  for (int k = 0; k < ws.slots; ++k) ws.slot_bar[k] = HandedBar<Real>{};
-  HandedBar<Real> handed{};
+  for (int i = 0; i < ws.link_count; ++i) {
+    body_adjoint(ws.link[i], ws.constants[i], bar.constants ? bar.constants + i : nullptr, ws.bar[i]);
+  }
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
-    const LinkScratch<Real>& s = ws.link[i];
-    LinkGradient<Real>* gradient = bar.constants ? bar.constants + i : nullptr;
-    HandedBar<Real> h = body_adjoint(s, ws.constants[i], gradient);
-    const auto take = [&h](const HandedBar<Real>& child) __attribute__((always_inline)) {
-      h.F += child.F, h.A += child.A, h.V += child.V, h.Z += child.Z;
-    };
-    if (next_is_child(ws.links, ws.link_count, i)) take(handed);
-    if (link.slot >= 0) take(ws.slot_bar[link.slot]);
+    HandedBar<Real>& h = ws.bar[i];
     const Spatial<Real> Z_before = mutated(Mutation::placement_before) ? h.Z : zero6<Real>();
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      constexpr int K = decltype(joint)::dofs;
-      if constexpr (K > 0) {
-        const DofScratch<Real>* dof = ws.dof + link.v;
-        Spatial<Real> rate = dof[0].S * ws.qd[link.v];
-        for (int k = 1; k < K; ++k) rate += dof[k].S * ws.qd[link.v + k];
-        if (!mutated(Mutation::velocity_carry)) h.V += cross_force(rate, h.A);
-        const Spatial<Real> t = h.V - unless(Mutation::bias_in_velocity, cross_force(s.v, h.A));
-        for (int k = 0; k < K; ++k) {
-          const Spatial<Real> S_bar = h.F * dof[k].w + h.A * dof[k].qdd + t * ws.qd[link.v + k];
-          if (!mutated(Mutation::subspace_cotangent)) h.Z += cross_force(dof[k].S, S_bar);
-        }
-        for (int k = 0; k < K; ++k) {
-          bar.q[link.q + k] -= dot(dof[k].S, h.Z);
-          const Real flow = dot(dof[k].S, t);
-          bar.qd[link.v + k] -= mutated(Mutation::sign_of_velocity) ? -flow : flow;
-        }
-      }
+      joint_adjoint<decltype(joint)::dofs>(ws, link, bar, h);
     });
-    if (gradient) placement_adjoint(ws, i, mutated(Mutation::placement_before) ? Z_before : h.Z, *gradient);
-    if (link.parent == i - 1 && link.parent >= 0) {
-      handed = h;
-    } else if (link.parent >= 0) {
-      HandedBar<Real>& slot = ws.slot_bar[ws.links[link.parent].slot];
-      slot.F += h.F, slot.A += h.A, slot.V += h.V, slot.Z += h.Z;
+    if (bar.constants) {
+      placement_adjoint(ws, i, mutated(Mutation::placement_before) ? Z_before : h.Z, bar.constants[i]);
+    }
+    if (link.parent >= 0) {
+      HandedBar<Real>& parent = ws.bar[link.parent];
+      parent.F += h.F, parent.A += h.A, parent.V += h.V, parent.Z += h.Z;
     } else if (bar.gravity) {
       *bar.gravity += mutated(Mutation::gravity_sign) ? -h.A.lin : h.A.lin;
     }

@@ -46,8 +46,7 @@ std::size_t carve(const Topology& t, std::byte* block, GroupScratch<Real>& g) {
   g.ws.qd = carver.take<Real>(t.nv);
   g.ws.control = carver.take<Real>(nu);
   g.constants = carver.take<LinkConstants<Real>>(n);
-  g.ws.slot = carver.take<Handed<Real>>(t.slots);
-  g.ws.slot_bar = carver.take<HandedBar<Real>>(t.slots);
+  g.ws.bar = carver.take<HandedBar<Real>>(n);
   g.q_bar = carver.take<Real>(t.nq);
   g.qd_bar = carver.take<Real>(t.nv);
   g.control_bar = carver.take<Real>(nu);
@@ -83,7 +82,7 @@ GroupScratch<Real> prepare(const Launch<StorageOf<Real>>& launch, int first_worl
   load_constants(launch, n * (per_link + 9), first_world, &g.ws.gravity.x, 3);
   g.ws.links = t.links.data();
   g.ws.link_count = n;
-  g.ws.nq = t.nq, g.ws.nv = t.nv, g.ws.slots = t.slots;
+  g.ws.nq = t.nq, g.ws.nv = t.nv;
   g.ws.constants = g.constants;
   g.ws.dt = Real(launch.time_step);
   return g;

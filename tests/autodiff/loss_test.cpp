@@ -1,0 +1,308 @@
+// Each kind of loss against its formula, its seeds against dual numbers, and the signals that controls are made of.
+#include "autodiff/loss.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "integrators/reference/inverse_dynamics.h"
+#include "tests/support/batch.h"
+#include "tests/support/errors.h"
+#include "tests/support/models.h"
+
+namespace backdrive {
+namespace {
+
+using test::expect_usage_error;
+
+constexpr int kWorlds = 3;
+
+/// A driven tree with one term of every kind.
+Problem loss_problem() {
+  test::TreeOptions tree;
+  tree.forces = true;
+  tree.fixed = false;
+  Problem p;
+  p.model = test::random_tree(23, tree);
+  test::require_all(p.model);
+  p.simulation.time_step = 0.01;
+  p.simulation.steps = 6;
+  const auto add = [&](const char* name, LossQuantity quantity, bool terminal, int index) -> LossTerm& {
+    p.loss.emplace_back();
+    LossTerm& term = p.loss.back();
+    term.name = name;
+    term.quantity = quantity;
+    term.terminal = terminal;
+    term.index = index;
+    term.weight = 0.5 + 0.25 * static_cast<double>(p.loss.size());
+    return term;
+  };
+  for (const bool terminal : {false, true}) {
+    add("position", LossQuantity::joint_position, terminal, 2).target[0] = 0.3;
+    add("circle", LossQuantity::joint_position, terminal, 0).target[0] = 2.5;
+    p.loss.back().on_circle = true;
+    add("velocity", LossQuantity::joint_velocity, terminal, 4).target[0] = -0.2;
+    LossTerm& point = add("point", LossQuantity::body_position, terminal, 5);
+    point.target = {0.2, -0.1, 0.4, 0};
+    point.point = {0.1, 0.2, -0.3};
+    add("orientation", LossQuantity::body_orientation, terminal, 3).target = {0.5, -0.5, 0.5, 0.5};
+  }
+  add("effort", LossQuantity::control, false, 1).target[0] = 0.1;
+  add("target position", LossQuantity::control, false, 3).channel = ControlChannel::target_position;
+  add("target velocity", LossQuantity::control, false, 3).channel = ControlChannel::target_velocity;
+  return p;
+}
+
+RolloutOptions options_of(const Problem& p) {
+  RolloutOptions options;
+  options.time_step = p.simulation.time_step;
+  options.steps = p.simulation.steps;
+  return options;
+}
+
+struct Scored {
+  Problem problem = loss_problem();
+  test::Batch<double> batch =
+      test::random_batch<double>(problem.model, problem.simulation.steps, test::first_worlds(kWorlds), 3);
+  Trajectory<double> trajectory = rollout(problem.model, batch.state, batch.control, options_of(problem));
+};
+
+/// error² of a term in one state, from its definition.
+double error_of(const Scored& s, const LossTerm& term, int state, int world) {
+  const Topology& t = s.problem.model.topology;
+  const bool joint = term.quantity != LossQuantity::body_position && term.quantity != LossQuantity::body_orientation;
+  if (joint) {
+    const Link& link = t.links[s.problem.model.link_of_joint(term.index)];
+    double x = 0;
+    if (term.quantity == LossQuantity::joint_position) x = s.trajectory.q(state * t.nq + link.q, world);
+    if (term.quantity == LossQuantity::joint_velocity) x = s.trajectory.qd(state * t.nv + link.v, world);
+    if (term.quantity == LossQuantity::control) {
+      const int channel = static_cast<int>(term.channel);
+      x = s.batch.control.u(state * t.nu + (channel == 0 ? link.v : link.target + channel - 1), world);
+    }
+    if (term.on_circle) return 2 - 2 * std::cos(x - term.target[0]);
+    return (x - term.target[0]) * (x - term.target[0]);
+  }
+  const auto poses = reference::body_poses(s.problem.model, test::column(s.trajectory.q, world, state * t.nq, t.nq));
+  const auto& pose = poses[term.index];
+  double sum = 0;
+  if (term.quantity == LossQuantity::body_position) {
+    for (int k = 0; k < 3; ++k) {
+      double x = pose.position[k] - term.target[k];
+      for (int c = 0; c < 3; ++c) x += pose.rotation[3 * c + k] * term.point[c];
+      sum += x * x;
+    }
+    return sum;
+  }
+  // ½ |R − R*|² (Frobenius) = 3 − tr(R*ᵀ R)
+  const double x = term.target[0], y = term.target[1], z = term.target[2], w = term.target[3];
+  const double goal[9] = {1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w),
+                          2 * (x * y - z * w), 1 - 2 * (x * x + z * z), 2 * (y * z + x * w),
+                          2 * (x * z + y * w), 2 * (y * z - x * w), 1 - 2 * (x * x + y * y)};
+  for (int k = 0; k < 9; ++k) sum += 0.5 * (pose.rotation[k] - goal[k]) * (pose.rotation[k] - goal[k]);
+  return sum;
+}
+
+TEST(Loss, EveryTermIsWhatItSays) {
+  const Scored s;
+  const LossResult<double> loss =
+      evaluate_loss<double>(s.problem, s.trajectory, s.batch.control, options_of(s.problem), nullptr);
+  EXPECT_TRUE(loss.seeds.entries().empty());
+  ASSERT_EQ(loss.names.size(), s.problem.loss.size());
+  const int steps = s.problem.simulation.steps;
+  for (int w = 0; w < kWorlds; ++w) {
+    double total = 0;
+    for (std::size_t k = 0; k < s.problem.loss.size(); ++k) {
+      const LossTerm& term = s.problem.loss[k];
+      const bool control = term.quantity == LossQuantity::control;
+      double want = 0;
+      if (term.terminal) {
+        want = term.weight * error_of(s, term, steps, w);
+      } else {  // after each step; a control during it
+        for (int state = 0; state < steps; ++state) {
+          want += term.weight * 0.01 * error_of(s, term, control ? state : state + 1, w);
+        }
+      }
+      EXPECT_NEAR(loss.terms(static_cast<int>(k), w), want, 1e-13 * (1 + want)) << term.name;
+      EXPECT_GT(want, 1e-6) << term.name;
+      total += loss.terms(static_cast<int>(k), w);
+    }
+    EXPECT_NEAR(loss.total(0, w), total, 1e-14 * total);
+  }
+}
+
+/// Σ over worlds of the total along a direction in states and controls, by dual numbers.
+double derivative(const Problem& p, const State<Dual<double>>& state, const Control<Dual<double>>& control,
+                  const Parameters* direction) {
+  RolloutOptions options = options_of(p);
+  options.direction = direction;
+  const auto t = rollout(p.model, state, control, options);
+  const auto loss = evaluate_loss<Dual<double>>(p, t, control, options, nullptr);
+  double sum = 0;
+  for (int w = 0; w < kWorlds; ++w) sum += loss.total(0, w).dot;
+  return sum;
+}
+
+void randomise_dots(Buffer<Dual<double>>& to, const Buffer<double>& from, test::Random& random, double size) {
+  for (int r = 0; r < from.rows(); ++r) {
+    for (int w = 0; w < from.worlds(); ++w) to.set(r, w, {from(r, w), random.symmetric(size)});
+  }
+}
+
+double product(const Buffer<double>& g, const Buffer<Dual<double>>& v) {
+  double sum = 0;
+  for (int r = 0; r < g.rows(); ++r) {
+    for (int w = 0; w < g.worlds(); ++w) sum += g(r, w) * v(r, w).dot;
+  }
+  return sum;
+}
+
+// Every term alone and all together: seeds through the tape against dual numbers.
+TEST(Loss, SeedsGiveTheExactGradient) {
+  Scored s;
+  const std::vector<LossTerm> all = s.problem.loss;
+  for (std::size_t k = 0; k <= all.size(); ++k) {
+    if (k < all.size()) {
+      s.problem.loss = {all[k]};
+    } else {
+      s.problem.loss = all;
+    }
+    Tape<double> tape;
+    const auto t = rollout(tape, s.problem.model, s.batch.state, s.batch.control, options_of(s.problem));
+    const auto loss = evaluate_loss(s.problem, t, s.batch.control, options_of(s.problem), &tape);
+    const Gradients<double> g = std::move(tape).backward(loss.seeds);
+    test::Random random(k);
+    State<Dual<double>> state(s.problem.model, kWorlds);
+    Control<Dual<double>> control(s.problem.model, s.problem.simulation.steps, kWorlds);
+    randomise_dots(state.q, s.batch.state.q, random, 1);
+    randomise_dots(state.qd, s.batch.state.qd, random, 1);
+    randomise_dots(control.u, s.batch.control.u, random, 1);
+    Parameters direction = zero_parameters(s.problem.model);
+    for (int b = 0; b < 6; ++b) direction.bodies.mass.set(b, 0, random.symmetric(1));
+    double got = product(g.of(s.batch.state.q), state.q) + product(g.of(s.batch.state.qd), state.qd) +
+                 product(g.of(s.batch.control.u), control.u);
+    for (int b = 0; b < 6; ++b) got += g.parameters().bodies.mass(b) * direction.bodies.mass(b);
+    const double want = derivative(s.problem, state, control, &direction);
+    EXPECT_NEAR(got, want, 1e-12 * (1 + std::abs(want))) << (k < all.size() ? all[k].name : "all");
+    EXPECT_GT(std::abs(want), 1e-4);
+  }
+}
+
+// A full turn away is at the target; half a turn is worst, and flat there.
+TEST(Loss, AnglesAreComparedOnTheCircle) {
+  Problem p;
+  p.model = test::pendulum();
+  p.simulation.steps = 1;
+  p.simulation.time_step = 1e-9;
+  LossTerm term;
+  term.on_circle = true;
+  term.target[0] = 0.5;
+  p.loss = {term};
+  const auto loss_at = [&](double angle) {
+    p.initial_position = {angle};
+    p.initial_velocity = {0};
+    const auto t = rollout<double>(p.model, initial_state<double>(p, 1), {}, options_of(p));
+    return evaluate_loss<double>(p, t, {}, options_of(p), nullptr).total(0, 0);
+  };
+  EXPECT_NEAR(loss_at(0.5 + 2 * M_PI), 0, 1e-15);
+  EXPECT_NEAR(loss_at(0.5 - 6 * M_PI), 0, 1e-14);
+  EXPECT_NEAR(loss_at(0.5 + M_PI), 4, 1e-14);
+  EXPECT_NEAR(loss_at(0.51), 1e-4, 1e-8);
+}
+
+TEST(Loss, AStoppedWorldHasNoLossAndSpoilsNoOther) {
+  Scored s;
+  const auto good = evaluate_loss<double>(s.problem, s.trajectory, s.batch.control, options_of(s.problem), nullptr);
+  Tape<double> tape;
+  s.batch.state.qd.set(1, 1, std::numeric_limits<double>::quiet_NaN());
+  const auto t = rollout(tape, s.problem.model, s.batch.state, s.batch.control, options_of(s.problem));
+  const auto loss = evaluate_loss(s.problem, t, s.batch.control, options_of(s.problem), &tape);
+  EXPECT_TRUE(std::isnan(loss.total(0, 1)));
+  for (int k = 0; k < loss.terms.rows(); ++k) EXPECT_TRUE(std::isnan(loss.terms(k, 1)));
+  for (const int w : {0, 2}) EXPECT_TRUE(test::same_bits(loss.terms, w, good.terms, w));
+  const Gradients<double> g = std::move(tape).backward(loss.seeds);
+  EXPECT_TRUE(std::isnan(g.of(s.batch.state.q)(0, 1)));
+  EXPECT_TRUE(std::isfinite(g.of(s.batch.state.q)(0, 0)));
+  EXPECT_TRUE(std::isfinite(g.parameters().bodies.mass(0)));
+  EXPECT_EQ(g.stopped_worlds(), 1);
+}
+
+TEST(Loss, WithoutControlsItsTermsScoreZero) {
+  const Scored s;
+  const auto t = rollout<double>(s.problem.model, s.batch.state, {}, options_of(s.problem));
+  const auto loss = evaluate_loss<double>(s.problem, t, {}, options_of(s.problem), nullptr);
+  const std::size_t effort = 10;
+  ASSERT_EQ(loss.names[effort], "effort");
+  EXPECT_NEAR(loss.terms(effort, 0), s.problem.loss[effort].weight * 6 * 0.01 * 0.1 * 0.1, 1e-16);
+}
+
+TEST(Loss, WhatCannotBeScoredIsAnError) {
+  Scored s;
+  RolloutOptions options = options_of(s.problem);
+  options.keep_states = false;
+  const auto end = rollout(s.problem.model, s.batch.state, s.batch.control, options);
+  expect_usage_error([&] { evaluate_loss<double>(s.problem, end, s.batch.control, options, nullptr); },
+                     {"running loss", "keeps its states"});
+  // Terminal terms and controls need none.
+  std::erase_if(s.problem.loss, [](const LossTerm& t) { return !t.terminal && t.quantity != LossQuantity::control; });
+  EXPECT_GT(evaluate_loss<double>(s.problem, end, s.batch.control, options, nullptr).total(0, 0), 0);
+  s.problem.loss.back().terminal = true;
+  expect_usage_error([&] { evaluate_loss<double>(s.problem, end, s.batch.control, options, nullptr); },
+                     {"no terminal value", "target velocity"});
+}
+
+// ---- signals -----------------------------------------------------------------------------------------------------------
+
+TEST(Knots, AreSpreadFromTheFirstToTheLastStep) {
+  const auto value = [](const std::vector<double>& knots, int steps, int step, bool hold) {
+    const KnotWeights k = knot_weights(static_cast<int>(knots.size()), steps, step, hold);
+    EXPECT_NEAR(k.first_weight + k.second_weight, 1, 1e-15);
+    return k.first_weight * knots[k.first] + k.second_weight * knots[k.second];
+  };
+  for (const int step : {0, 3, 9}) EXPECT_EQ(value({7}, 10, step, false), 7);
+  for (const int step : {0, 3, 8}) EXPECT_NEAR(value({0, 4, 8}, 9, step, false), step, 1e-14);
+  EXPECT_EQ(value({0, 4, 8}, 9, 8, false), 8);
+  for (const int step : {0, 1, 2, 3}) EXPECT_EQ(value({5, 6, 7, 8}, 4, step, false), 5 + step);
+  const std::vector<double> held{1, 2, 3};
+  const std::vector<double> want{1, 1, 1, 2, 2, 2, 3, 3, 3};
+  for (int step = 0; step < 9; ++step) EXPECT_EQ(value(held, 9, step, true), want[step]);
+  EXPECT_EQ(value({4, 5}, 1, 0, false), 4);
+}
+
+TEST(Knots, SignalsFillTheirChannel) {
+  Problem p = loss_problem();
+  const Topology& t = p.model.topology;
+  p.simulation.steps = 5;
+  p.controls = {{1, ControlChannel::effort, {2}, false},
+                {3, ControlChannel::target_position, {0, 4}, false},
+                {3, ControlChannel::target_velocity, {1, 2, 3, 4, 5}, false}};
+  const Control<double> control = initial_control<double>(p, 2);
+  const Link &effort = t.links[p.model.link_of_joint(1)], &driven = t.links[p.model.link_of_joint(3)];
+  ASSERT_GE(driven.target, 0);
+  for (int step = 0; step < 5; ++step) {
+    for (int w = 0; w < 2; ++w) {
+      for (int r = 0; r < t.nu; ++r) {
+        double want = 0;
+        if (r == effort.v) want = 2;
+        if (r == driven.target) want = step;
+        if (r == driven.target + 1) want = step + 1;
+        EXPECT_NEAR(control.u(step * t.nu + r, w), want, 1e-14) << "step " << step << " channel " << r;
+      }
+    }
+  }
+}
+
+TEST(Knots, InitialStateIsThatOfEveryWorld) {
+  Problem p = loss_problem();
+  for (int i = 0; i < 6; ++i) p.initial_position.push_back(i), p.initial_velocity.push_back(-i);
+  const State<float> state = initial_state<float>(p, 20);
+  for (int w = 0; w < 20; ++w) {
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_EQ(state.q(i, w), i);
+      EXPECT_EQ(state.qd(i, w), -i);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace backdrive
