@@ -120,6 +120,7 @@ int run_command_line(int argc, char** argv) {
     return report(kUsage, (better.empty() ? e.what() : better) + std::string("\nSee '") + help + "'.", json);
   }
   try {
+    start_log(invocation.quiet);
     catch_interrupts();
     const int code = invocation.body();
     finish_stdout();

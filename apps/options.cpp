@@ -63,7 +63,7 @@ void finish_command(CLI::App& command, Invocation& invocation, const Options& op
                  "\n\nExit codes: 0 done, 1 the asked-for result was not reached, 2 wrong usage,\n"
                  "3 bad input, 4 a value became non-finite, 5 device missing, 130 interrupted.");
   command.callback([&invocation, &options, body = std::move(body)] {
-    invocation.json = options.json;
+    invocation.quiet = options.quiet;
     invocation.body = body;
   });
 }

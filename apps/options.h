@@ -30,7 +30,7 @@ struct Options {
 
 /// What main() runs once the command line is understood, and how errors are to be told.
 struct Invocation {
-  bool json = false;
+  bool quiet = false;
   std::function<int()> body;
 };
 

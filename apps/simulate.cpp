@@ -62,7 +62,7 @@ void score(const Problem& problem, const Recorder<T>& recorder, const State<T>& 
   trajectory.q = recorder.q;
   trajectory.qd = recorder.qd;
   trajectory.final = final;
-  trajectory.status = std::make_shared<std::vector<WorldStatus>>(1);
+  trajectory.status = std::make_shared<WorldStatuses>(1);
   const LossResult<T> loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);
   result.term_names = loss.names;
   for (int i = 0; i < loss.terms.rows(); ++i) result.terms.push_back(static_cast<double>(loss.terms(i, 0)));

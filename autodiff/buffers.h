@@ -36,7 +36,7 @@ struct Trajectory {
   int steps = 0;
   Buffer<T> q, qd;
   State<T> final;
-  std::shared_ptr<std::vector<WorldStatus>> status;
+  std::shared_ptr<WorldStatuses> status;
 
   bool any_stopped() const {
     for (const WorldStatus& s : *status) {

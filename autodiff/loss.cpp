@@ -11,8 +11,8 @@ namespace backdrive {
 namespace {
 
 /// Bodies whose poses the terms of one kind (terminal or running) read.
-std::vector<int> bodies_of(const std::vector<LossTerm>& terms, bool terminal) {
-  std::vector<int> bodies;
+PoolVector<int> bodies_of(const std::vector<LossTerm>& terms, bool terminal) {
+  PoolVector<int> bodies;
   for (const LossTerm& term : terms) {
     const bool pose = term.quantity == LossQuantity::body_position ||
                       term.quantity == LossQuantity::body_orientation;
@@ -148,7 +148,7 @@ class Evaluation {
   }
 
   int pose_row(const LossTerm& term) const {
-    const std::vector<int>& bodies = bodies_[term.terminal];
+    const PoolVector<int>& bodies = bodies_[term.terminal];
     return static_cast<int>(std::find(bodies.begin(), bodies.end(), term.index) - bodies.begin()) * 12;
   }
 
@@ -208,9 +208,9 @@ class Evaluation {
   Tape<T>* tape_;
   Memory& memory_;
   int worlds_;
-  const std::vector<WorldStatus>& status_;
+  const WorldStatuses& status_;
   Source<T> q_[2], qd_[2], control_, poses_[2];  // [running, terminal]
-  std::vector<int> bodies_[2];
+  PoolVector<int> bodies_[2];
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ void copy_column(const ModelConstants<C>& constants, auto&& put) {
 /// Cotangents of the constants of one world, or of the sum of all.
 template <class C>
 struct ConstantsBar {
-  std::vector<LinkGradient<C>> links;
+  PoolVector<LinkGradient<C>> links;
   Vec3<C> gravity;
 
   C& number(int row) {
@@ -48,14 +48,14 @@ void add_requested(const Model& model, const Parameters& from, int world, Parame
   }
 }
 
-bool takes_part(const std::vector<WorldStatus>* status, int world) {
+bool takes_part(const WorldStatuses* status, int world) {
   return !status || !(*status)[world].stopped();
 }
 
 /// All parameters uniform: sum the rows first, then turn the sums into parameters once.
 template <class T>
 void add_uniform(const Model& model, const Parameters* direction, const Buffer<T>& bar,
-                 const std::vector<WorldStatus>* status, Parameters& gradient, Parameters& gradient_dot) {
+                 const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot) {
   using C = Exact<T>;
   ConstantsBar<C> sum;
   sum.links.resize(model.topology.links.size());
@@ -75,7 +75,7 @@ void add_uniform(const Model& model, const Parameters* direction, const Buffer<T
     }
   }
   Parameters value = zero_parameters(model), dot = value;
-  add_parameter_gradient(model, 0, direction, sum.links, sum.gravity, value, &dot);
+  add_parameter_gradient<C>(model, 0, direction, sum.links, sum.gravity, value, &dot);
   add_requested(model, value, 0, gradient);
   if constexpr (!std::is_same_v<C, double>) add_requested(model, dot, 0, gradient_dot);
 }
@@ -83,7 +83,7 @@ void add_uniform(const Model& model, const Parameters* direction, const Buffer<T
 /// Some parameters differ from world to world: turn each world's cotangents into parameters, then sum the uniform ones.
 template <class T>
 void add_per_world(const Model& model, const Parameters* direction, const Buffer<T>& bar,
-                   const std::vector<WorldStatus>* status, Parameters& gradient, Parameters& gradient_dot) {
+                   const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot) {
   using C = Exact<T>;
   const int worlds = bar.worlds();
   Parameters value = zero_parameters(model, worlds), dot = value;
@@ -91,10 +91,10 @@ void add_per_world(const Model& model, const Parameters* direction, const Buffer
   world_bar.links.resize(model.topology.links.size());
   for (int w = 0; w < worlds; ++w) {
     for (int row = 0; row < bar.rows(); ++row) world_bar.number(row) = C(bar(row, w));
-    add_parameter_gradient(model, w, direction, world_bar.links, world_bar.gravity, value, &dot);
+    add_parameter_gradient<C>(model, w, direction, world_bar.links, world_bar.gravity, value, &dot);
   }
   const auto collect = [&](const Parameters& from, Parameters& to) {
-    std::vector<double> column;
+    PoolVector<double> column;
     for (const Field& field : fields()) {
       Parameter& target = field.of(to);
       const Parameter& source = field.in(from);
@@ -148,7 +148,7 @@ Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int 
 
 template <class T>
 void add_constants_gradient(const Model& model, const Parameters* direction, const Buffer<T>& constants_bar,
-                            const std::vector<WorldStatus>* status, Parameters& gradient,
+                            const WorldStatuses* status, Parameters& gradient,
                             Parameters& gradient_dot) {
   if (model.parameter_worlds() == 1) {
     add_uniform(model, direction, constants_bar, status, gradient, gradient_dot);
@@ -160,7 +160,7 @@ void add_constants_gradient(const Model& model, const Parameters* direction, con
 #define BACKDRIVE_INSTANTIATE(T)                                                                   \
   template Buffer<T> constants_buffer<T>(const Model&, const Parameters*, int, Memory&);           \
   template void add_constants_gradient<T>(const Model&, const Parameters*, const Buffer<T>&,       \
-                                          const std::vector<WorldStatus>*, Parameters&, Parameters&);
+                                          const WorldStatuses*, Parameters&, Parameters&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

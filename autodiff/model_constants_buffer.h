@@ -16,7 +16,7 @@ Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int 
 /// ask for one, and adds them. Sums over worlds do not depend on the order of worlds, and leave out those that stopped.
 template <class T>
 void add_constants_gradient(const Model& model, const Parameters* direction,
-                            const Buffer<T>& constants_bar, const std::vector<WorldStatus>* status,
+                            const Buffer<T>& constants_bar, const WorldStatuses* status,
                             Parameters& gradient, Parameters& gradient_dot);
 
 }  // namespace backdrive

@@ -72,7 +72,7 @@ class RolloutObjective final : public BatchObjective {
       finish(w, static_cast<double>(result.total(0, w)), loss, gradient);
   }
 
-  const std::vector<WorldStatus>& status() const override { return status_; }
+  const WorldStatuses& status() const override { return status_; }
 
  private:
   /// Buffers and per-world parameters for so many worlds.
@@ -194,7 +194,7 @@ class RolloutObjective final : public BatchObjective {
   State<T> state_;
   Control<T> control_;
   std::vector<bool> possible_;
-  std::vector<WorldStatus> status_;
+  WorldStatuses status_;
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ class BatchObjective {
   /// status says where.
   virtual void evaluate(const std::vector<std::vector<double>>& x, std::vector<double>& loss,
                         std::vector<std::vector<double>>& gradient) = 0;
-  virtual const std::vector<WorldStatus>& status() const = 0;
+  virtual const WorldStatuses& status() const = 0;
 };
 std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options);
 

@@ -74,7 +74,7 @@ struct Recorded {
   RolloutOptions options;
 
   Recorded(const Model& m, Buffer<T> c, const RolloutOptions& o)
-      : model(std::make_shared<Model>(m)), constants(std::move(c)), options(o) {
+      : model(make_pooled<Model>(nameless(m))), constants(std::move(c)), options(o) {
     for (const Field& field : fields()) parameters = parameters || field.in(m).any_requires_grad();
     if (o.direction) {
       direction = *o.direction;
@@ -87,7 +87,7 @@ struct Recorded {
     const int rows = static_cast<int>(model->topology.links.size()) * kLinkGradients<T> + 3;
     return parameters ? Buffer<T>(memory, rows, worlds) : Buffer<T>();
   }
-  void add_gradient(const Buffer<T>& constants_bar, const std::vector<WorldStatus>* status, Parameters& gradient,
+  void add_gradient(const Buffer<T>& constants_bar, const WorldStatuses* status, Parameters& gradient,
                     Parameters& gradient_dot) const {
     if (!parameters) return;
     add_constants_gradient(*model, direction_or_null(), constants_bar, status, gradient, gradient_dot);
@@ -151,7 +151,7 @@ Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& c
   Trajectory<T> result;
   result.steps = options.steps;
   result.final = State<T>(model, worlds, memory);
-  result.status = std::make_shared<std::vector<WorldStatus>>(worlds);
+  result.status = make_pooled<WorldStatuses>(worlds);
   if (keep) {
     result.q = Buffer<T>(memory, (options.steps + 1) * t.nq, worlds);
     result.qd = Buffer<T>(memory, (options.steps + 1) * t.nv, worlds);
@@ -171,8 +171,8 @@ Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& c
 }
 
 /// Link indices of bodies.
-std::vector<int> links_of(const Model& model, std::span<const int> bodies) {
-  std::vector<int> links;
+PoolVector<int> links_of(const Model& model, std::span<const int> bodies) {
+  PoolVector<int> links;
   for (const int body : bodies) {
     if (body < 0 || body >= static_cast<int>(model.body_names.size())) {
       usage_error("body index " + std::to_string(body) + " of a model with " +
@@ -185,7 +185,7 @@ std::vector<int> links_of(const Model& model, std::span<const int> bodies) {
 
 template <class T>
 struct PoseNode final : Tape<T>::Node {
-  PoseNode(Recorded<T> r, Buffer<T> states, std::vector<int> l, Buffer<T> p)
+  PoseNode(Recorded<T> r, Buffer<T> states, PoolVector<int> l, Buffer<T> p)
       : recorded(std::move(r)), q(std::move(states)), links(std::move(l)), poses(std::move(p)) {
     this->inputs.emplace_back(q, q.version());
     this->outputs.emplace_back(poses, poses.version());
@@ -215,7 +215,7 @@ struct PoseNode final : Tape<T>::Node {
 
   Recorded<T> recorded;
   Buffer<T> q;
-  std::vector<int> links;
+  PoolVector<int> links;
   Buffer<T> poses;
 };
 
@@ -261,7 +261,7 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q,
   }
   if (tape) tape->check_recording();
   check_parameter_worlds(model, q.worlds());
-  std::vector<int> links = links_of(model, bodies);
+  PoolVector<int> links = links_of(model, bodies);
   const int states = q.rows() / t.nq;
   const Buffer<T> constants = constants_buffer<T>(model, options.direction, q.worlds(), memory);
   Buffer<T> poses(memory, states * static_cast<int>(bodies.size()) * 12, q.worlds());

@@ -113,8 +113,8 @@ void Cotangents<T>::add(const Buffer<T>& buffer, Buffer<T> contribution) {
 }
 
 template <class T>
-const std::vector<WorldStatus>& Cotangents<T>::status(int worlds) {
-  std::vector<WorldStatus>& all = status_[worlds];
+const WorldStatuses& Cotangents<T>::status(int worlds) {
+  WorldStatuses& all = status_[worlds];
   all.resize(worlds);
   return all;
 }
@@ -127,9 +127,9 @@ const Buffer<T>* Cotangents<T>::find(const Buffer<T>& buffer) const {
 
 /// What a tape owns until its backward.
 template <class T>
-struct Tape<T>::Recording {
+struct Tape<T>::Recording : Pooled {
   ~Recording() { live_nodes -= nodes.size(); }
-  std::vector<std::unique_ptr<Node>> nodes;
+  PoolVector<std::unique_ptr<Node>> nodes;
 
   /// Of the model that asks for gradients, or of any when none does.
   Parameters gradient_shape() const {
@@ -151,11 +151,11 @@ struct Tape<T>::Recording {
   }
 
   /// By number of worlds, where each world first stopped.
-  void collect_status(std::map<int, std::vector<WorldStatus>>& all) const {
+  void collect_status(PoolMap<int, WorldStatuses>& all) const {
     for (const auto& node : nodes) {
       if (!node->status) continue;
-      const std::vector<WorldStatus>& own = *node->status;
-      std::vector<WorldStatus>& status = all[static_cast<int>(own.size())];
+      const WorldStatuses& own = *node->status;
+      WorldStatuses& status = all[static_cast<int>(own.size())];
       status.resize(own.size());
       for (size_t w = 0; w < own.size(); ++w) {
         if (own[w].stopped() && !status[w].stopped()) status[w] = own[w];
@@ -239,7 +239,7 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
   // Taken out first: the tape is spent however this ends.
   const std::unique_ptr<Recording> recording = std::move(recording_);
   recording->check_versions();
-  std::set<std::uint64_t> known, produced;
+  PoolSet<std::uint64_t> known, produced;
   for (const auto& node : recording->nodes) {
     for (const auto& [buffer, version] : node->inputs) known.insert(buffer.id());
     for (const auto& [buffer, version] : node->outputs) {

@@ -22,10 +22,10 @@ class Seeds {
   struct Entry {
     Buffer<T> target, cotangent;
   };
-  const std::vector<Entry>& entries() const { return entries_; }
+  const PoolVector<Entry>& entries() const { return entries_; }
 
  private:
-  std::vector<Entry> entries_;
+  PoolVector<Entry> entries_;
 };
 
 /// Gradients of one backward: of every buffer nothing on the tape produced (initial states, controls, inputs of custom
@@ -47,7 +47,7 @@ class Gradients {
  private:
   template <class>
   friend class Tape;
-  std::map<std::uint64_t, Buffer<T>> buffers_;
+  PoolMap<std::uint64_t, Buffer<T>> buffers_;
   Parameters parameters_, parameters_dot_;
   int stopped_worlds_ = 0;
 };
@@ -64,15 +64,15 @@ class Cotangents {
   /// Null when nothing has reached the buffer.
   const Buffer<T>* find(const Buffer<T>& buffer) const;
   /// How each of `worlds` worlds fared on the whole tape: one that stopped in any of its operations has no gradient in all.
-  const std::vector<WorldStatus>& status(int worlds);
+  const WorldStatuses& status(int worlds);
   Memory& memory() { return memory_; }
 
  private:
   template <class>
   friend class Tape;
   Memory& memory_;
-  std::map<std::uint64_t, Buffer<T>> bars_;
-  std::map<int, std::vector<WorldStatus>> status_;  ///< by number of worlds
+  PoolMap<std::uint64_t, Buffer<T>> bars_;
+  PoolMap<int, WorldStatuses> status_;  ///< by number of worlds
 };
 
 /// One operation of the user's own: what it read, what it made, and the adjoint, which reads cotangents of the outputs
@@ -109,14 +109,14 @@ class Tape {
   Memory& memory() { return memory_; }
 
   /// For the operations of this library: a node knows its buffers and its adjoint.
-  struct Node {
+  struct Node : Pooled {
     virtual ~Node() = default;
     virtual void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) = 0;
     /// The model whose parameters this node has gradients for, as it was when recorded.
     virtual const Model* model() const { return nullptr; }
-    std::vector<std::pair<Buffer<T>, std::uint64_t>> inputs;  ///< with the version that was read
-    std::vector<std::pair<Buffer<T>, std::uint64_t>> outputs;
-    std::shared_ptr<std::vector<WorldStatus>> status;
+    PoolVector<std::pair<Buffer<T>, std::uint64_t>> inputs;  ///< with the version that was read
+    PoolVector<std::pair<Buffer<T>, std::uint64_t>> outputs;
+    std::shared_ptr<WorldStatuses> status;
   };
   void push(std::unique_ptr<Node> node);
 

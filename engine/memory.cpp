@@ -166,16 +166,16 @@ namespace {
 /// Gives std::shared_ptr its control block from the pool, and keeps the pool alive as long as the
 /// block.
 template <class T, class Pool>
-struct PoolAllocator {
+struct BlockAllocator {
   using value_type = T;
   template <class U>
   struct rebind {
-    using other = PoolAllocator<U, Pool>;
+    using other = BlockAllocator<U, Pool>;
   };
 
-  explicit PoolAllocator(std::shared_ptr<Pool> p) : pool(std::move(p)) {}
+  explicit BlockAllocator(std::shared_ptr<Pool> p) : pool(std::move(p)) {}
   template <class U>
-  PoolAllocator(const PoolAllocator<U, Pool>& other)
+  BlockAllocator(const BlockAllocator<U, Pool>& other)
       : pool(other.pool) {}  // NOLINT: allocators convert
 
   T* allocate(std::size_t n) { return reinterpret_cast<T*>(pool->take(n * sizeof(T))); }
@@ -183,7 +183,7 @@ struct PoolAllocator {
     pool->give(reinterpret_cast<std::byte*>(block), n * sizeof(T));
   }
   template <class U>
-  bool operator==(const PoolAllocator<U, Pool>& other) const {
+  bool operator==(const BlockAllocator<U, Pool>& other) const {
     return pool == other.pool;
   }
 
@@ -200,7 +200,7 @@ std::shared_ptr<std::byte> Memory::allocate(std::size_t bytes) {
   // outlives it.
   const auto give = [pool = pool_.get(), bytes](std::byte* b) noexcept { pool->give(b, bytes); };
   // Should the control block be refused, this constructor returns the block itself.
-  return {block, give, PoolAllocator<std::byte, Pool>(pool_)};
+  return {block, give, BlockAllocator<std::byte, Pool>(pool_)};
 }
 
 MemoryCounters Memory::counters() const {
@@ -213,8 +213,13 @@ void Memory::trim() {
 }
 
 Memory& default_memory() {
-  static Memory memory;
+  static Memory& memory = *new Memory;  // never destroyed: static objects may still hold blocks
   return memory;
+}
+
+void* pool_allocate(std::size_t bytes) { return default_memory().pool_->take(bytes); }
+void pool_free(void* block, std::size_t bytes) noexcept {
+  default_memory().pool_->give(static_cast<std::byte*>(block), bytes);
 }
 
 /// Stands in the first 64 bytes of the block, before the numbers.

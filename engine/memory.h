@@ -27,12 +27,18 @@ class Memory {
   void trim();
 
  private:
+  friend void* pool_allocate(std::size_t bytes);
+  friend void pool_free(void* block, std::size_t bytes) noexcept;
   struct Pool;
   std::shared_ptr<Pool> pool_;
 };
 
-/// The pool that buffers use when none is named.
+/// The pool that buffers use when none is named. It outlives every static object.
 Memory& default_memory();
+
+/// Bare blocks of default_memory(), for containers (engine/pool_containers.h); `bytes` of both calls must agree.
+void* pool_allocate(std::size_t bytes);
+void pool_free(void* block, std::size_t bytes) noexcept;
 
 /// Number of worlds padded to whole packs of every instruction set.
 constexpr int padded_worlds(int worlds) { return (worlds + 15) / 16 * 16; }

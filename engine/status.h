@@ -1,4 +1,5 @@
 #pragma once
+#include "engine/pool_containers.h"
 
 namespace backdrive {
 
@@ -9,5 +10,8 @@ struct WorldStatus {
 
   bool stopped() const { return stopped_step >= 0; }
 };
+
+/// One per world.
+using WorldStatuses = PoolVector<WorldStatus>;
 
 }  // namespace backdrive

@@ -129,12 +129,12 @@ std::vector<std::vector<int>> joints_by_parent(const Model& model) {
 }
 
 /// Links depth first, children in joint order. O(bodies), without recursion.
-std::vector<Link> ordered_links(const Model& model, const std::vector<int>& joint_of) {
+PoolVector<Link> ordered_links(const Model& model, const std::vector<int>& joint_of) {
   const std::vector<std::vector<int>> children = joints_by_parent(model);
   const size_t bodies = model.body_names.size();
   std::vector<int> link_of(bodies, -1);
   std::vector<int> stack(children[bodies].rbegin(), children[bodies].rend());
-  std::vector<Link> links;
+  PoolVector<Link> links;
   while (!stack.empty()) {
     Link link;
     link.joint = stack.back();
@@ -154,7 +154,7 @@ std::vector<Link> ordered_links(const Model& model, const std::vector<int>& join
 }
 
 /// Components follow the joints as the user listed them, not the links.
-void number_components(Topology& topology, const std::vector<JointType>& types,
+void number_components(Topology& topology, const PoolVector<JointType>& types,
                        const std::vector<bool>& driven) {
   std::vector<Link*> link_of(types.size(), nullptr);
   for (Link& link : topology.links) link_of[link.joint] = &link;

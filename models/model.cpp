@@ -34,7 +34,7 @@ void Parameter::resize(int items) {
   if (worlds_ == 1) {
     values_.resize(new_row, fill_);
   } else {
-    std::vector<double> values(new_row * worlds_, fill_);
+    PoolVector<double> values(new_row * worlds_, fill_);
     for (int w = 0; w < worlds_; ++w) {
       std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(w * old_row), kept,
                   values.begin() + static_cast<std::ptrdiff_t>(w * new_row));
@@ -49,7 +49,7 @@ void Parameter::spread(int worlds) {
   if (worlds < 1)
     usage_error("Parameter::spread: " + std::to_string(worlds) + " worlds, expected >= 1");
   const size_t row = static_cast<size_t>(items_) * components_;
-  std::vector<double> values(row * worlds);
+  PoolVector<double> values(row * worlds);
   for (int w = 0; w < worlds; ++w) {
     std::copy_n(values_.begin(), row, values.begin() + static_cast<std::ptrdiff_t>(w * row));
   }
@@ -108,6 +108,18 @@ int Model::parameter_worlds() const {
     first = field.leaf;
   }
   return worlds;
+}
+
+Model nameless(const Model& model) {
+  Model copy;
+  static_cast<Parameters&>(copy) = model;
+  copy.joint_types = model.joint_types;
+  copy.joint_parents = model.joint_parents;
+  copy.joint_children = model.joint_children;
+  copy.shape_types = model.shape_types;
+  copy.shape_bodies = model.shape_bodies;
+  copy.topology = model.topology;
+  return copy;
 }
 
 Parameters zero_parameters(const Model& model, int worlds) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/pool_containers.h"
+
 namespace backdrive {
 
 /// Numbers of one kind, one row of `components` per item (body, joint or shape), the same for all worlds or one set per
@@ -52,8 +54,8 @@ class Parameter {
   int components_;
   int worlds_ = 1;
   double fill_;
-  std::vector<double> values_;  // [world][item][component]
-  std::vector<bool> requires_grad_;
+  PoolVector<double> values_;  // [world][item][component]
+  PoolVector<bool> requires_grad_;
 };
 
 struct FrameParameters {
@@ -152,7 +154,7 @@ struct Link {
 
 /// What does not depend on any parameter's value, shared by all worlds.
 struct Topology {
-  std::vector<Link> links;
+  PoolVector<Link> links;
   int nq = 0;     ///< position components
   int nv = 0;     ///< velocity components = degrees of freedom
   int nu = 0;     ///< control components: nv efforts, then two targets per driven joint
@@ -189,11 +191,11 @@ struct Model : Parameters {
   std::vector<std::string> body_names;
   std::vector<std::string> joint_names;
   std::vector<std::string> shape_names;
-  std::vector<JointType> joint_types;
-  std::vector<int> joint_parents;  ///< body index, −1: world
-  std::vector<int> joint_children;
-  std::vector<GeometryType> shape_types;
-  std::vector<int> shape_bodies;  ///< body index, −1: world
+  PoolVector<JointType> joint_types;
+  PoolVector<int> joint_parents;  ///< body index, −1: world
+  PoolVector<int> joint_children;
+  PoolVector<GeometryType> shape_types;
+  PoolVector<int> shape_bodies;  ///< body index, −1: world
   Topology topology;
 
   int find_body(const std::string& name) const;   ///< −1 when there is none
@@ -204,6 +206,9 @@ struct Model : Parameters {
   /// Number of worlds that per-world parameters ask for; 1 when all are uniform.
   int parameter_worlds() const;
 };
+
+/// A copy but for the names, which cost more to copy than all the rest.
+Model nameless(const Model& model);
 
 /// Parameters of zeros shaped as a gradient of `model`'s: orientations have three components; `worlds` sets each.
 Parameters zero_parameters(const Model& model, int worlds = 1);

@@ -241,7 +241,7 @@ JointPlacement placement(const Model& model, const Link& link, int world, double
 /// The first joint (leaves first) with D = 0 in the articulated-body algorithm at some generic
 /// configuration, by (2) and (3) of design.md in link axes. O(links).
 std::optional<int> joint_without_inertia(const Model& model, int world, double phase) {
-  const std::vector<Link>& links = model.topology.links;
+  const PoolVector<Link>& links = model.topology.links;
   const size_t n = links.size();
   std::vector<Matrix6> articulated(n), composite(n);
   for (size_t i = 0; i < n; ++i)

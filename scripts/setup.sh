@@ -86,16 +86,16 @@ configure() {
 
 # build_targets PRESET TARGET...: nothing is said when there is nothing to do.
 build_targets() {
-  local dir="$root/build/$1" plan
+  local dir="$root/build/$1" jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} plan
   shift
   plan=$(ninja -C "$dir" -n "$@" 2>&1) || true
   if [[ $plan == *'no work to do'* ]]; then return; fi
   say "building ${*} in build/${dir##*/} (the first time takes minutes)"
   # On a terminal ninja rewrites one line; elsewhere every tenth step is enough to see that it goes on.
   if [ -t 2 ]; then
-    ninja -C "$dir" -j "$(nproc)" "$@" >&2 || { say "the build failed"; exit 2; }
+    ninja -C "$dir" -j "$jobs" "$@" >&2 || { say "the build failed"; exit 2; }
   else
-    NINJA_STATUS='[%f/%t] ' ninja -C "$dir" -j "$(nproc)" "$@" 2>&1 |
+    NINJA_STATUS='[%f/%t] ' ninja -C "$dir" -j "$jobs" "$@" 2>&1 |
       awk '!/^\[[0-9]+\/[0-9]+\] / || ++n % 10 == 0 { print; fflush() }' >&2 || { say "the build failed"; exit 2; }
   fi
 }

@@ -28,6 +28,7 @@ struct LinkScratch {
   Spatial<Real> delta;  ///< δ of (6)
   Vec3<Real> com;       ///< c from O
   Sym3<Real> inertia;   ///< J about c, world axes
+  Real displacement[2];     ///< of its joint
   ArticulatedInertia<Real> IA;
   Spatial<Real> force;  ///< pA; later scratch of the sweeps that need one
 };
@@ -158,14 +159,13 @@ void kinematics(Workspace<Real, Const>& ws) {
       Mat3<Real> axes;
       Vec3<Real> origin;
       placement(ws, link, ws.constants[i], axes, origin);
-      joint.move(ws.q + link.q, axes, origin);
+      joint.move(s.displacement, axes, origin);
       s.axes = axes;
       s.origin = origin;
       move_link<decltype(joint)>(ws, link, s);
     });
-    read_again();
-    body_part<WithLinks>(s, ws.constants[i]);
   }
+  for (int i = 0; i < ws.link_count; ++i) body_part<WithLinks>(ws.link[i], ws.constants[i]);
 }
 
 /// One joint of (2)-(3): U D⁻¹, right-hand side, and what the parent receives (nobody at the root).
@@ -261,16 +261,25 @@ BACKDRIVE_INLINE JointInput<Real> joint_input(const Workspace<Real, Const>& ws, 
           driven ? ws.control[link.target + 1] : zero};
 }
 
-/// q̈ from ws.q, ws.qd and ws.control into ws.dof[].qdd.
-template <bool WithLinks, class Real, class Const>
-void forward_dynamics(Workspace<Real, Const>& ws) {
-  kinematics<WithLinks>(ws);
+/// What each joint needs of its own q and q̇ alone.
+template <class Real, class Const>
+void displacements_and_forces(Workspace<Real, Const>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
+    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
+      joint.displace(ws.q + link.q, ws.link[i].displacement);
+    });
     DofScratch<Real>& dof = ws.dof[link.v];
     joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, dof.effort, dof.increment);
   }
+}
+
+/// q̈ from ws.q, ws.qd and ws.control into ws.dof[].qdd.
+template <bool WithLinks, class Real, class Const>
+void forward_dynamics(Workspace<Real, Const>& ws) {
+  displacements_and_forces(ws);
+  kinematics<WithLinks>(ws);
   articulate(ws);
   accelerations<WithLinks>(ws);
 }

@@ -17,11 +17,15 @@ constexpr int kMaxJointDofs = 1;
 struct Revolute {
   static constexpr int dofs = 1;
 
+  /// What move needs of q: apart from it, since a sine takes long and does not depend on other joints.
+  template <class Real>
+  BACKDRIVE_INLINE static void displace(const Real* q, Real (&d)[2]) {
+    sincos(q[0], d[0], d[1]);
+  }
   /// From the joint's placement (axes, origin) to the link's.
   template <class Real>
-  BACKDRIVE_INLINE static void move(const Real* q, Mat3<Real>& axes, Vec3<Real>&) {
-    Real s, c;
-    sincos(q[0], s, c);
+  BACKDRIVE_INLINE static void move(const Real (&d)[2], Mat3<Real>& axes, Vec3<Real>&) {
+    const Real &s = d[0], &c = d[1];
     const Vec3<Real> x = axes.cx;
     axes.cx = x * c + axes.cy * s;
     axes.cy = axes.cy * c - x * s;
@@ -38,8 +42,12 @@ struct Prismatic {
   static constexpr int dofs = 1;
 
   template <class Real>
-  BACKDRIVE_INLINE static void move(const Real* q, Mat3<Real>& axes, Vec3<Real>& origin) {
-    origin += axes.cz * q[0];
+  BACKDRIVE_INLINE static void displace(const Real* q, Real (&d)[2]) {
+    d[0] = q[0];
+  }
+  template <class Real>
+  BACKDRIVE_INLINE static void move(const Real (&d)[2], Mat3<Real>& axes, Vec3<Real>& origin) {
+    origin += axes.cz * d[0];
   }
   template <class Real>
   BACKDRIVE_INLINE static void subspace(const Mat3<Real>& axes, const Vec3<Real>&,
@@ -52,7 +60,9 @@ struct Fixed {
   static constexpr int dofs = 0;
 
   template <class Real>
-  BACKDRIVE_INLINE static void move(const Real*, Mat3<Real>&, Vec3<Real>&) {}
+  BACKDRIVE_INLINE static void displace(const Real*, Real (&)[2]) {}
+  template <class Real>
+  BACKDRIVE_INLINE static void move(const Real (&)[2], Mat3<Real>&, Vec3<Real>&) {}
   template <class Real>
   BACKDRIVE_INLINE static void subspace(const Mat3<Real>&, const Vec3<Real>&, Spatial<Real>*) {}
 };

@@ -200,7 +200,7 @@ template <class C>
 void model_constants(const Model& model, int world, const Parameters* direction,
                      ModelConstants<C>& result) {
   const Reader<C> read{model, direction, world};
-  const std::vector<Link>& links = model.topology.links;
+  const PoolVector<Link>& links = model.topology.links;
   result.links.resize(links.size());
   result.alignment.resize(links.size());
   result.gravity = read.vector(BACKDRIVE_PICK(gravity), 0);
@@ -228,15 +228,15 @@ void model_constants(const Model& model, int world, const Parameters* direction,
 
 template <class C>
 void add_parameter_gradient(const Model& model, int world, const Parameters* direction,
-                            const std::vector<LinkGradient<C>>& links_bar, const Vec3<C>& gravity,
+                            std::span<const LinkGradient<C>> links_bar, const Vec3<C>& gravity,
                             Parameters& value, Parameters* dot) {
   const Reader<C> read{model, direction, world};
   const Adder<C> add{value, dot, world};
   ModelConstants<C> constants;
   model_constants(model, world, direction, constants);
-  const std::vector<Link>& links = model.topology.links;
+  const PoolVector<Link>& links = model.topology.links;
   add.vector(BACKDRIVE_PICK(gravity), 0, gravity);
-  std::vector<Vec3<C>> eta(links.size());  // cotangents of the alignments
+  PoolVector<Vec3<C>> eta(links.size());  // cotangents of the alignments
   for (size_t i = 0; i < links.size(); ++i) {
     const LinkGradient<C>& bar = links_bar[i];
     const LinkConstants<C>& c = constants.links[i];
@@ -273,7 +273,7 @@ void add_parameter_gradient(const Model& model, int world, const Parameters* dir
 #define BACKDRIVE_INSTANTIATE(C)                                                                   \
   template void model_constants<C>(const Model&, int, const Parameters*, ModelConstants<C>&);      \
   template void add_parameter_gradient<C>(const Model&, int, const Parameters*,                    \
-                                          const std::vector<LinkGradient<C>>&, const Vec3<C>&,     \
+                                          std::span<const LinkGradient<C>>, const Vec3<C>&,        \
                                           Parameters&, Parameters*);
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

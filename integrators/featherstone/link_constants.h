@@ -3,7 +3,7 @@
 //
 // Internal axes: each moving link's frame is turned by a constant A with A e_z = axis, so that every joint moves about or
 // along z. A is the smallest such rotation; results do not depend on that choice.
-#include <vector>
+#include <span>
 
 #include "engine/dual.h"
 #include "engine/spatial.h"
@@ -43,8 +43,8 @@ constexpr int kLinkGradients = sizeof(LinkGradient<C>) / sizeof(C);
 /// All the kernels read of a model, for one world.
 template <class C>
 struct ModelConstants {
-  std::vector<LinkConstants<C>> links;
-  std::vector<Mat3<C>> alignment;  ///< A of each link
+  PoolVector<LinkConstants<C>> links;
+  PoolVector<Mat3<C>> alignment;  ///< A of each link
   Vec3<C> gravity;
 };
 
@@ -57,7 +57,7 @@ void model_constants(const Model& model, int world, const Parameters* direction,
 /// for dual numbers, its derivative along `direction` to `dot`. Uniform parameters receive it in their only world.
 template <class C>
 void add_parameter_gradient(const Model& model, int world, const Parameters* direction,
-                            const std::vector<LinkGradient<C>>& links, const Vec3<C>& gravity,
+                            std::span<const LinkGradient<C>> links, const Vec3<C>& gravity,
                             Parameters& value, Parameters* dot = nullptr);
 
 }  // namespace backdrive

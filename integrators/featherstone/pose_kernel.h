@@ -14,7 +14,9 @@ void link_poses(Workspace<Real, Real>& ws) {
     Vec3<Real> origin;
     placement(ws, link, ws.constants[i], axes, origin);
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      joint.move(ws.q + link.q, axes, origin);
+      Real displacement[2];
+      joint.displace(ws.q + link.q, displacement);
+      joint.move(displacement, axes, origin);
       if constexpr (decltype(joint)::dofs > 0) {
         Spatial<Real> S[decltype(joint)::dofs];
         joint.subspace(axes, origin, S);

@@ -65,10 +65,10 @@ TEST_F(SimctlResultsTest, ExistingOutputIsKeptUnlessForced) {
   const std::string before = read("out/trajectory.csv");
   EXPECT_EQ(simctl({"run", pendulum_, "--output", "out", "--set", "simulation/steps=5"}).exit, 3)
       << "steps and duration exclude each other";
-  EXPECT_EQ(simctl({"run", pendulum_, "--output", "out", "--set", "simulation/duration=0.1"}).exit, 2);
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "out", "--set", "simulation/duration=0.5"}).exit, 2);
   EXPECT_EQ(read("out/trajectory.csv"), before);
-  EXPECT_EQ(simctl({"run", pendulum_, "--output", "out", "--force", "--set", "simulation/duration=0.1"}).exit, 0);
-  EXPECT_EQ(parse_csv(read("out/trajectory.csv")).size(), 12u);
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "out", "--force", "--set", "simulation/duration=0.5"}).exit, 0);
+  EXPECT_EQ(parse_csv(read("out/trajectory.csv")).size(), 52u);
   EXPECT_EQ(entries(), (Names{"out", "pendulum.yaml"}));
 }
 
@@ -155,8 +155,10 @@ TEST_F(SimctlResultsTest, InterruptedOptimizeKeepsTheBestSoFar) {
 TEST_F(SimctlResultsTest, InterruptedRunKeepsWhatItHas) {
   Settings settings;
   settings.interrupt_at = "running";
-  const Outcome o = simctl({"run", pendulum_, "--output", "out", "--json", "--set", "simulation/steps=5000000", "--set",
-                            "simulation/duration=null", "--set", "optimize=null"},
+  const std::string text = kPendulum;
+  const std::string bare = write("bare.yaml", text.substr(0, text.find("optimize:")));
+  const Outcome o = simctl({"run", bare, "--output", "out", "--json", "--set",
+                            "simulation={time_step: 10 ms, steps: 10000000}"},
                            settings);
   EXPECT_EQ(o.exit, 130) << o.err;
   const size_t steps = o.json().at("steps");

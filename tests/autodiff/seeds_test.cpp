@@ -333,8 +333,8 @@ TEST(SeedsDangling, AnyOrderOfEventsBetweenRecordAndBackward) {
     for (const int event : events) {
       switch (event) {
         case 0: if (model) set_requires_grad(*model, "shapes", false); break;
-        case 1: if (model) model->shapes.geometry.scale = Parameter(3); break;
-        case 2: if (model) model->shapes = ShapeParameters(); break;
+        case 1: if (model) model->shapes.geometry.scale = model->shapes.geometry.scale.zeros(3, 1); break;
+        case 2: if (model) model->shapes = scaled_model().shapes; break;
         case 3: model.reset(); break;
         case 4: start = State<double>(); t = Trajectory<double>(); break;
         case 5: others.take(memory); break;

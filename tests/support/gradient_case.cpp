@@ -132,7 +132,7 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   const State<double>& start = c.batch.state;
   Buffer<double> q(memory, (steps + 1) * t.nq, worlds), qd(memory, (steps + 1) * t.nv, worlds);
   State<double> end(c.model, worlds, memory);
-  std::vector<WorldStatus> status(worlds);
+  WorldStatuses status(worlds);
   const Launch<double> launch{&t, constants.row(0), constants.rows() > 1, c.options.time_step, steps,
                               start.q.stride(), worlds};
   const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(t));
