@@ -64,8 +64,10 @@ void score(const Problem& problem, const Recorder<T>& recorder, const State<T>& 
   trajectory.final = final;
   trajectory.status = std::make_shared<WorldStatuses>(1);
   const LossResult<T> loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);
-  result.term_names = loss.names;
-  for (int i = 0; i < loss.terms.rows(); ++i) result.terms.push_back(static_cast<double>(loss.terms(i, 0)));
+  for (size_t i = 0; i < problem.loss.size(); ++i) {
+    result.term_names.push_back(problem.loss[i].name);
+    result.terms.push_back(static_cast<double>(loss.terms(static_cast<int>(i), 0)));
+  }
   result.loss = static_cast<double>(loss.total(0, 0));
 }
 

@@ -22,12 +22,12 @@ auto members(const LossTerm& t) {
 
 /// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).
 auto members(const Link& l) {
-  const auto& [type, joint, body, parent, q, v, target, slot, has_drive, has_limit, has_friction] = l;
-  return std::tie(type, joint, body, parent, q, v, target, slot);
+  const auto& [type, joint, body, parent, q, v, target, leaf, last_child, has_drive, has_limit, has_friction] = l;
+  return std::tie(type, joint, body, parent, q, v, target, leaf, last_child);
 }
 
 bool same_topology(const Topology& a, const Topology& b) {
-  return a.nq == b.nq && a.nv == b.nv && a.nu == b.nu && a.slots == b.slots &&
+  return a.nq == b.nq && a.nv == b.nv && a.nu == b.nu &&
          std::equal(a.links.begin(), a.links.end(), b.links.begin(), b.links.end(),
                     [](const Link& x, const Link& y) { return members(x) == members(y); });
 }

@@ -88,7 +88,6 @@ class Evaluation {
     T* total = result.total.write();
     for (int k = 0; k < terms; ++k) {
       const LossTerm& term = problem_.loss[k];
-      result.names.push_back(term.name);
       T* sum = result.terms.write(k);
       add_term(term, sum);
       for (int w = 0; w < worlds_; ++w) {

@@ -1,6 +1,4 @@
 #pragma once
-#include <string>
-#include <vector>
 
 #include "autodiff/problem.h"
 #include "autodiff/rollout.h"
@@ -9,10 +7,9 @@ namespace backdrive {
 
 template <class T>
 struct LossResult {
-  std::vector<std::string> names;  ///< of the terms
-  Buffer<T> terms;                 ///< [term][world], weights included
-  Buffer<T> total;                 ///< [1][world]; NaN in worlds that stopped
-  Seeds<T> seeds;                  ///< of the sum over worlds of `total`; empty without a tape
+  Buffer<T> terms;  ///< [term][world], weights included
+  Buffer<T> total;  ///< [1][world]; NaN in worlds that stopped
+  Seeds<T> seeds;   ///< of the sum over worlds of `total`; empty without a tape
 };
 
 /// Scores a trajectory. With a tape, records what lies between the trajectory and the terms (body poses) and returns the

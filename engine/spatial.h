@@ -75,6 +75,13 @@ template <class A, class B>
 BACKDRIVE_INLINE auto cross(const Vec3<A>& a, const Vec3<B>& b) -> Vec3<decltype(a.x * b.x)> {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
+// Sums that start from `a` keep every multiply-add fused; a sum of finished products would not.
+
+/// a + b × c
+template <class A, class B, class C>
+BACKDRIVE_INLINE auto plus_cross(const Vec3<A>& a, const Vec3<B>& b, const Vec3<C>& c) -> Vec3<decltype(a.x + b.x * c.x)> {
+  return {a.x + b.y * c.z - b.z * c.y, a.y + b.z * c.x - b.x * c.z, a.z + b.x * c.y - b.y * c.x};
+}
 template <class A>
 BACKDRIVE_INLINE void adj_cross(const Vec3<A>& a, const Vec3<A>& b, const Vec3<A>& result_bar,
                                 Vec3<A>& a_bar, Vec3<A>& b_bar) {
@@ -88,6 +95,12 @@ template <class A, class B>
 BACKDRIVE_INLINE auto operator*(const Mat3<A>& m, const Vec3<B>& v) -> Vec3<decltype(m.cx.x * v.x)> {
   return {m.cx.x * v.x + m.cy.x * v.y + m.cz.x * v.z, m.cx.y * v.x + m.cy.y * v.y + m.cz.y * v.z,
           m.cx.z * v.x + m.cy.z * v.y + m.cz.z * v.z};
+}
+/// a + m v
+template <class A, class B>
+BACKDRIVE_INLINE auto plus_times(const Vec3<A>& a, const Mat3<A>& m, const Vec3<B>& v) -> Vec3<decltype(m.cx.x * v.x)> {
+  return {a.x + m.cx.x * v.x + m.cy.x * v.y + m.cz.x * v.z, a.y + m.cx.y * v.x + m.cy.y * v.y + m.cz.y * v.z,
+          a.z + m.cx.z * v.x + m.cy.z * v.y + m.cz.z * v.z};
 }
 template <class A, class B>
 BACKDRIVE_INLINE auto operator*(const Mat3<A>& a, const Mat3<B>& b)
@@ -109,6 +122,12 @@ template <class A, class B>
 BACKDRIVE_INLINE auto operator*(const Sym3<A>& s, const Vec3<B>& v) -> Vec3<decltype(s.xx * v.x)> {
   return {s.xx * v.x + s.xy * v.y + s.xz * v.z, s.xy * v.x + s.yy * v.y + s.yz * v.z,
           s.xz * v.x + s.yz * v.y + s.zz * v.z};
+}
+/// a + s v
+template <class A>
+BACKDRIVE_INLINE Vec3<A> plus_times(const Vec3<A>& a, const Sym3<A>& s, const Vec3<A>& v) {
+  return {a.x + s.xx * v.x + s.xy * v.y + s.xz * v.z, a.y + s.xy * v.x + s.yy * v.y + s.yz * v.z,
+          a.z + s.xz * v.x + s.yz * v.y + s.zz * v.z};
 }
 template <class A>
 BACKDRIVE_INLINE void operator+=(Sym3<A>& a, const Sym3<A>& b) {
@@ -154,17 +173,27 @@ BACKDRIVE_INLINE void operator-=(Spatial<A>& a, const Spatial<A>& b) {
 /// Power of a force on a motion.
 template <class A>
 BACKDRIVE_INLINE A dot(const Spatial<A>& a, const Spatial<A>& b) {
-  return dot(a.ang, b.ang) + dot(a.lin, b.lin);
+  return dot(a.ang, b.ang) + dot(a.lin, b.lin);  // two short chains: this stands on critical paths
 }
 /// v × m: rate of change of a motion m carried by a body that moves with v.
 template <class A>
 BACKDRIVE_INLINE Spatial<A> cross_motion(const Spatial<A>& v, const Spatial<A>& m) {
-  return {cross(v.ang, m.ang), cross(v.ang, m.lin) + cross(v.lin, m.ang)};
+  return {cross(v.ang, m.ang), plus_cross(cross(v.ang, m.lin), v.lin, m.ang)};
+}
+/// a + v × m
+template <class A>
+BACKDRIVE_INLINE Spatial<A> plus_cross_motion(const Spatial<A>& a, const Spatial<A>& v, const Spatial<A>& m) {
+  return {plus_cross(a.ang, v.ang, m.ang), plus_cross(plus_cross(a.lin, v.ang, m.lin), v.lin, m.ang)};
 }
 /// v ×* f: the same for a force f; (v ×*) = −(v ×)ᵀ.
 template <class A>
 BACKDRIVE_INLINE Spatial<A> cross_force(const Spatial<A>& v, const Spatial<A>& f) {
-  return {cross(v.ang, f.ang) + cross(v.lin, f.lin), cross(v.ang, f.lin)};
+  return {plus_cross(cross(v.ang, f.ang), v.lin, f.lin), cross(v.ang, f.lin)};
+}
+/// a + v ×* f
+template <class A>
+BACKDRIVE_INLINE Spatial<A> plus_cross_force(const Spatial<A>& a, const Spatial<A>& v, const Spatial<A>& f) {
+  return {plus_cross(plus_cross(a.ang, v.ang, f.ang), v.lin, f.lin), plus_cross(a.lin, v.ang, f.lin)};
 }
 /// Adjoint of both: d⟨r, v × m⟩ = ⟨m ×* r, dv⟩ − ⟨v ×* r, dm⟩.
 template <class A>
@@ -193,59 +222,109 @@ BACKDRIVE_INLINE void operator+=(ArticulatedInertia<R>& a, const ArticulatedIner
 }
 template <class R>
 BACKDRIVE_INLINE Spatial<R> operator*(const ArticulatedInertia<R>& i, const Spatial<R>& m) {
-  return {i.aa * m.ang + i.al * m.lin, transposed_times(i.al, m.ang) + i.ll * m.lin};
+  return {i.aa * m.ang + i.al * m.lin, transposed_times(i.al, m.ang) + i.ll * m.lin};  // likewise
 }
-/// I −= a bᵀ, where a bᵀ is known to be symmetric.
+/// a + I m
 template <class R>
-BACKDRIVE_INLINE void subtract_outer(ArticulatedInertia<R>& i, const Spatial<R>& a,
-                                     const Spatial<R>& b) {
-  i.aa.xx -= a.ang.x * b.ang.x, i.aa.yy -= a.ang.y * b.ang.y, i.aa.zz -= a.ang.z * b.ang.z;
-  i.aa.xy -= a.ang.x * b.ang.y, i.aa.xz -= a.ang.x * b.ang.z, i.aa.yz -= a.ang.y * b.ang.z;
-  i.al.cx -= a.ang * b.lin.x, i.al.cy -= a.ang * b.lin.y, i.al.cz -= a.ang * b.lin.z;
-  i.ll.xx -= a.lin.x * b.lin.x, i.ll.yy -= a.lin.y * b.lin.y, i.ll.zz -= a.lin.z * b.lin.z;
-  i.ll.xy -= a.lin.x * b.lin.y, i.ll.xz -= a.lin.x * b.lin.z, i.ll.yz -= a.lin.y * b.lin.z;
+BACKDRIVE_INLINE Spatial<R> plus_times(const Spatial<R>& a, const ArticulatedInertia<R>& i, const Spatial<R>& m) {
+  const Vec3<R>&u = m.ang, &x = i.al.cx, &y = i.al.cy, &z = i.al.cz;
+  const Vec3<R> lin{a.lin.x + x.x * u.x + x.y * u.y + x.z * u.z, a.lin.y + y.x * u.x + y.y * u.y + y.z * u.z,
+                    a.lin.z + z.x * u.x + z.y * u.y + z.z * u.z};
+  return {plus_times(plus_times(a.ang, i.aa, u), i.al, m.lin), plus_times(lin, i.ll, m.lin)};
 }
-/// I += J − Σ a_k b_kᵀ, where the sum is known to be symmetric.
-template <int K, class R>
-BACKDRIVE_INLINE void add_less_outer(ArticulatedInertia<R>& i, const ArticulatedInertia<R>& j,
-                                     const Spatial<R> (&a)[K], const Spatial<R> (&b)[K]) {
-  using Half = Vec3<R> Spatial<R>::*;
-  using Axis = R Vec3<R>::*;
-  const auto add = [&](R& to, R from, Half p, Axis x, Half q, Axis y) __attribute__((always_inline)) {
-    for (int k = 0; k < K; ++k) from -= a[k].*p.*x * (b[k].*q.*y);
-    to += from;
-  };
-  const auto add_symmetric = [&](Sym3<R>& to, const Sym3<R>& from, Half h) __attribute__((always_inline)) {
-    add(to.xx, from.xx, h, &Vec3<R>::x, h, &Vec3<R>::x);
-    add(to.yy, from.yy, h, &Vec3<R>::y, h, &Vec3<R>::y);
-    add(to.zz, from.zz, h, &Vec3<R>::z, h, &Vec3<R>::z);
-    add(to.xy, from.xy, h, &Vec3<R>::x, h, &Vec3<R>::y);
-    add(to.xz, from.xz, h, &Vec3<R>::x, h, &Vec3<R>::z);
-    add(to.yz, from.yz, h, &Vec3<R>::y, h, &Vec3<R>::z);
-  };
-  const auto add_column = [&](Vec3<R>& to, const Vec3<R>& from, Axis y) __attribute__((always_inline)) {
-    add(to.x, from.x, &Spatial<R>::ang, &Vec3<R>::x, &Spatial<R>::lin, y);
-    add(to.y, from.y, &Spatial<R>::ang, &Vec3<R>::y, &Spatial<R>::lin, y);
-    add(to.z, from.z, &Spatial<R>::ang, &Vec3<R>::z, &Spatial<R>::lin, y);
-  };
-  add_symmetric(i.aa, j.aa, &Spatial<R>::ang);
-  add_column(i.al.cx, j.al.cx, &Vec3<R>::x);
-  add_column(i.al.cy, j.al.cy, &Vec3<R>::y);
-  add_column(i.al.cz, j.al.cz, &Vec3<R>::z);
-  add_symmetric(i.ll, j.ll, &Spatial<R>::lin);
-}
-/// Rigid body of mass m, com c and inertia j about the com, seen about the origin:
-/// aa = j + m(|c|² 1 − c cᵀ), al = m [c]×, ll = m 1.
+/// Inertia of one rigid body about the origin: aa as it is, al = [h]×, ll = m 1, with h = m c.
 template <class R>
-BACKDRIVE_INLINE ArticulatedInertia<R> rigid_inertia(const R& m, const Vec3<R>& c,
-                                                     const Sym3<R>& j) {
-  const R o = constant<R>(0);
+struct RigidInertia {
+  Sym3<R> aa;
+  Vec3<R> h;
+  R m;
+};
+/// Of mass m, com c and inertia j about the com: aa = j + m(|c|² 1 − c cᵀ). In place, entry by entry, here and below: GCC
+/// copies aggregates of this size with `rep movs`, which stalls.
+template <class R>
+BACKDRIVE_INLINE void set(RigidInertia<R>& i, const R& m, const Vec3<R>& c, const Sym3<R>& j) {
   const Vec3<R> h = c * m;
   const R xx = h.x * c.x, yy = h.y * c.y, zz = h.z * c.z;
-  return {{j.xx + (yy + zz), j.yy + (xx + zz), j.zz + (xx + yy), j.xy - h.x * c.y, j.xz - h.x * c.z,
-           j.yz - h.y * c.z},
-          {{o, h.z, -h.y}, {-h.z, o, h.x}, {h.y, -h.x, o}},
-          {m, m, m, o, o, o}};
+  i.aa.xx = j.xx + (yy + zz);
+  i.aa.yy = j.yy + (xx + zz);
+  i.aa.zz = j.zz + (xx + yy);
+  i.aa.xy = j.xy - h.x * c.y;
+  i.aa.xz = j.xz - h.x * c.z;
+  i.aa.yz = j.yz - h.y * c.z;
+  i.h = h;
+  i.m = m;
+}
+template <class R>
+BACKDRIVE_INLINE Spatial<R> operator*(const RigidInertia<R>& i, const Spatial<R>& v) {
+  return {plus_cross(i.aa * v.ang, i.h, v.lin), plus_cross(v.lin * i.m, v.ang, i.h)};
+}
+
+template <class R>
+BACKDRIVE_INLINE void set(ArticulatedInertia<R>& i, const RigidInertia<R>& b) {
+  const R o = constant<R>(0);
+  const Vec3<R> n = -b.h;
+  i.aa.xx = b.aa.xx, i.aa.yy = b.aa.yy, i.aa.zz = b.aa.zz;
+  i.aa.xy = b.aa.xy, i.aa.xz = b.aa.xz, i.aa.yz = b.aa.yz;
+  i.al.cx.x = o, i.al.cx.y = b.h.z, i.al.cx.z = n.y;
+  i.al.cy.x = n.z, i.al.cy.y = o, i.al.cy.z = b.h.x;
+  i.al.cz.x = b.h.y, i.al.cz.y = n.x, i.al.cz.z = o;
+  i.ll.xx = i.ll.yy = i.ll.zz = b.m;
+  i.ll.xy = i.ll.xz = i.ll.yz = o;
+}
+
+/// entry of I = with(entry of I, entry of J, n, sign) − Σ a_k b_kᵀ for all 21 entries, where the sum is known to be symmetric
+/// and a rigid body has ± its n-th number (−1: zero). The products come last: they are what is waited for.
+template <int K, class R, class With>
+BACKDRIVE_INLINE void each_less_outer(ArticulatedInertia<R>& i, const ArticulatedInertia<R>& j, const Spatial<R>* a,
+                                      const Spatial<R>* b, const With& with) {
+  using Half = Vec3<R> Spatial<R>::*;
+  using Axis = R Vec3<R>::*;
+  constexpr Half ang = &Spatial<R>::ang, lin = &Spatial<R>::lin;
+  constexpr Axis x = &Vec3<R>::x, y = &Vec3<R>::y, z = &Vec3<R>::z;
+  enum { xx, yy, zz, xy, xz, yz, hx, hy, hz, m, none = -1 };
+  const auto entry = [&](R& to, const R& from, Half p, Axis u, Half q, Axis v, int n, int sign = 1)
+      __attribute__((always_inline)) {
+    R sum = with(to, from, n, sign);
+    for (int k = 0; k < K; ++k) sum -= a[k].*p.*u * (b[k].*q.*v);
+    to = sum;
+  };
+  entry(i.aa.xx, j.aa.xx, ang, x, ang, x, xx);
+  entry(i.aa.yy, j.aa.yy, ang, y, ang, y, yy);
+  entry(i.aa.zz, j.aa.zz, ang, z, ang, z, zz);
+  entry(i.aa.xy, j.aa.xy, ang, x, ang, y, xy);
+  entry(i.aa.xz, j.aa.xz, ang, x, ang, z, xz);
+  entry(i.aa.yz, j.aa.yz, ang, y, ang, z, yz);
+  entry(i.al.cx.x, j.al.cx.x, ang, x, lin, x, none);
+  entry(i.al.cx.y, j.al.cx.y, ang, y, lin, x, hz);
+  entry(i.al.cx.z, j.al.cx.z, ang, z, lin, x, hy, -1);
+  entry(i.al.cy.x, j.al.cy.x, ang, x, lin, y, hz, -1);
+  entry(i.al.cy.y, j.al.cy.y, ang, y, lin, y, none);
+  entry(i.al.cy.z, j.al.cy.z, ang, z, lin, y, hx);
+  entry(i.al.cz.x, j.al.cz.x, ang, x, lin, z, hy);
+  entry(i.al.cz.y, j.al.cz.y, ang, y, lin, z, hx, -1);
+  entry(i.al.cz.z, j.al.cz.z, ang, z, lin, z, none);
+  entry(i.ll.xx, j.ll.xx, lin, x, lin, x, m);
+  entry(i.ll.yy, j.ll.yy, lin, y, lin, y, m);
+  entry(i.ll.zz, j.ll.zz, lin, z, lin, z, m);
+  entry(i.ll.xy, j.ll.xy, lin, x, lin, y, none);
+  entry(i.ll.xz, j.ll.xz, lin, x, lin, z, none);
+  entry(i.ll.yz, j.ll.yz, lin, y, lin, z, none);
+}
+/// I += J − Σ a_k b_kᵀ
+template <int K, class R>
+BACKDRIVE_INLINE void add_less_outer(ArticulatedInertia<R>& i, const ArticulatedInertia<R>& j, const Spatial<R>* a,
+                                     const Spatial<R>* b) {
+  each_less_outer<K>(i, j, a, b,
+                     [](const R& to, const R& x, int, int) __attribute__((always_inline)) { return to + x; });
+}
+/// I = body + J − Σ a_k b_kᵀ
+template <int K, class R>
+BACKDRIVE_INLINE void set_less_outer(ArticulatedInertia<R>& i, const RigidInertia<R>& body,
+                                     const ArticulatedInertia<R>& j, const Spatial<R>* a, const Spatial<R>* b) {
+  const R* const own = &body.aa.xx;
+  each_less_outer<K>(i, j, a, b, [&](const R&, const R& x, int n, int sign) __attribute__((always_inline)) {
+    return n < 0 ? x : sign < 0 ? x - own[n] : x + own[n];
+  });
 }
 
 }  // namespace backdrive

@@ -172,12 +172,13 @@ void number_components(Topology& topology, const PoolVector<JointType>& types,
   }
 }
 
-void number_slots(Topology& topology) {
-  for (size_t i = 0; i < topology.links.size(); ++i) {
-    const int parent = topology.links[i].parent;
-    if (parent < 0 || parent + 1 == static_cast<int>(i)) continue;
-    int& slot = topology.links[parent].slot;
-    if (slot < 0) slot = topology.slots++;
+/// Depth first, the last child of a link is the one with the highest index.
+void mark_leaves_and_last_children(Topology& topology) {
+  for (size_t i = topology.links.size(); i-- > 0;) {
+    Link& link = topology.links[i];
+    if (link.parent < 0) continue;
+    link.last_child = topology.links[link.parent].leaf;
+    topology.links[link.parent].leaf = false;
   }
 }
 
@@ -248,7 +249,7 @@ Model ModelBuilder::build() const {
   const std::vector<int> joint_of = joints_of_bodies(model);
   model.topology.links = ordered_links(model, joint_of);
   number_components(model.topology, model.joint_types, driven_);
-  number_slots(model.topology);
+  mark_leaves_and_last_children(model.topology);
   validate(model);
   return model;
 }

@@ -146,7 +146,8 @@ struct Link {
   int q = 0;              ///< first position component
   int v = 0;              ///< first velocity component; the control's effort stands at the same index
   int target = -1;        ///< first of two control channels (target position, target velocity); −1: no drive
-  int slot = -1;          ///< where further children than the next link hand in their inertia; −1: none do
+  bool leaf = true;         ///< has no children
+  bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
   bool has_drive = false;
   bool has_limit = false;
   bool has_friction = false;
@@ -155,10 +156,9 @@ struct Link {
 /// What does not depend on any parameter's value, shared by all worlds.
 struct Topology {
   PoolVector<Link> links;
-  int nq = 0;     ///< position components
-  int nv = 0;     ///< velocity components = degrees of freedom
-  int nu = 0;     ///< control components: nv efforts, then two targets per driven joint
-  int slots = 0;  ///< links with a child that is not the next link
+  int nq = 0;  ///< position components
+  int nv = 0;  ///< velocity components = degrees of freedom
+  int nu = 0;  ///< control components: nv efforts, then two targets per driven joint
 };
 
 /// Positions and velocities a joint type has. Later types (ball: 4 and 3, free: 7 and 6) add a row here.

@@ -33,8 +33,7 @@ std::string in_world(const Parameter& parameter, int world) {
   return parameter.uniform() ? "" : " in world " + std::to_string(world);
 }
 
-// ---- numbers one by one
-// ---------------------------------------------------------------------------------------------
+// ---- numbers one by one ---------------------------------------------------------------------------------------------
 
 bool may_be_infinite(const Model& model, const Parameter& parameter) {
   return &parameter == &model.joints.limit.lower || &parameter == &model.joints.limit.upper ||
@@ -121,8 +120,7 @@ void check_scales(Model& model) {
   }
 }
 
-// ---- inertias
-// -------------------------------------------------------------------------------------------------------
+// ---- inertias -------------------------------------------------------------------------------------------------------
 
 /// Eigenvalues of a symmetric 3x3 matrix, ascending, by cyclic Jacobi rotations; error a few ulp of
 /// the largest.
@@ -172,15 +170,15 @@ void check_inertias(const Model& model) {
   }
 }
 
-// ---- joints that move nothing
-// ---------------------------------------------------------------------------------------
+// ---- joints that move nothing ---------------------------------------------------------------------------------------
 
 using Matrix6 = std::array<std::array<double, 6>, 6>;
 using Vector6 = std::array<double, 6>;
 
 /// Rigid inertia of a body about its link origin as a full matrix, angular first.
 Matrix6 rigid_matrix(const MassProperties<double>& body) {
-  const ArticulatedInertia<double> I = rigid_inertia(body.mass, body.com, body.inertia);
+  RigidInertia<double> I;
+  set(I, body.mass, body.com, body.inertia);
   Matrix6 result;
   for (int c = 0; c < 6; ++c) {
     double e[6] = {};

@@ -24,13 +24,12 @@ struct LinkScratch {
   Mat3<Real> axes;      ///< R: link axes in the world
   Vec3<Real> origin;    ///< p: link origin from O
   Spatial<Real> v;      ///< velocity
-  Spatial<Real> a;      ///< acceleration; bias acceleration until accelerations() has added its part
-  Spatial<Real> delta;  ///< δ of (6)
-  Vec3<Real> com;       ///< c from O
-  Sym3<Real> inertia;   ///< J about c, world axes
-  Real displacement[2];     ///< of its joint
+  Spatial<Real> a;      ///< bias acceleration; of the adjoint: acceleration
+  Spatial<Real> delta;  ///< of (4): what q̈ adds to a; of (6): δ
+  RigidInertia<Real> I;  ///< of its body
   ArticulatedInertia<Real> IA;
-  Spatial<Real> force;  ///< pA; later scratch of the sweeps that need one
+  Real displacement[2];  ///< of its joint
+  Spatial<Real> force;  ///< P; later scratch of the sweeps that need one
 };
 
 /// Per degree of freedom, indexed as velocities are.
@@ -45,10 +44,10 @@ struct DofScratch {
   Real effort, increment;       ///< from joint_force
 };
 
-/// What children hand to their parent in the reverse sweep (8).
+/// Per link, of the reverse sweep: F, A and T of (7)-(8).
 template <class Real>
-struct HandedBar {
-  Spatial<Real> F, A, V, Z;
+struct LinkBar {
+  Spatial<Real> F, A, T;
 };
 
 /// The working set of one group of worlds. Nothing in it outlives a step but q, qd and the constants.
@@ -62,7 +61,7 @@ struct Workspace {
   Real *q, *qd, *control;
   LinkScratch<Real>* link;
   DofScratch<Real>* dof;
-  HandedBar<Real>* bar;
+  LinkBar<Real>* bar;
 };
 
 /// Values used after this are read from memory again. Without it GCC keeps all that it has seen in registers, runs out of
@@ -101,7 +100,7 @@ BACKDRIVE_INLINE void placement(const Workspace<Real, Const>& ws, const Link& li
   } else {
     const LinkScratch<Real>& parent = ws.link[link.parent];
     axes = parent.axes * c.rotation;
-    origin = parent.origin + parent.axes * c.translation;
+    origin = plus_times(parent.origin, parent.axes, c.translation);
   }
 }
 
@@ -124,33 +123,25 @@ BACKDRIVE_INLINE void move_link(Workspace<Real, Const>& ws, const Link& link, Li
     s.a = {zero3<Real>(), zero3<Real>() - ws.gravity};
   } else {
     const LinkScratch<Real>& parent = ws.link[link.parent];
-    s.v = parent.v;
-    s.a = parent.a;
-    if constexpr (K > 0) {
-      s.a += cross_motion(parent.v, rate);
-      s.v += rate;
-    }
+    s.v = parent.v + rate;
+    s.a = K > 0 ? plus_cross_motion(parent.a, parent.v, rate) : parent.a;
   }
 }
 
-/// Bias force and rigid inertia of one body; where asked also its com and inertia in the world.
-template <bool WithLinks, class Real, class Const>
+/// Inertia and bias force of one body.
+template <class Real, class Const>
 BACKDRIVE_INLINE void body_part(LinkScratch<Real>& s, const LinkConstants<Const>& c) {
-  const Vec3<Real> com = s.origin + s.axes * c.com;
+  const Vec3<Real> com = plus_times(s.origin, s.axes, c.com);
   const Sym3<Real> J = rotated(s.axes, c.inertia);
-  s.IA = rigid_inertia(in_packs<Real>(c.mass), com, J);
-  if constexpr (WithLinks) {
-    s.com = com;
-    s.inertia = J;
-  }
-  const Vec3<Real> v_c = s.v.lin + cross(s.v.ang, com);
-  const Vec3<Real> a_c = s.a.lin + cross(s.a.ang, com) + cross(s.v.ang, v_c);
+  set(s.I, in_packs<Real>(c.mass), com, J);
+  const Vec3<Real> v_c = plus_cross(s.v.lin, s.v.ang, com);
+  const Vec3<Real> a_c = plus_cross(plus_cross(s.a.lin, s.a.ang, com), s.v.ang, v_c);
   const Vec3<Real> f = a_c * c.mass;
-  s.force = {J * s.a.ang + cross(s.v.ang, J * s.v.ang) + cross(com, f), f};
+  s.force = {plus_cross(plus_cross(J * s.a.ang, s.v.ang, J * s.v.ang), com, f), f};
 }
 
-/// Equation (1), root to leaves: positions, velocities, bias accelerations, and what each body alone has of IA and pA.
-template <bool WithLinks, class Real, class Const>
+/// Equation (1), root to leaves: positions, velocities, bias accelerations and each body's own bias force.
+template <class Real, class Const>
 void kinematics(Workspace<Real, Const>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
@@ -165,42 +156,47 @@ void kinematics(Workspace<Real, Const>& ws) {
       move_link<decltype(joint)>(ws, link, s);
     });
   }
-  for (int i = 0; i < ws.link_count; ++i) body_part<WithLinks>(ws.link[i], ws.constants[i]);
+  for (int i = 0; i < ws.link_count; ++i) body_part(ws.link[i], ws.constants[i]);
 }
 
-/// One joint of (2)-(3): U D⁻¹, right-hand side, and what the parent receives (nobody at the root).
+/// One joint of (2): U, U D⁻¹, and D⁻¹ r.
 template <int K, class Real>
-BACKDRIVE_INLINE void articulate_joint(DofScratch<Real>* dof, const LinkScratch<Real>& s, LinkScratch<Real>* parent) {
-  if constexpr (K == 0) {
-    if (!parent) return;
-    parent->IA += s.IA;
-    parent->force += s.force;
-  } else {
-    Spatial<Real> U[K];
-    Real D[kMaxJointDofs][kMaxJointDofs];
-    for (int k = 0; k < K; ++k) {
-      U[k] = s.IA * dof[k].S;
-      for (int l = 0; l <= k; ++l) D[k][l] = D[l][k] = dot(dof[l].S, U[k]);
-      D[k][k] += dof[k].increment;
-      dof[k].r = dof[k].effort - dot(dof[k].S, s.force);
-    }
-    invert<K>(D);
-    Spatial<Real> UD[K];
-    Real x[K];
-    for (int k = 0; k < K; ++k) {
-      UD[k] = U[0] * D[k][0];
-      x[k] = D[k][0] * dof[0].r;
-      for (int l = 1; l < K; ++l) UD[k] += U[l] * D[k][l], x[k] += D[k][l] * dof[l].r;
-      dof[k].UD = UD[k];
-      dof[k].x = x[k];
-      for (int l = 0; l < K; ++l) dof[k].inverse[l] = D[k][l];
-    }
-    if (!parent) return;
-    read_again();
-    add_less_outer<K>(parent->IA, s.IA, U, UD);
-    parent->force += s.force;
-    for (int k = 0; k < K; ++k) parent->force += U[k] * x[k];
+BACKDRIVE_INLINE void factor_joint(DofScratch<Real>* dof, const LinkScratch<Real>& s, Spatial<Real> (&U)[K],
+                                   Spatial<Real> (&UD)[K], Real (&x)[K]) {
+  Real D[kMaxJointDofs][kMaxJointDofs];
+  for (int k = 0; k < K; ++k) {
+    U[k] = s.IA * dof[k].S;
+    for (int l = 0; l <= k; ++l) D[k][l] = D[l][k] = dot(dof[l].S, U[k]);
+    D[k][k] += dof[k].increment;
+    dof[k].r = dof[k].effort - dot(dof[k].S, s.force);
   }
+  invert<K>(D);
+  for (int k = 0; k < K; ++k) {
+    UD[k] = U[0] * D[k][0];
+    x[k] = D[k][0] * dof[0].r;
+    for (int l = 1; l < K; ++l) UD[k] += U[l] * D[k][l], x[k] += D[k][l] * dof[l].r;
+    dof[k].UD = UD[k];
+    dof[k].x = x[k];
+    for (int l = 0; l < K; ++l) dof[k].inverse[l] = D[k][l];
+  }
+}
+
+/// Equations (2)-(3) of one link. The last child starts its parent's IA, from the parent's own body; the others add.
+template <int K, class Real, class Const>
+BACKDRIVE_INLINE void articulate_link(Workspace<Real, Const>& ws, const Link& link, LinkScratch<Real>& s) {
+  Spatial<Real> U[K ? K : 1], UD[K ? K : 1];
+  Real x[K ? K : 1];
+  if constexpr (K > 0) factor_joint<K>(ws.dof + link.v, s, U, UD, x);
+  if (link.parent < 0) return;
+  LinkScratch<Real>& parent = ws.link[link.parent];
+  read_again();
+  if (link.last_child) {
+    set_less_outer<K>(parent.IA, parent.I, s.IA, U, UD);
+  } else {
+    add_less_outer<K>(parent.IA, s.IA, U, UD);
+  }
+  parent.force += s.force;
+  for (int k = 0; k < K; ++k) parent.force += U[k] * x[k];
 }
 
 /// Equations (2)-(3), leaves to root. Efforts and increments are in ws.dof.
@@ -208,9 +204,10 @@ template <class Real, class Const>
 void articulate(Workspace<Real, Const>& ws) {
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
-    LinkScratch<Real>* parent = link.parent >= 0 ? ws.link + link.parent : nullptr;
+    LinkScratch<Real>& s = ws.link[i];
+    if (link.leaf) set(s.IA, s.I);
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      articulate_joint<decltype(joint)::dofs>(ws.dof + link.v, ws.link[i], parent);
+      articulate_link<decltype(joint)::dofs>(ws, link, s);
     });
   }
 }
@@ -226,9 +223,9 @@ BACKDRIVE_INLINE void solve_joint(DofScratch<Real>* dof, Real DofScratch<Real>::
   }
 }
 
-/// Root-to-leaves half of a solve (4), (6): the solution into dof[].*x, and of each link the motion δ that it causes.
-template <class Real, class Const>
-BACKDRIVE_INLINE void solve_outwards(Workspace<Real, Const>& ws, Real DofScratch<Real>::*x) {
+/// Root-to-leaves half of a solve (4), (6): the solution into dof[].*x; where asked, of each link the motion δ it causes.
+template <bool KeepDelta, class Real, class Const>
+void solve_outwards(Workspace<Real, Const>& ws, Real DofScratch<Real>::*x) {
   Spatial<Real> delta = zero6<Real>();
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
@@ -240,16 +237,8 @@ BACKDRIVE_INLINE void solve_outwards(Workspace<Real, Const>& ws, Real DofScratch
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
       solve_joint<decltype(joint)::dofs>(ws.dof + link.v, x, delta);
     });
-    ws.link[i].delta = delta;
-  }
-}
-
-/// Equation (4), root to leaves: q̈, and where asked the true acceleration of each link.
-template <bool WithLinks, class Real, class Const>
-void accelerations(Workspace<Real, Const>& ws) {
-  solve_outwards(ws, &DofScratch<Real>::qdd);
-  if constexpr (WithLinks) {
-    for (int i = 0; i < ws.link_count; ++i) ws.link[i].a += ws.link[i].delta;
+    const bool branches = !link.leaf && !ws.links[i + 1].last_child;
+    if (KeepDelta || branches) ws.link[i].delta = delta;
   }
 }
 
@@ -275,13 +264,13 @@ void displacements_and_forces(Workspace<Real, Const>& ws) {
   }
 }
 
-/// q̈ from ws.q, ws.qd and ws.control into ws.dof[].qdd.
-template <bool WithLinks, class Real, class Const>
+/// q̈ from ws.q, ws.qd and ws.control into ws.dof[].qdd; for the adjoint, also δ.
+template <bool KeepDelta, class Real, class Const>
 void forward_dynamics(Workspace<Real, Const>& ws) {
   displacements_and_forces(ws);
-  kinematics<WithLinks>(ws);
+  kinematics(ws);
   articulate(ws);
-  accelerations<WithLinks>(ws);
+  solve_outwards<KeepDelta>(ws, &DofScratch<Real>::qdd);
 }
 
 }  // namespace backdrive::featherstone

@@ -1,14 +1,20 @@
 #pragma once
-// Adjoint of dynamics.h: equations (6)-(8). Expects the workspace as forward_dynamics<true> left it.
+// Adjoint of dynamics.h: equations (6)-(8). Expects the workspace as forward_dynamics left it.
 //
-// With φ = Σ over bodies of δ·(force on the body), the loss's cotangents are −∂φ. Per body, in the terms of dynamics.h,
+// With φ = Σ over bodies of δ·(force on the body), the loss's cotangents are −∂φ. Four derivatives are needed,
 //
-//   φ = m δ_c·a_c + δ_ω·(J α + ω × J ω),   δ_c = δ_lin + δ_ω × c,   g = δ_ω × ω
-//   F = ∂φ/∂δ = [J α + ω × J ω + c × f; f],  f = m a_c          A = ∂φ/∂a = [J δ_ω + c × A_l; A_l],  A_l = m δ_c
-//   V = ∂φ/∂v = [v_c × A_l + c × V_l + J ω × δ_ω + J g; V_l],   V_l = A_l × ω
-//   Z = ∂φ/∂pose = [c × Z_l + J α × δ_ω + J δ_ω × α + J ω × g + J g × ω; Z_l],  Z_l = f × δ_ω + A_l × α + V_l × ω
+//   F = ∂φ/∂δ    A = ∂φ/∂a    V = ∂φ/∂v    Z = −∂φ/∂pose
 //
-// which is (7) with the inertia about the com: 160 multiply-adds instead of 230.
+// summed over the subtree of each joint, and two identities spare most of the work:
+//
+// * φ of a subtree does not change when the subtree and the motions δ, a, v of the link that carries it are turned and
+//   moved together, so that Z follows from the rest:   Z = δ_p ×* F + a_p ×* A + v_p ×* V.
+// * With T = ½ (V − v ×* A) in place of V, velocities drop out of what a body contributes, and one cross product out of
+//   what a joint does: per body, about O, with the second moment Σ = ½ tr J 1 − J and V_l = m δ_c × ω,
+//
+//     T = [c × V_l + δ_ω × Σ ω; V_l]                                  from  Σa × b + a × Σb + Σ(a × b) = tr Σ (a × b).
+//
+// F is what the joint transmits and is known from the articulated inertia: F = IA δ + P with δ and P of (3)-(4).
 #include "integrators/featherstone/dynamics.h"
 #include "integrators/featherstone/mutations.h"
 
@@ -22,13 +28,23 @@ struct StepBar {
   Vec3<Real>* gravity;            ///< likewise
 };
 
+/// F of (7), and true accelerations: what is left of the forward step, before (6) takes its scratch.
+template <class Real, class Const>
+void transmitted_forces(Workspace<Real, Const>& ws) {
+  for (int i = 0; i < ws.link_count; ++i) {
+    LinkScratch<Real>& s = ws.link[i];
+    ws.bar[i].F = plus_times(s.force, s.IA, s.delta);
+    s.a += s.delta;
+  }
+}
+
 /// Equation (6): M w = g with the factors of the forward step. g stands in dof.r; δ per link and w per degree of freedom.
 template <class Real, class Const>
 void solve_again(Workspace<Real, Const>& ws) {
-  for (int i = 0; i < ws.link_count; ++i) ws.link[i].force = zero6<Real>();
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
-    Spatial<Real> force = ws.link[i].force;
+    Spatial<Real> force = zero6<Real>();
+    if (!link.leaf) force = ws.link[i].force;
     visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
       constexpr int K = decltype(joint)::dofs;
       if constexpr (K > 0) {
@@ -41,112 +57,120 @@ void solve_again(Workspace<Real, Const>& ws) {
         }
       }
     });
-    if (link.parent >= 0) ws.link[link.parent].force += force;
+    if (link.parent < 0) continue;
+    Spatial<Real>& parent = ws.link[link.parent].force;
+    parent = link.last_child ? force : parent + force;
   }
-  solve_outwards(ws, &DofScratch<Real>::w);
+  solve_outwards<true>(ws, &DofScratch<Real>::w);
 }
 
-/// Equation (7) for one body; where parameters are asked for, also what mass, com and inertia receive.
+/// What mass, com and inertia of one body receive.
 template <class Real, class Const>
-BACKDRIVE_INLINE void body_adjoint(const LinkScratch<Real>& s, const LinkConstants<Const>& c,
-                                   LinkGradient<Real>* gradient, HandedBar<Real>& h) {
-  const Vec3<Real>&w = s.v.ang, &alpha = s.a.ang, &com = s.com, &delta = s.delta.ang;
-  const Sym3<Real>& J = s.inertia;
+BACKDRIVE_INLINE void mass_properties_adjoint(const LinkScratch<Real>& s, const LinkConstants<Const>& c,
+                                              LinkGradient<Real>& gradient) {
+  const Vec3<Real>&w = s.v.ang, &alpha = s.a.ang, &delta = s.delta.ang;
+  const Vec3<Real> com = s.origin + s.axes * c.com;
   const Vec3<Real> v_c = s.v.lin + cross(w, com);
   const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + unless(Mutation::bias_acceleration, cross(w, v_c));
   const Vec3<Real> delta_c = s.delta.lin + cross(delta, com);
-  const Vec3<Real> f = a_c * c.mass;
-  const Vec3<Real> A = delta_c * c.mass;
-  const Vec3<Real> V = cross(A, w);
-  const Vec3<Real> Z = unless(Mutation::force_turn, cross(f, delta)) + cross(A, alpha) + cross(V, w);
-  const Vec3<Real> g = cross(delta, w);
-  const Vec3<Real> J_alpha = J * alpha, J_delta = J * delta, J_w = J * w, J_g = J * g;
-  if (gradient) {
-    gradient->mass -= dot(delta_c, a_c);
-    gradient->com -= mutated(Mutation::com_in_world_axes) ? Z : transposed_times(s.axes, Z);
-    const auto turned = [&](const Vec3<Real>& v) __attribute__((always_inline)) {
-      return mutated(Mutation::inertia_in_world_axes) ? v : transposed_times(s.axes, v);
-    };
-    const Vec3<Real> x = turned(delta), y = turned(alpha), u = turned(g), z = turned(w);
-    Sym3<Real>& bar = gradient->inertia;
-    bar.xx -= x.x * y.x + u.x * z.x;
-    bar.yy -= x.y * y.y + u.y * z.y;
-    bar.zz -= x.z * y.z + u.z * z.z;
-    bar.xy -= x.x * y.y + x.y * y.x + u.x * z.y + u.y * z.x;
-    bar.xz -= x.x * y.z + x.z * y.x + u.x * z.z + u.z * z.x;
-    bar.yz -= x.y * y.z + x.z * y.y + u.y * z.z + u.z * z.y;
-    if (mutated(Mutation::inertia_off_diagonal)) bar.xy += x.x * y.y + u.x * z.y;
-  }
-  h.F = {J_alpha + cross(w, J_w) + cross(com, f), f};
-  h.A = {J_delta + cross(com, A), A};
-  h.V = {cross(v_c, A) + cross(com, V) + unless(Mutation::gyroscopic_term, cross(J_w, delta) + J_g), V};
-  h.Z = {unless(Mutation::com_lever, cross(com, Z)) + cross(J_alpha, delta) + cross(J_delta, alpha) + cross(J_w, g) +
-             cross(J_g, w),
-         Z};
+  gradient.mass -= dot(delta_c, a_c);
+  const Vec3<Real> Z = (cross(a_c, delta) + cross(delta_c, alpha) + cross(cross(delta_c, w), w)) * c.mass;
+  gradient.com -= mutated(Mutation::com_in_world_axes) ? Z : transposed_times(s.axes, Z);
+  const auto turned = [&](const Vec3<Real>& v) __attribute__((always_inline)) {
+    return mutated(Mutation::inertia_in_world_axes) ? v : transposed_times(s.axes, v);
+  };
+  const Vec3<Real> x = turned(delta), y = turned(alpha), z = turned(w), u = cross(x, z);
+  Sym3<Real>& bar = gradient.inertia;
+  bar.xx -= x.x * y.x + u.x * z.x;
+  bar.yy -= x.y * y.y + u.y * z.y;
+  bar.zz -= x.z * y.z + u.z * z.z;
+  bar.xy -= x.x * y.y + x.y * y.x + u.x * z.y + u.y * z.x;
+  bar.xz -= x.x * y.z + x.z * y.x + u.x * z.z + u.z * z.x;
+  bar.yz -= x.y * y.z + x.z * y.y + u.y * z.z + u.z * z.y;
+  if (mutated(Mutation::inertia_off_diagonal)) bar.xy += x.x * y.y + u.x * z.y;
 }
 
-/// Gradient of a joint's placement: what moves with it is everything that Z collected. (adjoint.md (d))
+/// A and T of one body alone (7).
+template <class Real>
+BACKDRIVE_INLINE void body_adjoint(const LinkScratch<Real>& s, LinkBar<Real>& bar) {
+  const Vec3<Real>&w = s.v.ang, &delta = s.delta.ang;
+  const RigidInertia<Real>& I = s.I;
+  bar.A = I * s.delta;
+  const Vec3<Real> second_moment = w * (constant<Real>(0.5) * (I.aa.xx + I.aa.yy + I.aa.zz)) - I.aa * w;  // Σ ω
+  bar.T = {unless(Mutation::com_lever, cross(I.h, cross(s.delta.lin, w))) +
+               unless(Mutation::gyroscopic_term, cross(delta, second_moment)),
+           cross(bar.A.lin, w)};
+}
+
+/// Gradient of a joint's placement: what moves with it is all that Z is about. (adjoint.md (d))
 template <class Real, class Const>
-BACKDRIVE_INLINE void placement_adjoint(const Workspace<Real, Const>& ws, int i,
-                                        const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
+BACKDRIVE_INLINE void placement_adjoint(const Workspace<Real, Const>& ws, int i, const Spatial<Real>& Z,
+                                        LinkGradient<Real>& gradient) {
   Mat3<Real> axes;
   Vec3<Real> origin;
   placement(ws, ws.links[i], ws.constants[i], axes, origin);
-  gradient.rotation -= transposed_times(axes, Z.ang - unless(Mutation::placement_without_shift, cross(origin, Z.lin)));
+  gradient.rotation += transposed_times(
+      axes, Z.ang - unless(Mutation::placement_without_shift, cross(origin, Z.lin)));
   // A root's translation moves O along with it: the motion about O does not see it.
   if (ws.links[i].parent >= 0) {
-    gradient.translation -= transposed_times(ws.link[ws.links[i].parent].axes, Z.lin);
+    gradient.translation += transposed_times(ws.link[ws.links[i].parent].axes, Z.lin);
   }
 }
 
-/// Equation (8) of one joint: q̄, q̇̄, and h becomes what the parent receives.
+/// Z of a subtree that is carried with δ, a and v; H as in (8).
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> turned_with(const Spatial<Real>& delta, const Spatial<Real>& a, const Spatial<Real>& v,
+                                           const LinkBar<Real>& bar, const Spatial<Real>& H) {
+  Spatial<Real> V = H + H;
+  if (!mutated(Mutation::velocity_turn_of_A)) V = plus_cross_force(V, v, bar.A);
+  Spatial<Real> sum = unless(Mutation::force_turn, cross_force(delta, bar.F));
+  if (!mutated(Mutation::acceleration_turn)) sum = plus_cross_force(sum, a, bar.A);
+  return mutated(Mutation::velocity_turn) ? sum : plus_cross_force(sum, v, V);
+}
+
+/// Equation (8) of one joint: q̄, q̇̄, what the parent receives, and the gradient of the placement.
 template <int K, class Real, class Const>
-BACKDRIVE_INLINE void joint_adjoint(const Workspace<Real, Const>& ws, const Link& link, const StepBar<Real>& bar,
-                                    HandedBar<Real>& h) {
+BACKDRIVE_INLINE void joint_adjoint(Workspace<Real, Const>& ws, int i, const StepBar<Real>& bar) {
+  const Link& link = ws.links[i];
+  const LinkBar<Real>& own = ws.bar[i];
+  const DofScratch<Real>* dof = ws.dof + link.v;
+  Spatial<Real> H = own.T;
   if constexpr (K > 0) {
-    const DofScratch<Real>* dof = ws.dof + link.v;
-    Spatial<Real> t = h.V;  // V + s ×* A − v ×* A, where v − s is the parent's velocity
-    if (link.parent >= 0) {
-      const Spatial<Real> A = h.A;
-      t -= unless(Mutation::bias_in_velocity, cross_force(ws.link[link.parent].v, A));
-      Spatial<Real> rate = dof[0].S * ws.qd[link.v];
-      for (int k = 1; k < K; ++k) rate += dof[k].S * ws.qd[link.v + k];
-      if (!mutated(Mutation::velocity_carry)) h.V += cross_force(rate, A);
-    }
+    Spatial<Real> rate = dof[0].S * ws.qd[link.v];
+    for (int k = 1; k < K; ++k) rate += dof[k].S * ws.qd[link.v + k];
+    if (!mutated(Mutation::velocity_carry)) H = plus_cross_force(H, rate, own.A);
+    const Spatial<Real> t = own.T + unless(Mutation::velocity_half, H);
     for (int k = 0; k < K; ++k) {
       const Real flow = dot(dof[k].S, t);
       bar.qd[link.v + k] -= mutated(Mutation::sign_of_velocity) ? -flow : flow;
     }
-    for (int k = 0; k < K; ++k) {
-      const Spatial<Real> S_bar = h.F * dof[k].w + h.A * dof[k].qdd + t * ws.qd[link.v + k];
-      if (!mutated(Mutation::subspace_cotangent)) h.Z += cross_force(dof[k].S, S_bar);
-    }
-    for (int k = 0; k < K; ++k) bar.q[link.q + k] -= dot(dof[k].S, h.Z);
   }
+  Spatial<Real> Z;
+  if (link.parent >= 0) {
+    const LinkScratch<Real>& parent = ws.link[mutated(Mutation::own_motion) ? i : link.parent];
+    Z = turned_with(parent.delta, parent.a, parent.v, own, H);
+    LinkBar<Real>& sum = ws.bar[link.parent];
+    sum.A += own.A;
+    sum.T += H;
+  } else {
+    Z = unless(Mutation::root_gravity, Spatial<Real>{cross(own.A.lin, ws.gravity), zero3<Real>()});
+    if (bar.gravity) *bar.gravity += mutated(Mutation::gravity_sign) ? -own.A.lin : own.A.lin;
+  }
+  for (int k = 0; k < K; ++k) bar.q[link.q + k] += dot(dof[k].S, Z);
+  if (bar.constants) placement_adjoint(ws, i, Z, bar.constants[i]);
 }
 
 /// Equations (7)-(8), leaves to root. bar.q and bar.qd hold the cotangents of q⁺ and q̇⁺ in the sense of step_adjoint.
 template <class Real, class Const>
 void reverse_sweep(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
   for (int i = 0; i < ws.link_count; ++i) {
-    body_adjoint(ws.link[i], ws.constants[i], bar.constants ? bar.constants + i : nullptr, ws.bar[i]);
+    body_adjoint(ws.link[i], ws.bar[i]);
+    if (bar.constants) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
   }
   for (int i = ws.link_count - 1; i >= 0; --i) {
-    const Link& link = ws.links[i];
-    HandedBar<Real>& h = ws.bar[i];
-    const Spatial<Real> Z_before = mutated(Mutation::placement_before) ? h.Z : zero6<Real>();
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      joint_adjoint<decltype(joint)::dofs>(ws, link, bar, h);
+    visit_joint(ws.links[i].type, [&](auto joint) __attribute__((always_inline)) {
+      joint_adjoint<decltype(joint)::dofs>(ws, i, bar);
     });
-    if (bar.constants) {
-      placement_adjoint(ws, i, mutated(Mutation::placement_before) ? Z_before : h.Z, bar.constants[i]);
-    }
-    if (link.parent >= 0) {
-      HandedBar<Real>& parent = ws.bar[link.parent];
-      parent.F += h.F, parent.A += h.A, parent.V += h.V, parent.Z += h.Z;
-    } else if (bar.gravity) {
-      *bar.gravity += mutated(Mutation::gravity_sign) ? -h.A.lin : h.A.lin;
-    }
   }
 }
 
@@ -174,12 +198,11 @@ void joint_forces_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) 
 /// bar.control, bar.constants and bar.gravity.
 template <class Real, class Const>
 void step_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
-    if (link.type == JointType::fixed) continue;
-    bar.qd[link.v] += unless(Mutation::drift_transport, ws.dt * bar.q[link.q]);     // q⁺ = q + Δt q̇⁺
-    ws.dof[link.v].r = ws.dt * bar.qd[link.v];   // q̇⁺ = q̇ + Δt q̈
+  for (int k = 0; k < ws.nv; ++k) {
+    bar.qd[k] += unless(Mutation::drift_transport, ws.dt * bar.q[k]);  // q⁺ = q + Δt q̇⁺
+    ws.dof[k].r = ws.dt * bar.qd[k];                                   // q̇⁺ = q̇ + Δt q̈
   }
+  transmitted_forces(ws);
   solve_again(ws);
   reverse_sweep(ws, bar);
   joint_forces_adjoint(ws, bar);

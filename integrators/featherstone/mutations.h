@@ -10,19 +10,22 @@ namespace backdrive::featherstone {
 
 enum class Mutation {
   none,
-  subspace_cotangent,       ///< Z without S ×* S̄
-  velocity_carry,           ///< V of the parent without s ×* A
-  bias_in_velocity,         ///< q̇̄ from V alone, without v ×* A
-  gyroscopic_term,          ///< V without J ω × δ + J g
+  force_turn,               ///< Z without δ_p ×* F
+  acceleration_turn,        ///< Z without a_p ×* A
+  velocity_turn,            ///< Z without v_p ×* (2 H + v_p ×* A)
+  velocity_turn_of_A,       ///< Z with v_p ×* 2 H alone
+  own_motion,               ///< Z with the link's own δ, a and v in place of its parent's
+  root_gravity,             ///< Z of a root without gravity
+  velocity_carry,           ///< H without s ×* A
+  velocity_half,            ///< q̇̄ from T alone
+  gyroscopic_term,          ///< T without δ × Σ ω
+  com_lever,                ///< T without com × V_l
   sign_of_velocity,         ///< sign of q̇̄ from the bodies
-  com_lever,                ///< Z without com × Z_l
-  force_turn,               ///< Z without f × δ
-  bias_acceleration,        ///< a_c without ω × v_c
+  bias_acceleration,        ///< gradients of mass and com from a_c without ω × v_c
   inertia_in_world_axes,    ///< inertia's gradient left in world axes
   com_in_world_axes,        ///< com's gradient left in world axes
   inertia_off_diagonal,     ///< off-diagonals of the inertia's gradient counted once
   placement_without_shift,  ///< placement rotation without − p × Z_lin
-  placement_before,         ///< placement with Z before S ×* S̄
   root_translation,         ///< a root's translation without its part in the poses
   pose_lever,               ///< poses' Z without origin × position cotangent
   pose_turn,                ///< poses without what their rotation receives

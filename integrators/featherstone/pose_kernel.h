@@ -53,7 +53,7 @@ void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::
   }
 }
 
-/// One state: pose cotangents to q̄ and placements. Here Z = ∂loss/∂pose itself, so signs are opposite to (8).
+/// One state: pose cotangents to q̄ and placements.
 template <class Real>
 void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real>>& a, int step,
                        int first_world) {
@@ -70,7 +70,8 @@ void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real
     const Mat3<Real> axes = ws.link[i].axes * transposed(g.alignment[i]);
     const Vec3<Real> turn = cross(axes.cx, bar.rotation.cx) + cross(axes.cy, bar.rotation.cy) +
                             cross(axes.cz, bar.rotation.cz);
-    ws.link[i].force.ang += unless(Mutation::pose_turn, turn) + unless(Mutation::pose_lever, cross(ws.link[i].origin, bar.position));
+    ws.link[i].force.ang += unless(Mutation::pose_turn, turn) +
+                            unless(Mutation::pose_lever, cross(ws.link[i].origin, bar.position));
     ws.link[i].force.lin += bar.position;
     // rotation = R Aᵀ: A exp(η) turns it by −R η.
     if (a.constants_bar) g.gradient[i].alignment -= transposed_times(ws.link[i].axes, turn);
@@ -84,7 +85,7 @@ void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real
       }
     });
     if (a.constants_bar) {
-      placement_adjoint(ws, i, zero6<Real>() - Z, g.gradient[i]);
+      placement_adjoint(ws, i, Z, g.gradient[i]);
       if (link.parent < 0) g.gradient[i].translation += unless(Mutation::root_translation, Z.lin);
     }
     if (link.parent >= 0) ws.link[link.parent].force += Z;

@@ -53,35 +53,27 @@ void blame(const Workspace<Real, Real>& ws, const Mask& bad, int step, int first
 }
 
 /// Equation (5). A lane whose new state is not finite keeps the old one, then and ever after: `halted` is zero for the
-/// lanes that go on, NaN for the others.
+/// lanes that go on, NaN for the others. All joints so far have a coordinate to each degree of freedom.
 template <class Real>
 BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_world, int worlds,
                                 Real& halted, WorldStatus* status) {
   Real check = halted;
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
-    if (link.type == JointType::fixed) continue;
-    // x − x is zero for finite x and NaN else; the sum cannot overflow.
-    const Real next = ws.qd[link.v] + ws.dt * ws.dof[link.v].qdd;
-    const Real position = ws.q[link.q] + ws.dt * next;
-    check += position - position;
+  for (int k = 0; k < ws.nv; ++k) {
+    DofScratch<Real>& old = ws.dof[k];  // r and x are free by now
+    old.r = ws.qd[k];
+    old.x = ws.q[k];
+    ws.qd[k] += ws.dt * old.qdd;
+    ws.q[k] += ws.dt * ws.qd[k];
+    check += ws.q[k] - ws.q[k];  // zero where finite and NaN else; the sum cannot overflow
   }
   const auto fine = is_finite(check);
-  const bool trouble = any(!fine);
-  if (trouble) {
-    blame(ws, !fine, step, first_world, worlds, status);
-    halted = check;
+  if (!any(!fine)) return;
+  for (int k = 0; k < ws.nv; ++k) {
+    ws.qd[k] = select(fine, ws.qd[k], ws.dof[k].r);
+    ws.q[k] = select(fine, ws.q[k], ws.dof[k].x);
   }
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
-    if (link.type == JointType::fixed) continue;
-    Real& q = ws.q[link.q];
-    Real& qd = ws.qd[link.v];
-    const Real next = qd + ws.dt * ws.dof[link.v].qdd;
-    const Real position = q + ws.dt * next;
-    qd = trouble ? select(fine, next, qd) : next;
-    q = trouble ? select(fine, position, q) : position;
-  }
+  blame(ws, !fine, step, first_world, worlds, status);
+  halted = check;
 }
 
 template <class Real>

@@ -46,7 +46,7 @@ std::size_t carve(const Topology& t, std::byte* block, GroupScratch<Real>& g) {
   g.ws.qd = carver.take<Real>(t.nv);
   g.ws.control = carver.take<Real>(nu);
   g.constants = carver.take<LinkConstants<Real>>(n);
-  g.ws.bar = carver.take<HandedBar<Real>>(n);
+  g.ws.bar = carver.take<LinkBar<Real>>(n);
   g.q_bar = carver.take<Real>(t.nq);
   g.qd_bar = carver.take<Real>(t.nv);
   g.control_bar = carver.take<Real>(nu);

@@ -108,7 +108,7 @@ TEST(Loss, EveryTermIsWhatItSays) {
   const LossResult<double> loss =
       evaluate_loss<double>(s.problem, s.trajectory, s.batch.control, options_of(s.problem), nullptr);
   EXPECT_TRUE(loss.seeds.entries().empty());
-  ASSERT_EQ(loss.names.size(), s.problem.loss.size());
+  ASSERT_EQ(loss.terms.rows(), static_cast<int>(s.problem.loss.size()));
   const int steps = s.problem.simulation.steps;
   for (int w = 0; w < kWorlds; ++w) {
     double total = 0;
@@ -232,7 +232,7 @@ TEST(Loss, WithoutControlsItsTermsScoreZero) {
   const auto t = rollout<double>(s.problem.model, s.batch.state, {}, options_of(s.problem));
   const auto loss = evaluate_loss<double>(s.problem, t, {}, options_of(s.problem), nullptr);
   const std::size_t effort = 10;
-  ASSERT_EQ(loss.names[effort], "effort");
+  ASSERT_EQ(s.problem.loss[effort].name, "effort");
   EXPECT_NEAR(loss.terms(effort, 0), s.problem.loss[effort].weight * 6 * 0.01 * 0.1 * 0.1, 1e-16);
 }
 

@@ -136,13 +136,24 @@ TEST_F(SpatialAlgebra, InertiasAddUp) {
   expect_near(I * m, sum);
 }
 
-TEST_F(SpatialAlgebra, SubtractOuter) {
+TEST_F(SpatialAlgebra, HandsInertiasOnLessOuterProducts) {
+  const ArticulatedInertia<double> J{symmetric(), matrix(), symmetric()};
+  const S6 U[2] = {spatial(), spatial()}, m = spatial();
+  const double D_inverse[2] = {0.7, -1.3};
+  const S6 UD[2] = {U[0] * D_inverse[0], U[1] * D_inverse[1]};
+  const S6 handed = J * m - U[0] * dot(UD[0], m) - U[1] * dot(UD[1], m);
+
   ArticulatedInertia<double> I{symmetric(), matrix(), symmetric()};
-  const S6 U = spatial(), m = spatial();
-  const double D_inverse = 0.7;
-  const S6 expected = I * m - U * (D_inverse * dot(U, m));
-  subtract_outer(I, U, U * D_inverse);
-  expect_near(I * m, expected);
+  const S6 before = I * m;
+  add_less_outer<2>(I, J, U, UD);
+  expect_near(I * m, before + handed);
+
+  RigidInertia<double> body;
+  set(body, 2.3, vector(), symmetric());
+  set(I, body);
+  const S6 alone = I * m;
+  set_less_outer<2>(I, body, J, U, UD);
+  expect_near(I * m, alone + handed);
 }
 
 /// Kinetic energy of a rigid body, computed at its com.
@@ -152,9 +163,14 @@ TEST_F(SpatialAlgebra, RigidInertia) {
   const Sym3<double> J = symmetric();
   const S6 v = spatial();
   const V at_com = v.lin + cross(v.ang, com);
-  const S6 momentum = rigid_inertia(mass, com, J) * v;
-  expect_near(momentum.lin, at_com * mass, 1e-14);
-  expect_near(momentum.ang, J * v.ang + cross(com, at_com * mass), 1e-14);
+  RigidInertia<double> rigid;
+  set(rigid, mass, com, J);
+  ArticulatedInertia<double> articulated;
+  set(articulated, rigid);
+  for (const S6& momentum : {rigid * v, articulated * v}) {
+    expect_near(momentum.lin, at_com * mass, 1e-14);
+    expect_near(momentum.ang, J * v.ang + cross(com, at_com * mass), 1e-14);
+  }
 }
 
 }  // namespace

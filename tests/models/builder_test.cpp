@@ -38,7 +38,6 @@ TEST(Builder, CartPole) {
   EXPECT_EQ(model.topology.nq, 2);
   EXPECT_EQ(model.topology.nv, 2);
   EXPECT_EQ(model.topology.nu, 4);
-  EXPECT_EQ(model.topology.slots, 0);
   const Link& slider = model.topology.links[0];
   const Link& hinge = model.topology.links[1];
   EXPECT_EQ(slider.parent, -1);
@@ -66,19 +65,21 @@ TEST(Builder, CartPole) {
 TEST(Builder, LinksAreDepthFirstAndComponentsFollowTheJointList) {
   // 0 and 3 hang on the world; 1 and 2 on 0; 4 on 3. Joints listed backwards.
   const Model model = tree({kWorld, 0, 0, kWorld, 3}, {4, 3, 2, 1, 0});
-  std::vector<int> bodies, parents, q, slots;
+  std::vector<int> bodies, parents, q;
+  std::vector<bool> leaves, last_children;
   for (const Link& link : model.topology.links) {
     bodies.push_back(link.body);
     parents.push_back(link.parent);
     q.push_back(link.q);
-    slots.push_back(link.slot);
+    leaves.push_back(link.leaf);
+    last_children.push_back(link.last_child);
     EXPECT_EQ(link.q, link.v);
   }
   EXPECT_EQ(bodies, (std::vector{3, 4, 0, 2, 1}));
   EXPECT_EQ(parents, (std::vector{-1, 0, -1, 2, 2}));
   EXPECT_EQ(q, (std::vector{1, 0, 4, 2, 3}));
-  EXPECT_EQ(slots, (std::vector{-1, -1, 0, -1, -1}));
-  EXPECT_EQ(model.topology.slots, 1);
+  EXPECT_EQ(leaves, (std::vector{false, true, false, true, true}));
+  EXPECT_EQ(last_children, (std::vector{false, true, false, false, true}));
 }
 
 TEST(Builder, ParentsPrecedeChildrenAndSubtreesAreContiguous) {
@@ -92,11 +93,14 @@ TEST(Builder, ParentsPrecedeChildrenAndSubtreesAreContiguous) {
     int ancestor = static_cast<int>(i) - 1;
     while (ancestor >= 0 && ancestor != links[i].parent) ancestor = links[ancestor].parent;
     EXPECT_EQ(ancestor, links[i].parent);
-    bool hands_in = false;
-    for (size_t c = i + 2; c < links.size(); ++c)
-      hands_in |= links[c].parent == static_cast<int>(i);
-    EXPECT_EQ(links[i].slot >= 0, hands_in);
-    EXPECT_LT(links[i].slot, model.topology.slots);
+    int last = -1;
+    for (size_t c = i + 1; c < links.size(); ++c) {
+      if (links[c].parent == static_cast<int>(i)) last = static_cast<int>(c);
+    }
+    EXPECT_EQ(links[i].leaf, last < 0);
+    if (last >= 0) {
+      EXPECT_TRUE(links[last].last_child);
+    }
   }
 }
 
