@@ -186,16 +186,16 @@ void joint_forces_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) 
                     ws.dof[link.v].qdd, in, bar.constants ? bar.constants + i : nullptr);
     bar.q[link.q] += in.q;
     bar.qd[link.v] += in.qd;
-    bar.control[link.v] += in.effort;
+    bar.control[link.v] = in.effort;
     if (link.target >= 0) {
-      bar.control[link.target] += in.target_position;
-      bar.control[link.target + 1] += in.target_velocity;
+      bar.control[link.target] = in.target_position;
+      bar.control[link.target + 1] = in.target_velocity;
     }
   }
 }
 
-/// Adjoint of one step (5): on entry bar.q, bar.qd hold the cotangents of q⁺, q̇⁺; on return those of q, q̇. Adds to
-/// bar.control, bar.constants and bar.gravity.
+/// Adjoint of one step (5): on entry bar.q, bar.qd hold the cotangents of q⁺, q̇⁺; on return those of q, q̇. Sets
+/// bar.control; adds to bar.constants and bar.gravity.
 template <class Real, class Const>
 void step_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
   for (int k = 0; k < ws.nv; ++k) {

@@ -88,11 +88,11 @@ void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world,
   Real halted = constant<Real>(0);
   for (int step = 0; step < a.launch.steps; ++step) {
     if (a.q) {
-      store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.ws.q);
-      store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, g.ws.qd);
+      store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.ws.q, 1);
+      store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, g.ws.qd, 1);
     }
     if (a.control) {
-      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control);
+      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control, step + 1 < a.launch.steps);
     }
     forward_dynamics<false>(g.ws);
     integrate(g.ws, step, first_world, a.launch.worlds, halted, a.status);
@@ -150,16 +150,16 @@ void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, in
     const std::size_t q_row = std::size_t(step) * t.nq, v_row = std::size_t(step) * t.nv;
     add_seeds(a.q_bar, q_row + t.nq, t.nq, stride, first_world, g.q_bar);
     add_seeds(a.qd_bar, v_row + t.nv, t.nv, stride, first_world, g.qd_bar);
-    load_rows(a.q, q_row, t.nq, stride, first_world, g.ws.q);
-    load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd);
+    const int next = step > 0 ? -1 : 0;
+    load_rows(a.q, q_row, t.nq, stride, first_world, g.ws.q, next);
+    load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd, next);
     if (a.control) {
-      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control);
+      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control, next);
     }
     forward_dynamics<true>(g.ws);
-    for (int k = 0; k < t.nu; ++k) g.control_bar[k] = zero;
     step_adjoint(g.ws, bar);
     if (a.control_bar) {
-      store_rows(a.control_bar, std::size_t(step) * t.nu, t.nu, stride, first_world, g.control_bar);
+      store_rows(a.control_bar, std::size_t(step) * t.nu, t.nu, stride, first_world, g.control_bar, next);
     }
   }
   add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.q_bar);
