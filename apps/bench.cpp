@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <limits>
 
@@ -21,16 +22,16 @@ namespace {
 struct BenchArguments : Options {
   int worlds = 0;
   int steps = 0;
-  int repeat = 5;
+  int repeat = 20;
   bool all_parameters = false;
 };
 
 struct Measurement {
   std::string precision;
   int threads = 1;
-  double forward = 0;   ///< seconds, best of the repeats
-  double gradient = 0;  ///< forward and backward together
-  std::uint64_t allocations = 0;  ///< asked of the system after the first repeat
+  double forward = std::numeric_limits<double>::infinity();   ///< seconds, best of the rounds
+  double gradient = std::numeric_limits<double>::infinity();  ///< forward and backward together
+  std::uint64_t allocations = 0;                              ///< asked of the system after the first round
 };
 
 /// Seeds of the scene's loss; without one, those of the sum of the last state.
@@ -47,95 +48,128 @@ Seeds<T> seeds_of(const Problem& problem, const Trajectory<T>& trajectory, const
   return seeds;
 }
 
-/// Seconds that the function takes, at best; the first call warms up and does not count.
-template <class Function>
-double best_of(int repeat, const Function& function) {
-  double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i <= repeat && !interrupted(); ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    function();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (i > 0) best = std::min(best, seconds);
+/// One precision on one number of threads: what is timed, and its best times so far.
+class Subject {
+ public:
+  template <class T>
+  static Subject of(const Problem& problem, int worlds, int threads) {
+    Subject subject;
+    subject.result_.precision = sizeof(T) == 4 ? "float32" : "float64";
+    subject.result_.threads = threads;
+    Memory& memory = subject.memory_;
+    RolloutOptions options;
+    options.time_step = problem.simulation.time_step;
+    options.steps = problem.simulation.steps;
+    options.threads = threads;
+    const State<T> state = initial_state<T>(problem, worlds, memory);
+    const Control<T> control = initial_control<T>(problem, worlds, memory);
+    const auto check = [&problem](const Trajectory<T>& trajectory) {
+      for (std::size_t w = 0; w < trajectory.status->size(); ++w) {
+        const WorldStatus& status = (*trajectory.status)[w];
+        if (status.stopped()) throw Error(ErrorKind::non_finite, describe_stop(problem, static_cast<int>(w), status));
+      }
+    };
+    subject.forward_ = [=, &problem]() mutable {
+      options.keep_states = false;
+      check(rollout<T>(problem.model, state, control, options, memory));
+    };
+    subject.gradient_ = [=, &problem] {
+      Tape<T> tape(memory);
+      const Trajectory<T> trajectory = rollout<T>(tape, problem.model, state, control, options);
+      const Seeds<T> seeds = seeds_of(problem, trajectory, control, options, tape);
+      const Gradients<T> gradients = std::move(tape).backward(seeds);
+      check(trajectory);
+    };
+    return subject;
   }
-  return best;
-}
 
-template <class T>
-Measurement measure(const Problem& problem, int worlds, int threads, int repeat) {
-  Measurement result;
-  result.precision = sizeof(T) == 4 ? "float32" : "float64";
-  result.threads = threads;
-  Memory memory;
-  const State<T> state = initial_state<T>(problem, worlds, memory);
-  const Control<T> control = initial_control<T>(problem, worlds, memory);
-  RolloutOptions options;
-  options.time_step = problem.simulation.time_step;
-  options.steps = problem.simulation.steps;
-  options.threads = threads;
-  RolloutOptions forward_only = options;
-  forward_only.keep_states = false;
-
-  std::uint64_t after_first = 0;
-  int calls = 0;
-  const auto counted = [&](const auto& function) {
-    return best_of(repeat, [&] {
-      function();
-      if (++calls == 1) after_first = memory.counters().allocations;
-    });
-  };
-  const auto check = [&](const Trajectory<T>& trajectory) {
-    for (int w = 0; w < worlds; ++w) {
-      const WorldStatus& status = (*trajectory.status)[w];
-      if (status.stopped()) throw Error(ErrorKind::non_finite, describe_stop(problem, w, status));
+  /// The first round warms up and counts for nothing but the allocations that it may make.
+  void run_round() {
+    const double forward = seconds_of(forward_), gradient = seconds_of(gradient_);
+    const std::uint64_t allocations = memory_.counters().allocations;
+    if (rounds_++ == 0) {
+      first_allocations_ = allocations;
+      return;
     }
-  };
-  result.forward = counted([&] { check(rollout<T>(problem.model, state, control, forward_only, memory)); });
-  result.allocations = memory.counters().allocations - after_first;
-  calls = 0;
-  result.gradient = counted([&] {
-    Tape<T> tape(memory);
-    const Trajectory<T> trajectory = rollout<T>(tape, problem.model, state, control, options);
-    const Seeds<T> seeds = seeds_of(problem, trajectory, control, options, tape);
-    const Gradients<T> gradients = std::move(tape).backward(seeds);
-    check(trajectory);
-  });
-  result.allocations += memory.counters().allocations - after_first;
-  return result;
-}
+    result_.forward = std::min(result_.forward, forward);
+    result_.gradient = std::min(result_.gradient, gradient);
+    result_.allocations = allocations - first_allocations_;
+  }
+  const Measurement& result() const { return result_; }
 
+ private:
+  /// Seconds of the fastest of some calls in a row: a processor that has just slept is slow to begin with.
+  static double seconds_of(const std::function<void()>& function) {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds enough{30};
+    Clock::duration best = Clock::duration::max();
+    const auto begin = Clock::now();
+    for (auto start = begin; start - begin < enough && !interrupted();) {
+      function();
+      const auto end = Clock::now();
+      best = std::min(best, end - start);
+      start = end;
+    }
+    return std::chrono::duration<double>(best).count();
+  }
+
+  Memory memory_;
+  std::function<void()> forward_, gradient_;
+  Measurement result_;
+  int rounds_ = 0;
+  std::uint64_t first_allocations_ = 0;
+};
+
+/// All in turn, round after round, so that whatever else slows the machine down slows all of them down.
 std::vector<Measurement> measure_all(const Problem& problem, const BenchArguments& options, int worlds,
                                      const std::vector<std::string>& precisions,
                                      const std::vector<int>& thread_counts) {
-  ProgressLine line(options.quiet);
-  std::vector<Measurement> results;
+  std::vector<Subject> subjects;
   for (const std::string& precision : precisions) {
     for (const int threads : thread_counts) {
-      line.update([&] { return "measuring " + precision + " on " + count(threads, "thread"); });
-      results.push_back(precision == "float32" ? measure<float>(problem, worlds, threads, options.repeat)
-                                               : measure<double>(problem, worlds, threads, options.repeat));
-      if (interrupted()) {
-        if (!std::isfinite(results.back().gradient)) results.pop_back();
-        return results;
-      }
+      subjects.push_back(precision == "float32" ? Subject::of<float>(problem, worlds, threads)
+                                                : Subject::of<double>(problem, worlds, threads));
     }
   }
+  ProgressLine line(options.quiet);
+  for (int round = 0; round <= options.repeat && !interrupted(); ++round) {
+    line.update([&] { return "round " + std::to_string(round) + " of " + std::to_string(options.repeat); });
+    for (Subject& subject : subjects) subject.run_round();
+  }
+  std::vector<Measurement> results;
+  for (const Subject& subject : subjects) {
+    if (std::isfinite(subject.result().gradient)) results.push_back(subject.result());
+  }
   return results;
+}
+
+/// How many times as fast as on one thread; NaN when that was not measured.
+double speedup(const std::vector<Measurement>& results, const Measurement& m, double Measurement::*seconds) {
+  for (const Measurement& one : results) {
+    if (one.threads == 1 && one.precision == m.precision) return one.*seconds / m.*seconds;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
 }
 
 nlohmann::json to_json(const Scene& scene, const std::vector<Measurement>& results, int worlds, int exit_code) {
   const double work = static_cast<double>(worlds) * scene.problem.simulation.steps;
   nlohmann::json rows = nlohmann::json::array();
   for (const Measurement& m : results) {
-    const auto rate = [&](double seconds) {
-      return nlohmann::json{{"seconds", seconds},
-                            {"world_steps_per_second", work / seconds},
-                            {"world_steps_per_second_per_thread", work / seconds / m.threads},
-                            {"nanoseconds_per_world_step", 1e9 * seconds / work}};
+    const auto rate = [&](double Measurement::*measured) {
+      const double seconds = m.*measured;
+      nlohmann::json figures{{"seconds", seconds},
+                             {"world_steps_per_second", work / seconds},
+                             {"world_steps_per_second_per_thread", work / seconds / m.threads},
+                             {"nanoseconds_per_world_step", 1e9 * seconds / work}};
+      if (m.threads > 1 && std::isfinite(speedup(results, m, measured))) {
+        figures["speedup_over_one_thread"] = speedup(results, m, measured);
+      }
+      return figures;
     };
     rows.push_back({{"precision", m.precision},
                     {"threads", m.threads},
-                    {"forward", rate(m.forward)},
-                    {"forward_and_gradient", rate(m.gradient)},
+                    {"forward", rate(&Measurement::forward)},
+                    {"forward_and_gradient", rate(&Measurement::gradient)},
                     {"ratio", m.gradient / m.forward},
                     {"allocations_after_first_iteration", m.allocations}});
   }
@@ -149,22 +183,33 @@ nlohmann::json to_json(const Scene& scene, const std::vector<Measurement>& resul
 
 void print(const Scene& scene, const std::vector<Measurement>& results, int worlds) {
   const double work = static_cast<double>(worlds) * scene.problem.simulation.steps;
-  std::cout << scene.name << ": " << count(worlds, "world") << " of "
-            << count(scene.problem.simulation.steps, "step") << ", "
-            << scene.problem.model.topology.nv << " degrees of freedom, x86-64-" << to_string(best_isa()) << "\n\n";
-  Table table({{"precision", Table::Align::left}, {"threads"}, {"what", Table::Align::left}, {"world-steps/s"},
-               {"per thread"}, {"ns per world-step"}, {"ratio"}, {"allocations"}});
+  std::cout << scene.name << ": " << count(worlds, "world") << " of " << count(scene.problem.simulation.steps, "step")
+            << ", " << scene.problem.model.topology.nv << " degrees of freedom, x86-64-" << to_string(best_isa())
+            << "\n\n";
+  Table table({{"precision", Table::Align::left},
+               {"threads"},
+               {"what", Table::Align::left},
+               {"world-steps/s"},
+               {"per thread"},
+               {"speedup"},
+               {"ns per world-step"},
+               {"ratio"},
+               {"allocations"}});
   for (const Measurement& m : results) {
-    const auto add = [&](const char* what, double seconds, const std::string& ratio, const std::string& allocations) {
+    const auto add = [&](const char* what, double Measurement::*measured, const std::string& ratio,
+                         const std::string& allocations) {
+      const double seconds = m.*measured, faster = speedup(results, m, measured);
       table.add({m.precision, std::to_string(m.threads), what, with_prefix(work / seconds),
-                 with_prefix(work / seconds / m.threads), number(1e9 * seconds / work), ratio, allocations});
+                 with_prefix(work / seconds / m.threads), m.threads > 1 && std::isfinite(faster) ? number(faster) : "",
+                 number(1e9 * seconds / work), ratio, allocations});
     };
-    add("forward", m.forward, "", "");
-    add("forward + gradient", m.gradient, number(m.gradient / m.forward), std::to_string(m.allocations));
+    add("forward", &Measurement::forward, "", "");
+    add("forward + gradient", &Measurement::gradient, number(m.gradient / m.forward), std::to_string(m.allocations));
   }
-  std::cout << table.text()
-            << dim("ratio: forward + gradient over forward; allocations: after the first iteration, both together")
-            << '\n';
+  std::cout
+      << table.text()
+      << dim("speedup: over one thread; ratio: forward + gradient over forward; allocations: after the first round")
+      << '\n';
 }
 
 int run_bench(const BenchArguments& options, bool one_precision) {
@@ -180,7 +225,7 @@ int run_bench(const BenchArguments& options, bool one_precision) {
   if (one_precision) precisions = {options.precision};
   std::vector<int> thread_counts = {how.threads};
   if (options.threads == 0 && how.threads > 1) thread_counts = {1, how.threads};
-  log_info("measuring '" + scene.name + "', best of " + count(options.repeat, "repeat"));
+  log_info("measuring '" + scene.name + "', best of " + count(options.repeat, "round"));
   const auto results = measure_all(scene.problem, options, worlds, precisions, thread_counts);
   const int exit_code = interrupted() ? kInterrupted : kDone;
   if (options.json) {
@@ -198,7 +243,7 @@ void add_bench(CLI::App& app, Invocation& invocation) {
       "bench",
       "Measure world-steps per second of a scene: forward (final state only) and forward + gradient (of\n"
       "the scene's loss; without one, of the last state), on one thread and on all, in both precisions\n"
-      "unless told otherwise. The best of the repeats counts.");
+      "unless told otherwise. All of these take turns, round after round; the best of the rounds counts.");
   static BenchArguments options;
   add_scene(*command, options);
   command->add_option("--worlds", options.worlds, "worlds in the batch [256 per thread]")
@@ -207,16 +252,15 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   command->add_option("--steps", options.steps, "steps of each world [those of the scene]")
       ->check(in_range(1, 10'000'000))
       ->type_name("N");
-  command->add_option("--repeat", options.repeat, "repeats after one to warm up")
+  command->add_option("--repeat", options.repeat, "rounds after one to warm up")
       ->check(in_range(1, 1'000'000))
       ->type_name("N")
       ->capture_default_str();
   command->add_flag("--all-parameters", options.all_parameters,
                     "gradients of all body and joint parameters and of gravity, too");
-  CLI::Option* const precision = command
-      ->add_option("--precision", options.precision, "float32 or float64 [both]")
-      ->check(one_of({"float32", "float64"}))
-      ->type_name("NAME");
+  CLI::Option* const precision = command->add_option("--precision", options.precision, "float32 or float64 [both]")
+                                     ->check(one_of({"float32", "float64"}))
+                                     ->type_name("NAME");
   add_execution(*command, options);
   add_json_and_quiet(*command, options);
   finish_command(*command, invocation, options,

@@ -46,8 +46,8 @@ void add_requests(const Model& model, Parameters& shape) {
     Parameter& gradient = field.of(shape);
     if (values.items() != gradient.items() || values.worlds() != gradient.worlds()) {
       usage_error("two models on one tape ask for gradients and differ in " + std::string(field.leaf) + ": " +
-                  std::to_string(gradient.items()) + " items in " + std::to_string(gradient.worlds()) +
-                  " worlds and " + std::to_string(values.items()) + " in " + std::to_string(values.worlds()) +
+                  std::to_string(gradient.items()) + " items in " + std::to_string(gradient.worlds()) + " worlds and " +
+                  std::to_string(values.items()) + " in " + std::to_string(values.worlds()) +
                   "; expected one model, or a tape each");
     }
     for (int i = 0; i < values.items(); ++i) {
@@ -63,13 +63,15 @@ std::string shape_of(int rows, int worlds) {
 template <class T>
 void check_same_shape(const char* what, const Buffer<T>& given, const Buffer<T>& target) {
   if (given.rows() == target.rows() && given.worlds() == target.worlds()) return;
-  usage_error(std::string(what) + " of shape " + shape_of(given.rows(), given.worlds()) +
-              " for a buffer of shape " + shape_of(target.rows(), target.worlds()));
+  usage_error(std::string(what) + " of shape " + shape_of(given.rows(), given.worlds()) + " for a buffer of shape " +
+              shape_of(target.rows(), target.worlds()));
 }
 
 }  // namespace
 
-TapeCounters tape_counters() { return {live_nodes.load(), all_backwards.load()}; }
+TapeCounters tape_counters() {
+  return {live_nodes.load(), all_backwards.load()};
+}
 
 template <class T>
 void Seeds<T>::add(const Buffer<T>& target, const Buffer<T>& cotangent) {
@@ -94,22 +96,28 @@ bool Gradients<T>::has(const Buffer<T>& input) const {
 template <class T>
 Buffer<T>& Cotangents<T>::of(const Buffer<T>& buffer) {
   const auto found = bars_.find(buffer.id());
-  if (found != bars_.end()) return found->second;
-  return bars_.emplace(buffer.id(), Buffer<T>(memory_, buffer.rows(), buffer.worlds()))
-      .first->second;
+  if (found == bars_.end()) {
+    return bars_.emplace(buffer.id(), Buffer<T>(memory_, buffer.rows(), buffer.worlds())).first->second;
+  }
+  Buffer<T>& bar = found->second;
+  if (bar.shared()) bar = bar.clone(memory_);  // whoever else holds it must not see what is added
+  return bar;
 }
 
 template <class T>
 void Cotangents<T>::add(const Buffer<T>& buffer, Buffer<T> contribution) {
   check_same_shape("cotangent", contribution, buffer);
-  const auto found = bars_.find(buffer.id());
-  if (found != bars_.end()) {
-    add_into(found->second, contribution);
-  } else if (contribution.shared()) {  // whoever else holds it must not see what is added later, nor change it
-    bars_.emplace(buffer.id(), contribution.clone(memory_));
-  } else {
-    bars_.emplace(buffer.id(), std::move(contribution));
-  }
+  if (contribution.shared()) contribution = contribution.clone(memory_);  // its other holders may change it
+  lend(buffer, std::move(contribution));
+}
+
+template <class T>
+void Cotangents<T>::lend(const Buffer<T>& buffer, Buffer<T> contribution) {
+  const auto [at, first] = bars_.try_emplace(buffer.id(), contribution);
+  if (first) return;
+  // Two numbers add up to the same bits in either order: into whichever of the two nobody else holds.
+  if (at->second.shared() && !contribution.shared()) std::swap(at->second, contribution);
+  add_into(of(buffer), contribution);
 }
 
 template <class T>
@@ -244,8 +252,9 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
     for (const auto& [buffer, version] : node->inputs) known.insert(buffer.id());
     for (const auto& [buffer, version] : node->outputs) {
       if (!known.insert(buffer.id()).second) {
-        usage_error("an operation puts out a buffer that it or an earlier one on this tape reads or puts out; "
-                    "expected a buffer of its own");
+        usage_error(
+            "an operation puts out a buffer that it or an earlier one on this tape reads or puts out; "
+            "expected a buffer of its own");
       }
       produced.insert(buffer.id());
     }
@@ -255,7 +264,7 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
     if (!known.contains(entry.target.id())) {
       usage_error("a seed is for a buffer that this tape did not record");
     }
-    add_into(bars.of(entry.target), entry.cotangent);
+    bars.lend(entry.target, entry.cotangent);
   }
   Gradients<T> result;
   result.parameters_ = recording->gradient_shape();

@@ -1,7 +1,7 @@
 #pragma once
 // A tape is a value: it records what happens once, and is spent by the one backward that it allows. Gradients come back
-// as a fresh value, so that there is nothing to zero and nothing that could accumulate. No part of the model, of a state
-// or of a seed is ever written by a backward.
+// as a fresh value, so that there is nothing to zero and nothing that could accumulate. No part of the model, of a
+// state or of a seed is ever written by a backward.
 #include <functional>
 #include <map>
 #include <memory>
@@ -57,19 +57,23 @@ template <class T>
 class Cotangents {
  public:
   explicit Cotangents(Memory& memory) : memory_(memory) {}
-  /// The cotangent of a buffer, zeros at first; to be added to.
+  /// The cotangent of a buffer, zeros at first; to be added to. Nobody else holds it.
   Buffer<T>& of(const Buffer<T>& buffer);
   /// Adds a contribution of the buffer's shape. One that nobody else holds is kept as it is when it is the first.
   void add(const Buffer<T>& buffer, Buffer<T> contribution);
   /// Null when nothing has reached the buffer.
   const Buffer<T>* find(const Buffer<T>& buffer) const;
-  /// How each of `worlds` worlds fared on the whole tape: one that stopped in any of its operations has no gradient in all.
+  /// How each of `worlds` worlds fared on the whole tape: one that stopped in any of its operations has no gradient in
+  /// all.
   const WorldStatuses& status(int worlds);
   Memory& memory() { return memory_; }
 
  private:
   template <class>
   friend class Tape;
+  /// The same without a copy, of one that others hold, read only, and leave alone until this object is gone.
+  void lend(const Buffer<T>& buffer, Buffer<T> contribution);
+
   Memory& memory_;
   PoolMap<std::uint64_t, Buffer<T>> bars_;
   PoolMap<int, WorldStatuses> status_;  ///< by number of worlds
@@ -98,8 +102,8 @@ class Tape {
   Tape& operator=(Tape&&) noexcept;
 
   /// Spends the tape. Throws Error (usage) on a spent or moved-from tape, on seeds of a buffer that this tape did not
-  /// record, when a recorded buffer was written to since or put out twice, and when models that ask for gradients differ in
-  /// shape.
+  /// record, when a recorded buffer was written to since or put out twice, and when models that ask for gradients
+  /// differ in shape.
   Gradients<T> backward(const Seeds<T>& seeds) &&;
 
   void record(CustomOperation<T> operation);

@@ -22,10 +22,8 @@
 #if defined(BACKDRIVE_ASAN)
 #include <sanitizer/asan_interface.h>
 #else
-#define ASAN_POISON_MEMORY_REGION(address, size) \
-  (static_cast<void>(address), static_cast<void>(size))
-#define ASAN_UNPOISON_MEMORY_REGION(address, size) \
-  (static_cast<void>(address), static_cast<void>(size))
+#define ASAN_POISON_MEMORY_REGION(address, size) (static_cast<void>(address), static_cast<void>(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) (static_cast<void>(address), static_cast<void>(size))
 #endif
 
 namespace backdrive {
@@ -57,8 +55,7 @@ SizeClass size_class(std::size_t bytes) {
   const std::size_t units = std::max<std::size_t>(1, (bytes + kAlignment - 1) / kAlignment);
   if (units <= kSteps) return {static_cast<int>(units) - 1, units * kAlignment};
   const int octave = std::bit_width(units - 1) - std::bit_width(std::size_t{kSteps});
-  const std::size_t step =
-      (units + (std::size_t{1} << octave) - 1) >> octave;  // in (8, 16] for octave 0
+  const std::size_t step = (units + (std::size_t{1} << octave) - 1) >> octave;  // in (8, 16] for octave 0
   return {octave * kSteps + static_cast<int>(step) - 1, (step << octave) * kAlignment};
 }
 
@@ -155,8 +152,7 @@ struct Memory::Pool {
       const std::lock_guard lock(mutex);
       live = counters.live_bytes;
     }
-    usage_error("out of memory: " + std::to_string(bytes) + " bytes asked for with " +
-                std::to_string(live) +
+    usage_error("out of memory: " + std::to_string(bytes) + " bytes asked for with " + std::to_string(live) +
                 " bytes live; expected fewer worlds, fewer steps or a smaller memory budget");
   }
 };
@@ -175,13 +171,10 @@ struct BlockAllocator {
 
   explicit BlockAllocator(std::shared_ptr<Pool> p) : pool(std::move(p)) {}
   template <class U>
-  BlockAllocator(const BlockAllocator<U, Pool>& other)
-      : pool(other.pool) {}  // NOLINT: allocators convert
+  BlockAllocator(const BlockAllocator<U, Pool>& other) : pool(other.pool) {}  // NOLINT: allocators convert
 
   T* allocate(std::size_t n) { return reinterpret_cast<T*>(pool->take(n * sizeof(T))); }
-  void deallocate(T* block, std::size_t n) noexcept {
-    pool->give(reinterpret_cast<std::byte*>(block), n * sizeof(T));
-  }
+  void deallocate(T* block, std::size_t n) noexcept { pool->give(reinterpret_cast<std::byte*>(block), n * sizeof(T)); }
   template <class U>
   bool operator==(const BlockAllocator<U, Pool>& other) const {
     return pool == other.pool;
@@ -217,7 +210,9 @@ Memory& default_memory() {
   return memory;
 }
 
-void* pool_allocate(std::size_t bytes) { return default_memory().pool_->take(bytes); }
+void* pool_allocate(std::size_t bytes) {
+  return default_memory().pool_->take(bytes);
+}
 void pool_free(void* block, std::size_t bytes) noexcept {
   default_memory().pool_->give(static_cast<std::byte*>(block), bytes);
 }
@@ -230,25 +225,31 @@ struct Buffer<T>::Storage {
 };
 
 template <class T>
-Buffer<T>::Buffer(Memory& memory, int rows, int worlds) : rows_(rows), worlds_(worlds) {
+Buffer<T>::Buffer(Memory& memory, int rows, int worlds) : Buffer(uninitialized(memory, rows, worlds)) {
+  std::uninitialized_fill_n(data_, numbers(), T(0));
+}
+
+template <class T>
+Buffer<T> Buffer<T>::uninitialized(Memory& memory, int rows, int worlds) {
   static_assert(sizeof(Storage) <= kAlignment && std::is_trivially_destructible_v<Storage>);
   if (rows < 0 || worlds < 0 || worlds > std::numeric_limits<int>::max() - kPadding) {
     usage_error("Buffer of " + std::to_string(rows) + " rows of " + std::to_string(worlds) +
                 " worlds, expected neither below zero nor past " +
                 std::to_string(std::numeric_limits<int>::max() - kPadding));
   }
-  stride_ = row_stride(worlds);
-  const std::size_t numbers = static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride_);
-  if (numbers > kMaxBytes / (2 * sizeof(T))) {
+  Buffer buffer;
+  buffer.rows_ = rows;
+  buffer.worlds_ = worlds;
+  buffer.stride_ = row_stride(worlds);
+  if (buffer.numbers() > kMaxBytes / (2 * sizeof(T))) {
     usage_error("Buffer of " + std::to_string(rows) + " rows of " + std::to_string(worlds) +
                 " worlds, expected one that fits in memory");
   }
-  const std::shared_ptr<std::byte> block = memory.allocate(kAlignment + numbers * sizeof(T));
-  auto* const storage =
-      new (block.get()) Storage{next_buffer_id.fetch_add(1, std::memory_order_relaxed), 0};
-  storage_ = std::shared_ptr<Storage>(block, storage);
-  data_ = reinterpret_cast<T*>(block.get() + kAlignment);
-  std::uninitialized_fill_n(data_, numbers, T(0));
+  const std::shared_ptr<std::byte> block = memory.allocate(kAlignment + buffer.numbers() * sizeof(T));
+  auto* const storage = new (block.get()) Storage{next_buffer_id.fetch_add(1, std::memory_order_relaxed), 0};
+  buffer.storage_ = std::shared_ptr<Storage>(block, storage);
+  buffer.data_ = reinterpret_cast<T*>(block.get() + kAlignment);
+  return buffer;
 }
 
 template <class T>
@@ -264,8 +265,7 @@ std::uint64_t Buffer<T>::version() const {
 template <class T>
 T* Buffer<T>::write(int row) {
   if (!storage_ || row < 0 || row > rows_) {
-    usage_error("write to row " + std::to_string(row) + " of a Buffer of " + std::to_string(rows_) +
-                " rows");
+    usage_error("write to row " + std::to_string(row) + " of a Buffer of " + std::to_string(rows_) + " rows");
   }
   storage_->version.fetch_add(1, std::memory_order_relaxed);
   return data_ + static_cast<std::size_t>(row) * static_cast<std::size_t>(stride_);
@@ -274,15 +274,14 @@ T* Buffer<T>::write(int row) {
 template <class T>
 void Buffer<T>::fill(const T& value) {
   if (empty()) return;
-  std::fill_n(write(), static_cast<std::size_t>(rows_) * static_cast<std::size_t>(stride_), value);
+  std::fill_n(write(), numbers(), value);
 }
 
 template <class T>
 Buffer<T> Buffer<T>::clone(Memory& memory) const {
   if (!storage_) return {};
-  Buffer copy(memory, rows_, worlds_);
-  std::copy_n(data_, static_cast<std::size_t>(rows_) * static_cast<std::size_t>(stride_),
-              copy.data_);
+  Buffer copy = uninitialized(memory, rows_, worlds_);
+  std::copy_n(data_, numbers(), copy.data_);
   return copy;
 }
 

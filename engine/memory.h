@@ -1,5 +1,6 @@
 #pragma once
-// Memory that is handed out, counted, and used again: after the first iteration of a loop nothing is asked of the system.
+// Memory that is handed out, counted, and used again: after the first iteration of a loop nothing is asked of the
+// system.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,7 +42,9 @@ void* pool_allocate(std::size_t bytes);
 void pool_free(void* block, std::size_t bytes) noexcept;
 
 /// Number of worlds padded to whole packs of every instruction set.
-constexpr int padded_worlds(int worlds) { return (worlds + 15) / 16 * 16; }
+constexpr int padded_worlds(int worlds) {
+  return (worlds + 15) / 16 * 16;
+}
 /// Distance between the rows of a buffer: an odd number of packs, since rows a power of two apart would compete for the
 /// same few lines of the cache.
 constexpr int row_stride(int worlds) {
@@ -56,8 +59,11 @@ template <class T>
 class Buffer {
  public:
   Buffer() = default;
+  /// Zeros.
   Buffer(Memory& memory, int rows, int worlds);
   Buffer(int rows, int worlds) : Buffer(default_memory(), rows, worlds) {}
+  /// For what writes every number before anybody reads one: contents are unspecified (NaN in debug builds).
+  static Buffer uninitialized(Memory& memory, int rows, int worlds);
 
   int rows() const { return rows_; }
   int worlds() const { return worlds_; }
@@ -80,6 +86,7 @@ class Buffer {
 
  private:
   struct Storage;
+  std::size_t numbers() const { return static_cast<std::size_t>(rows_) * static_cast<std::size_t>(stride_); }
   const T* data() const { return data_; }
   std::shared_ptr<Storage> storage_;
   T* data_ = nullptr;

@@ -79,12 +79,13 @@ BACKDRIVE_INLINE auto cross(const Vec3<A>& a, const Vec3<B>& b) -> Vec3<decltype
 
 /// a + b × c
 template <class A, class B, class C>
-BACKDRIVE_INLINE auto plus_cross(const Vec3<A>& a, const Vec3<B>& b, const Vec3<C>& c) -> Vec3<decltype(a.x + b.x * c.x)> {
+BACKDRIVE_INLINE auto plus_cross(const Vec3<A>& a, const Vec3<B>& b, const Vec3<C>& c)
+    -> Vec3<decltype(a.x + b.x * c.x)> {
   return {a.x + b.y * c.z - b.z * c.y, a.y + b.z * c.x - b.x * c.z, a.z + b.x * c.y - b.y * c.x};
 }
 template <class A>
-BACKDRIVE_INLINE void adj_cross(const Vec3<A>& a, const Vec3<A>& b, const Vec3<A>& result_bar,
-                                Vec3<A>& a_bar, Vec3<A>& b_bar) {
+BACKDRIVE_INLINE void adj_cross(const Vec3<A>& a, const Vec3<A>& b, const Vec3<A>& result_bar, Vec3<A>& a_bar,
+                                Vec3<A>& b_bar) {
   a_bar += cross(b, result_bar);
   b_bar += cross(result_bar, a);
 }
@@ -103,14 +104,12 @@ BACKDRIVE_INLINE auto plus_times(const Vec3<A>& a, const Mat3<A>& m, const Vec3<
           a.z + m.cx.z * v.x + m.cy.z * v.y + m.cz.z * v.z};
 }
 template <class A, class B>
-BACKDRIVE_INLINE auto operator*(const Mat3<A>& a, const Mat3<B>& b)
-    -> Mat3<decltype(a.cx.x * b.cx.x)> {
+BACKDRIVE_INLINE auto operator*(const Mat3<A>& a, const Mat3<B>& b) -> Mat3<decltype(a.cx.x * b.cx.x)> {
   return {a * b.cx, a * b.cy, a * b.cz};
 }
 /// mᵀ v
 template <class A, class B>
-BACKDRIVE_INLINE auto transposed_times(const Mat3<A>& m, const Vec3<B>& v)
-    -> Vec3<decltype(m.cx.x * v.x)> {
+BACKDRIVE_INLINE auto transposed_times(const Mat3<A>& m, const Vec3<B>& v) -> Vec3<decltype(m.cx.x * v.x)> {
   return {dot(m.cx, v), dot(m.cy, v), dot(m.cz, v)};
 }
 template <class A>
@@ -149,13 +148,11 @@ BACKDRIVE_INLINE auto rotated(const Mat3<A>& r, const Sym3<B>& s) -> Sym3<declty
 // ---- 6-vectors ------------------------------------------------------------------------------------------------------
 
 template <class A, class B>
-BACKDRIVE_INLINE auto operator+(const Spatial<A>& a, const Spatial<B>& b)
-    -> Spatial<decltype(a.ang.x + b.ang.x)> {
+BACKDRIVE_INLINE auto operator+(const Spatial<A>& a, const Spatial<B>& b) -> Spatial<decltype(a.ang.x + b.ang.x)> {
   return {a.ang + b.ang, a.lin + b.lin};
 }
 template <class A, class B>
-BACKDRIVE_INLINE auto operator-(const Spatial<A>& a, const Spatial<B>& b)
-    -> Spatial<decltype(a.ang.x - b.ang.x)> {
+BACKDRIVE_INLINE auto operator-(const Spatial<A>& a, const Spatial<B>& b) -> Spatial<decltype(a.ang.x - b.ang.x)> {
   return {a.ang - b.ang, a.lin - b.lin};
 }
 template <class A, class S>
@@ -197,9 +194,8 @@ BACKDRIVE_INLINE Spatial<A> plus_cross_force(const Spatial<A>& a, const Spatial<
 }
 /// Adjoint of both: d⟨r, v × m⟩ = ⟨m ×* r, dv⟩ − ⟨v ×* r, dm⟩.
 template <class A>
-BACKDRIVE_INLINE void adj_cross_motion(const Spatial<A>& v, const Spatial<A>& m,
-                                       const Spatial<A>& result_bar, Spatial<A>& v_bar,
-                                       Spatial<A>& m_bar) {
+BACKDRIVE_INLINE void adj_cross_motion(const Spatial<A>& v, const Spatial<A>& m, const Spatial<A>& result_bar,
+                                       Spatial<A>& v_bar, Spatial<A>& m_bar) {
   v_bar += cross_force(m, result_bar);
   m_bar -= cross_force(v, result_bar);
 }
@@ -232,15 +228,15 @@ BACKDRIVE_INLINE Spatial<R> plus_times(const Spatial<R>& a, const ArticulatedIne
                     a.lin.z + z.x * u.x + z.y * u.y + z.z * u.z};
   return {plus_times(plus_times(a.ang, i.aa, u), i.al, m.lin), plus_times(lin, i.ll, m.lin)};
 }
-/// Inertia of one rigid body about the origin: aa as it is, al = [h]×, ll = m 1, with h = m c.
+/// Inertia of one rigid body about the origin: aa as it is, al = [h]×, ll = m 1, with h = m·com.
 template <class R>
 struct RigidInertia {
   Sym3<R> aa;
   Vec3<R> h;
   R m;
 };
-/// Of mass m, com c and inertia j about the com: aa = j + m(|c|² 1 − c cᵀ). In place, entry by entry, here and below: GCC
-/// copies aggregates of this size with `rep movs`, which stalls.
+/// Of mass m, com c and inertia j about the com: aa = j + m(|c|² 1 − c cᵀ). In place, entry by entry, here and below:
+/// GCC copies aggregates of this size with `rep movs`, which stalls.
 template <class R>
 BACKDRIVE_INLINE void set(RigidInertia<R>& i, const R& m, const Vec3<R>& c, const Sym3<R>& j) {
   const Vec3<R> h = c * m;
@@ -272,8 +268,8 @@ BACKDRIVE_INLINE void set(ArticulatedInertia<R>& i, const RigidInertia<R>& b) {
   i.ll.xy = i.ll.xz = i.ll.yz = o;
 }
 
-/// entry of I = with(entry of I, entry of J, n, sign) − Σ a_k b_kᵀ for all 21 entries, where the sum is known to be symmetric
-/// and a rigid body has ± its n-th number (−1: zero). The products come last: they are what is waited for.
+/// entry of I = with(entry of I, entry of J, n, sign) − Σ a_k b_kᵀ for all 21 entries, where the sum is known to be
+/// symmetric and a rigid body has ± its n-th number (−1: zero). The products come last: they are what is waited for.
 template <int K, class R, class With>
 BACKDRIVE_INLINE void each_less_outer(ArticulatedInertia<R>& i, const ArticulatedInertia<R>& j, const Spatial<R>* a,
                                       const Spatial<R>* b, const With& with) {
@@ -282,7 +278,7 @@ BACKDRIVE_INLINE void each_less_outer(ArticulatedInertia<R>& i, const Articulate
   constexpr Half ang = &Spatial<R>::ang, lin = &Spatial<R>::lin;
   constexpr Axis x = &Vec3<R>::x, y = &Vec3<R>::y, z = &Vec3<R>::z;
   enum { xx, yy, zz, xy, xz, yz, hx, hy, hz, m, none = -1 };
-  const auto entry = [&](R& to, const R& from, Half p, Axis u, Half q, Axis v, int n, int sign = 1)
+  const auto entry = [&](R & to, const R& from, Half p, Axis u, Half q, Axis v, int n, int sign = 1)
       __attribute__((always_inline)) {
     R sum = with(to, from, n, sign);
     for (int k = 0; k < K; ++k) sum -= a[k].*p.*u * (b[k].*q.*v);
@@ -314,17 +310,18 @@ BACKDRIVE_INLINE void each_less_outer(ArticulatedInertia<R>& i, const Articulate
 template <int K, class R>
 BACKDRIVE_INLINE void add_less_outer(ArticulatedInertia<R>& i, const ArticulatedInertia<R>& j, const Spatial<R>* a,
                                      const Spatial<R>* b) {
-  each_less_outer<K>(i, j, a, b,
-                     [](const R& to, const R& x, int, int) __attribute__((always_inline)) { return to + x; });
+  each_less_outer<K>(
+      i, j, a, b, [](const R& to, const R& x, int, int) __attribute__((always_inline)) { return to + x; });
 }
 /// I = body + J − Σ a_k b_kᵀ
 template <int K, class R>
 BACKDRIVE_INLINE void set_less_outer(ArticulatedInertia<R>& i, const RigidInertia<R>& body,
                                      const ArticulatedInertia<R>& j, const Spatial<R>* a, const Spatial<R>* b) {
   const R* const own = &body.aa.xx;
-  each_less_outer<K>(i, j, a, b, [&](const R&, const R& x, int n, int sign) __attribute__((always_inline)) {
-    return n < 0 ? x : sign < 0 ? x - own[n] : x + own[n];
-  });
+  each_less_outer<K>(
+      i, j, a, b, [&](const R&, const R& x, int n, int sign) __attribute__((always_inline)) {
+        return n < 0 ? x : sign < 0 ? x - own[n] : x + own[n];
+      });
 }
 
 }  // namespace backdrive

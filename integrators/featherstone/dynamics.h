@@ -1,8 +1,9 @@
 #pragma once
 // Forward dynamics of a tree in O(n) and its adjoint, equations (1)-(8) of docs/theory.md.
 //
-// Everything is in world axes about O, the origin of the tree's root joint. Forward dynamics is split into the bias force
-// (inverse dynamics with q̈ = 0, which takes the place of pA and c in (2)-(3)) and a solve with the articulated inertias,
+// Everything is in world axes about O, the origin of the tree's root joint. Forward dynamics is split into the bias
+// force (inverse dynamics with q̈ = 0, which takes the place of pA and c in (2)-(3)) and a solve with the articulated
+// inertias,
 //
 //   M q̈ = τ − h(q, q̇),
 //
@@ -21,15 +22,15 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 /// Per link: where it is, how it moves, and what the solves need.
 template <class Real>
 struct LinkScratch {
-  Mat3<Real> axes;      ///< R: link axes in the world
-  Vec3<Real> origin;    ///< p: link origin from O
-  Spatial<Real> v;      ///< velocity
-  Spatial<Real> a;      ///< bias acceleration; of the adjoint: acceleration
-  Spatial<Real> delta;  ///< of (4): what q̈ adds to a; of (6): δ
+  Mat3<Real> axes;       ///< R: link axes in the world
+  Vec3<Real> origin;     ///< p: link origin from O
+  Spatial<Real> v;       ///< velocity
+  Spatial<Real> a;       ///< bias acceleration; in the adjoint, acceleration
+  Spatial<Real> delta;   ///< of (4): what q̈ adds to a; of (6): δ
   RigidInertia<Real> I;  ///< of its body
   ArticulatedInertia<Real> IA;
   Real displacement[2];  ///< of its joint
-  Spatial<Real> force;  ///< P; later scratch of the sweeps that need one
+  Spatial<Real> force;   ///< P; later scratch of the sweeps that need one
 };
 
 /// Per degree of freedom, indexed as velocities are.
@@ -64,8 +65,8 @@ struct Workspace {
   LinkBar<Real>* bar;
 };
 
-/// Values used after this are read from memory again. Without it GCC keeps all that it has seen in registers, runs out of
-/// them, and spills to the stack what lies in the workspace already.
+/// Values used after this are read from memory again. Without it GCC keeps all that it has seen in registers, runs out
+/// of them, and spills to the stack what lies in the workspace already.
 BACKDRIVE_INLINE void read_again() {
 #if !defined(__CUDA_ARCH__)
   asm volatile("" ::: "memory");
@@ -92,8 +93,8 @@ BACKDRIVE_INLINE Mat3<Real> in_packs(const Mat3<Const>& c) {
 
 /// Where a link is placed before its joint moves it: axes R_p R and origin p_p + R_p t. O lies at the root joint.
 template <class Real, class Const>
-BACKDRIVE_INLINE void placement(const Workspace<Real, Const>& ws, const Link& link,
-                                const LinkConstants<Const>& c, Mat3<Real>& axes, Vec3<Real>& origin) {
+BACKDRIVE_INLINE void placement(const Workspace<Real, Const>& ws, const Link& link, const LinkConstants<Const>& c,
+                                Mat3<Real>& axes, Vec3<Real>& origin) {
   if (link.parent < 0) {
     axes = in_packs<Real>(c.rotation);
     origin = zero3<Real>();
@@ -146,15 +147,16 @@ void kinematics(Workspace<Real, Const>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     LinkScratch<Real>& s = ws.link[i];
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      Mat3<Real> axes;
-      Vec3<Real> origin;
-      placement(ws, link, ws.constants[i], axes, origin);
-      joint.move(s.displacement, axes, origin);
-      s.axes = axes;
-      s.origin = origin;
-      move_link<decltype(joint)>(ws, link, s);
-    });
+    visit_joint(
+        link.type, [&](auto joint) __attribute__((always_inline)) {
+          Mat3<Real> axes;
+          Vec3<Real> origin;
+          placement(ws, link, ws.constants[i], axes, origin);
+          joint.move(s.displacement, axes, origin);
+          s.axes = axes;
+          s.origin = origin;
+          move_link<decltype(joint)>(ws, link, s);
+        });
   }
   for (int i = 0; i < ws.link_count; ++i) body_part(ws.link[i], ws.constants[i]);
 }
@@ -206,16 +208,15 @@ void articulate(Workspace<Real, Const>& ws) {
     const Link& link = ws.links[i];
     LinkScratch<Real>& s = ws.link[i];
     if (link.leaf) set(s.IA, s.I);
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      articulate_link<decltype(joint)::dofs>(ws, link, s);
-    });
+    visit_joint(
+        link.type, [&](auto joint)
+                       __attribute__((always_inline)) { articulate_link<decltype(joint)::dofs>(ws, link, s); });
   }
 }
 
 /// x of one joint in the root-to-leaves half of a solve: D⁻¹ r − (U D⁻¹)ᵀ δ_p; adds S x to δ.
 template <int K, class Real>
-BACKDRIVE_INLINE void solve_joint(DofScratch<Real>* dof, Real DofScratch<Real>::*x,
-                                  Spatial<Real>& delta) {
+BACKDRIVE_INLINE void solve_joint(DofScratch<Real>* dof, Real DofScratch<Real>::*x, Spatial<Real>& delta) {
   if constexpr (K > 0) {
     Real sum[K];
     for (int k = 0; k < K; ++k) dof[k].*x = sum[k] = dof[k].x - dot(dof[k].UD, delta);
@@ -223,7 +224,8 @@ BACKDRIVE_INLINE void solve_joint(DofScratch<Real>* dof, Real DofScratch<Real>::
   }
 }
 
-/// Root-to-leaves half of a solve (4), (6): the solution into dof[].*x; where asked, of each link the motion δ it causes.
+/// Root-to-leaves half of a solve (4), (6): the solution into dof[].*x; where asked, of each link the motion δ it
+/// causes.
 template <bool KeepDelta, class Real, class Const>
 void solve_outwards(Workspace<Real, Const>& ws, Real DofScratch<Real>::*x) {
   Spatial<Real> delta = zero6<Real>();
@@ -234,9 +236,10 @@ void solve_outwards(Workspace<Real, Const>& ws, Real DofScratch<Real>::*x) {
     } else if (link.parent != i - 1) {
       delta = ws.link[link.parent].delta;
     }
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      solve_joint<decltype(joint)::dofs>(ws.dof + link.v, x, delta);
-    });
+    visit_joint(
+        link.type, [&](auto joint) __attribute__((always_inline)) {
+          solve_joint<decltype(joint)::dofs>(ws.dof + link.v, x, delta);
+        });
     const bool branches = !link.leaf && !ws.links[i + 1].last_child;
     if (KeepDelta || branches) ws.link[i].delta = delta;
   }
@@ -256,9 +259,9 @@ void displacements_and_forces(Workspace<Real, Const>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      joint.displace(ws.q + link.q, ws.link[i].displacement);
-    });
+    visit_joint(
+        link.type, [&](auto joint)
+                       __attribute__((always_inline)) { joint.displace(ws.q + link.q, ws.link[i].displacement); });
     DofScratch<Real>& dof = ws.dof[link.v];
     joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, dof.effort, dof.increment);
   }
@@ -273,4 +276,4 @@ void forward_dynamics(Workspace<Real, Const>& ws) {
   solve_outwards<KeepDelta>(ws, &DofScratch<Real>::qdd);
 }
 
-}  // namespace backdrive::featherstone
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -10,9 +10,9 @@
 // * φ of a subtree does not change when the subtree and the motions δ, a, v of the link that carries it are turned and
 //   moved together, so that Z follows from the rest:   Z = δ_p ×* F + a_p ×* A + v_p ×* V.
 // * With T = ½ (V − v ×* A) in place of V, velocities drop out of what a body contributes, and one cross product out of
-//   what a joint does: per body, about O, with the second moment Σ = ½ tr J 1 − J and V_l = m δ_c × ω,
+//   what a joint does: per body of inertia (m, h, J) about O, with the second moment Σ = ½ tr J 1 − J,
 //
-//     T = [c × V_l + δ_ω × Σ ω; V_l]                                  from  Σa × b + a × Σb + Σ(a × b) = tr Σ (a × b).
+//     T = [h × (δ_lin × ω) + δ_ω × Σ ω; m δ_c × ω]                    from  Σa × b + a × Σb + Σ(a × b) = tr Σ (a × b).
 //
 // F is what the joint transmits and is known from the articulated inertia: F = IA δ + P with δ and P of (3)-(4).
 #include "integrators/featherstone/dynamics.h"
@@ -38,25 +38,27 @@ void transmitted_forces(Workspace<Real, Const>& ws) {
   }
 }
 
-/// Equation (6): M w = g with the factors of the forward step. g stands in dof.r; δ per link and w per degree of freedom.
+/// Equation (6): M w = g with the factors of the forward step. g stands in dof.r; δ per link and w per degree of
+/// freedom.
 template <class Real, class Const>
 void solve_again(Workspace<Real, Const>& ws) {
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     Spatial<Real> force = zero6<Real>();
     if (!link.leaf) force = ws.link[i].force;
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      constexpr int K = decltype(joint)::dofs;
-      if constexpr (K > 0) {
-        DofScratch<Real>* dof = ws.dof + link.v;
-        for (int k = 0; k < K; ++k) dof[k].r -= dot(dof[k].S, force);
-        for (int k = 0; k < K; ++k) {
-          dof[k].x = dof[k].inverse[0] * dof[0].r;
-          for (int l = 1; l < K; ++l) dof[k].x += dof[k].inverse[l] * dof[l].r;
-          force += dof[k].UD * dof[k].r;
-        }
-      }
-    });
+    visit_joint(
+        link.type, [&](auto joint) __attribute__((always_inline)) {
+          constexpr int K = decltype(joint)::dofs;
+          if constexpr (K > 0) {
+            DofScratch<Real>* dof = ws.dof + link.v;
+            for (int k = 0; k < K; ++k) dof[k].r -= dot(dof[k].S, force);
+            for (int k = 0; k < K; ++k) {
+              dof[k].x = dof[k].inverse[0] * dof[0].r;
+              for (int l = 1; l < K; ++l) dof[k].x += dof[k].inverse[l] * dof[l].r;
+              force += dof[k].UD * dof[k].r;
+            }
+          }
+        });
     if (link.parent < 0) continue;
     Spatial<Real>& parent = ws.link[link.parent].force;
     parent = link.last_child ? force : parent + force;
@@ -109,8 +111,7 @@ BACKDRIVE_INLINE void placement_adjoint(const Workspace<Real, Const>& ws, int i,
   Mat3<Real> axes;
   Vec3<Real> origin;
   placement(ws, ws.links[i], ws.constants[i], axes, origin);
-  gradient.rotation += transposed_times(
-      axes, Z.ang - unless(Mutation::placement_without_shift, cross(origin, Z.lin)));
+  gradient.rotation += transposed_times(axes, Z.ang - unless(Mutation::placement_without_shift, cross(origin, Z.lin)));
   // A root's translation moves O along with it: the motion about O does not see it.
   if (ws.links[i].parent >= 0) {
     gradient.translation += transposed_times(ws.link[ws.links[i].parent].axes, Z.lin);
@@ -168,9 +169,9 @@ void reverse_sweep(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
     if (bar.constants) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
   }
   for (int i = ws.link_count - 1; i >= 0; --i) {
-    visit_joint(ws.links[i].type, [&](auto joint) __attribute__((always_inline)) {
-      joint_adjoint<decltype(joint)::dofs>(ws, i, bar);
-    });
+    visit_joint(
+        ws.links[i].type, [&](auto joint)
+                              __attribute__((always_inline)) { joint_adjoint<decltype(joint)::dofs>(ws, i, bar); });
   }
 }
 
@@ -182,8 +183,8 @@ void joint_forces_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) 
     if (link.type == JointType::fixed) continue;
     const Real zero = constant<Real>(0);
     JointInputBar<Real> in{zero, zero, zero, zero, zero};
-    adj_joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, ws.dof[link.v].w,
-                    ws.dof[link.v].qdd, in, bar.constants ? bar.constants + i : nullptr);
+    adj_joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, ws.dof[link.v].w, ws.dof[link.v].qdd, in,
+                    bar.constants ? bar.constants + i : nullptr);
     bar.q[link.q] += in.q;
     bar.qd[link.v] += in.qd;
     bar.control[link.v] = in.effort;
@@ -208,4 +209,4 @@ void step_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
   joint_forces_adjoint(ws, bar);
 }
 
-}  // namespace backdrive::featherstone
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -2,8 +2,8 @@
 #if !defined(BACKDRIVE_KERNELS)
 #define BACKDRIVE_KERNELS generic
 #endif
-// Deliberate faults in the adjoint, the traps of the theory, planted one at a time by the tests to prove that a gradient
-// test can fail. In every build but the test's own copy of the kernels, mutated() is constant false.
+// Deliberate faults in the adjoint, the traps of the theory, planted one at a time by the tests to prove that a
+// gradient test can fail. In every build but the test's own copy of the kernels, mutated() is constant false.
 #include "engine/real.h"
 
 namespace backdrive::featherstone {
@@ -19,7 +19,7 @@ enum class Mutation {
   velocity_carry,           ///< H without s ×* A
   velocity_half,            ///< q̇̄ from T alone
   gyroscopic_term,          ///< T without δ × Σ ω
-  com_lever,                ///< T without com × V_l
+  com_lever,                ///< T without h × (δ_lin × ω)
   sign_of_velocity,         ///< sign of q̇̄ from the bodies
   bias_acceleration,        ///< gradients of mass and com from a_c without ω × v_c
   inertia_in_world_axes,    ///< inertia's gradient left in world axes
@@ -37,7 +37,7 @@ enum class Mutation {
   saturation,               ///< gradients through a saturated drive
   effort_limit_sign,        ///< effort limit's gradient with the sign of a positive effort
   armature_sign,
-  drift_transport,          ///< q̇̄⁺ without Δt q̄⁺
+  drift_transport,  ///< q̇̄⁺ without Δt q̄⁺
   gravity_sign,
   count
 };
@@ -46,9 +46,13 @@ enum class Mutation {
 inline namespace BACKDRIVE_KERNELS {
 #if defined(BACKDRIVE_MUTATIONS)
 inline Mutation planted_mutation = Mutation::none;
-inline bool mutated(Mutation m) { return planted_mutation == m; }
+inline bool mutated(Mutation m) {
+  return planted_mutation == m;
+}
 #else
-constexpr bool mutated(Mutation) { return false; }
+constexpr bool mutated(Mutation) {
+  return false;
+}
 #endif
 /// x, or zero where the fault that leaves it out is planted.
 template <class X>
