@@ -100,8 +100,7 @@ OutputFolder::OutputFolder(const fs::path& path, const std::string& stem, bool f
     if (!final_.has_filename()) final_ = final_.parent_path();
     if (fs::exists(fs::symlink_status(final_))) {
       if (!force) {
-        usage_error("--output '" + path.string() +
-                    "' exists; expected a new name, or --force to replace it");
+        usage_error("--output '" + path.string() + "' exists; expected a new name, or --force to replace it");
       }
       check_replaceable(final_);
     }
@@ -164,8 +163,7 @@ OutputFile::OutputFile(const fs::path& path, bool force) : final_(path), force_(
     usage_error("--output '" + path.string() + "' is a folder; expected the name of a file");
   }
   if (!force && fs::exists(fs::symlink_status(final_))) {
-    usage_error("--output '" + path.string() +
-                "' exists; expected a new name, or --force to replace it");
+    usage_error("--output '" + path.string() + "' exists; expected a new name, or --force to replace it");
   }
   created_ = make_parents(final_);
   std::string name = (parent_of(final_) / ".simctl-XXXXXX").string();
@@ -202,8 +200,8 @@ void OutputFile::commit() {
 std::string file_name(const std::string& text) {
   std::string name = text;
   for (char& c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || c == '_' || c == '-';
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
     if (!plain) c = '_';
   }
   if (name.empty() || name[0] == '.') name = "_" + name;

@@ -12,8 +12,8 @@ namespace backdrive::app {
 /// A result folder in the making. Nothing is seen under its name before commit; dropped without it, nothing is left.
 class OutputFolder {
  public:
-  /// The folder that the user named; an existing one is refused, unless `force` and it holds nothing that simctl does not
-  /// write. An empty path means results/<stem>-1, or the next number that is free. Throws Error (usage).
+  /// The folder that the user named; an existing one is refused, unless `force` and it holds nothing that simctl does
+  /// not write. An empty path means results/<stem>-1, or the next number that is free. Throws Error (usage).
   OutputFolder(const std::filesystem::path& path, const std::string& stem, bool force);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
@@ -34,8 +34,7 @@ class OutputFolder {
 };
 
 /// Everything simctl ever writes into a result folder.
-inline const std::vector<std::string> kResultFiles = {"result.yaml", "history.csv", "trajectory.csv",
-                                                      "log.txt"};
+inline const std::vector<std::string> kResultFiles = {"result.yaml", "history.csv", "trajectory.csv", "log.txt"};
 
 /// A single file in the making; the same rules.
 class OutputFile {

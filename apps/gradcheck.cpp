@@ -27,10 +27,11 @@ nlohmann::json to_json(const Scene& scene, const GradientCheck& check, int exit_
                     {"numbers", r.total},
                     {"worst_index", r.worst},
                     {"adjoint", r.adjoint},
-                    {"differences", {{"value", r.differences},
-                                     {"step", r.step},
-                                     {"error", r.differences_error},
-                                     {"tolerance", r.differences_tolerance}}},
+                    {"differences",
+                     {{"value", r.differences},
+                      {"step", r.step},
+                      {"error", r.differences_error},
+                      {"tolerance", r.differences_tolerance}}},
                     {"dual", {{"value", r.dual}, {"error", r.dual_error}, {"tolerance", r.dual_tolerance}}},
                     {"tolerance_source", r.tolerance_source},
                     {"note", r.note},
@@ -38,9 +39,8 @@ nlohmann::json to_json(const Scene& scene, const GradientCheck& check, int exit_
                     {"zero", r.zero},
                     {"passed", r.passed}});
   }
-  return {{"scene", scene.name}, {"loss", check.loss},       {"numbers", check.numbers},
-          {"passed", check.passed}, {"seconds", check.seconds}, {"rows", rows},
-          {"exit_code", exit_code}};
+  return {{"scene", scene.name},      {"loss", check.loss}, {"numbers", check.numbers}, {"passed", check.passed},
+          {"seconds", check.seconds}, {"rows", rows},       {"exit_code", exit_code}};
 }
 
 /// Marks for the distinct sources of tolerances, so that the table holds a letter and the text stands once below it.
@@ -74,7 +74,8 @@ void print_zeros(const GradientCheck& check) {
     if (is_plain_zero(row)) by_reason[row.note.empty() ? "zero" : row.note].push_back(row.name);
   }
   for (const auto& [reason, names] : by_reason) {
-    std::cout << '\n' << count(static_cast<long long>(names.size()), "row") << " with gradient zero (" << reason << "): ";
+    std::cout << '\n'
+              << count(static_cast<long long>(names.size()), "row") << " with gradient zero (" << reason << "): ";
     for (size_t i = 0; i < names.size() && i < 4; ++i) std::cout << (i > 0 ? ", " : "") << names[i];
     std::cout << (names.size() > 4 ? ", ... (--all shows each)\n" : "\n");
   }
@@ -82,9 +83,20 @@ void print_zeros(const GradientCheck& check) {
 
 void print(const Scene& scene, const GradientCheck& check, bool all) {
   std::cout << scene.name << ": loss " << exact(check.loss) << '\n' << '\n';
-  Table table({{"gradient of", Table::Align::left}, {"per", Table::Align::left}, {"checked"}, {"worst at"}, {"adjoint"},
-               {"differences"}, {"error"}, {"tolerance"}, {"dual"}, {"error"}, {"tolerance"},
-               {"from", Table::Align::left}, {"", Table::Align::left}, {"", Table::Align::left}});
+  Table table({{"gradient of", Table::Align::left},
+               {"per", Table::Align::left},
+               {"checked"},
+               {"worst at"},
+               {"adjoint"},
+               {"differences"},
+               {"error"},
+               {"tolerance"},
+               {"dual"},
+               {"error"},
+               {"tolerance"},
+               {"from", Table::Align::left},
+               {"", Table::Align::left},
+               {"", Table::Align::left}});
   Footnotes footnotes;
   for (const GradientCheckRow& r : check.rows) {
     if (!all && is_plain_zero(r)) continue;
@@ -97,9 +109,10 @@ void print(const Scene& scene, const GradientCheck& check, bool all) {
   if (!all) print_zeros(check);
   const long long failed =
       std::count_if(check.rows.begin(), check.rows.end(), [](const GradientCheckRow& r) { return !r.passed; });
-  std::cout << '\n' << count(check.numbers, "number") << " checked in " << number(check.seconds) << " s: "
-            << (check.passed ? green("all pass") : red(count(failed, "row") + " of " +
-                                                       std::to_string(check.rows.size()) + " failed"))
+  std::cout << '\n'
+            << count(check.numbers, "number") << " checked in " << number(check.seconds) << " s: "
+            << (check.passed ? green("all pass")
+                             : red(count(failed, "row") + " of " + std::to_string(check.rows.size()) + " failed"))
             << '\n';
 }
 

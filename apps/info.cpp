@@ -63,8 +63,7 @@ int run_info(const Options& options) {
 }  // namespace
 
 void add_info(CLI::App& app, Invocation& invocation) {
-  CLI::App* const command =
-      app.add_subcommand("info", "Print version, build, instruction sets and devices.");
+  CLI::App* const command = app.add_subcommand("info", "Print version, build, instruction sets and devices.");
   static Options options;
   add_json_and_quiet(*command, options);
   finish_command(*command, invocation, options,

@@ -26,8 +26,8 @@ void write(spdlog::level::level_enum level, const std::string& line) {
 
 void start_log(bool quiet) {
   const bool colour = colour_wanted(stderr_is_terminal());
-  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(
-      colour ? spdlog::color_mode::always : spdlog::color_mode::never);
+  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(colour ? spdlog::color_mode::always
+                                                                           : spdlog::color_mode::never);
   sink->set_pattern("%^%v%$");
   sink->set_color(spdlog::level::info, sink->reset);
   sink->set_level(quiet ? spdlog::level::warn : spdlog::level::info);

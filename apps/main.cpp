@@ -16,12 +16,18 @@ namespace {
 
 const char* kind_name(int exit_code) {
   switch (exit_code) {
-    case kNotReached: return "not_reached";
-    case kUsage: return "usage";
-    case kBadInput: return "input";
-    case kNonFinite: return "non_finite";
-    case kNoDevice: return "device";
-    default: return "internal";
+    case kNotReached:
+      return "not_reached";
+    case kUsage:
+      return "usage";
+    case kBadInput:
+      return "input";
+    case kNonFinite:
+      return "non_finite";
+    case kNoDevice:
+      return "device";
+    default:
+      return "internal";
   }
 }
 

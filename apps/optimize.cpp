@@ -24,9 +24,8 @@ std::string progress_text(const OptimizeProgress& p) {
   const int left = p.iterations - p.iteration;
   const double time_left = p.iteration > 0 ? p.seconds / p.iteration * left : INFINITY;
   return "iteration " + std::to_string(p.iteration) + "/" + std::to_string(p.iterations) + "  loss " +
-         number(p.best_loss) + "  gradient " + number(p.gradient_norm) + "  " +
-         with_prefix(p.world_steps_per_second) + " world-steps/s  " + count(p.running, "start") +
-         " running  at most " + duration(time_left) + " left";
+         number(p.best_loss) + "  gradient " + number(p.gradient_norm) + "  " + with_prefix(p.world_steps_per_second) +
+         " world-steps/s  " + count(p.running, "start") + " running  at most " + duration(time_left) + " left";
 }
 
 OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet) {
@@ -39,8 +38,8 @@ OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOpt
 
 void write_history(std::ostream& stream, const OptimizeResult& result) {
   CsvWriter csv(stream);
-  for (const char* name : {"iteration", "loss", "gradient_norm", "evaluations", "running",
-                           "world_steps_per_second", "seconds"}) {
+  for (const char* name :
+       {"iteration", "loss", "gradient_norm", "evaluations", "running", "world_steps_per_second", "seconds"}) {
     csv.cell(name);
   }
   csv.end_row();
@@ -151,7 +150,8 @@ int run_optimize(const OptimizeArguments& options) {
   const Scene written = parse_scene(text, "result.yaml", scene.directory);
   const SimulationResult replay = simulate(written.problem, how.precision, how.threads);
   if (replay.status.stopped()) {
-    throw Error(ErrorKind::non_finite, "the replay of the result failed: " + describe_stop(written.problem, 0, replay.status));
+    throw Error(ErrorKind::non_finite,
+                "the replay of the result failed: " + describe_stop(written.problem, 0, replay.status));
   }
   write_history(folder.file("history.csv"), result);
   write_trajectory(folder.file("trajectory.csv"), written.problem, replay);

@@ -24,9 +24,7 @@ void add_json_and_quiet(CLI::App& command, Options& options) {
 void add_scene(CLI::App& command, Options& options) {
   command.add_option("scene", options.scene, "scene file (YAML; docs/scenes.md)")->required();
   // One value each: without the limit the option would take the scene's path for a second one.
-  command
-      .add_option("--set", options.set,
-                  "override anything in the scene, as joints/hinge/damping=0.02; repeatable")
+  command.add_option("--set", options.set, "override anything in the scene, as joints/hinge/damping=0.02; repeatable")
       ->type_name("PATH=VALUE")
       ->take_all()
       ->allow_extra_args(false);
@@ -55,8 +53,8 @@ void add_output(CLI::App& command, Options& options, const std::string& meaning)
   command.add_flag("--force", options.force, "replace an existing result at --output");
 }
 
-void finish_command(CLI::App& command, Invocation& invocation, const Options& options,
-                    const std::string& examples, std::function<int()> body) {
+void finish_command(CLI::App& command, Invocation& invocation, const Options& options, const std::string& examples,
+                    std::function<int()> body) {
   // A blank line before "Usage:".
   command.description(command.get_description() + "\n");
   command.footer("Examples:\n" + examples +
@@ -105,9 +103,8 @@ std::string describe_stop(const Problem& problem, int world, const WorldStatus& 
   const double time = status.stopped_step * problem.simulation.time_step;
   const auto& names = problem.model.joint_names;
   const bool known = status.joint >= 0 && status.joint < static_cast<int>(names.size());
-  return "world " + std::to_string(world) + " became non-finite in step " +
-         std::to_string(status.stopped_step) + " (at " + number(time) + " s)" +
-         (known ? " at joint '" + names[status.joint] + "'" : "");
+  return "world " + std::to_string(world) + " became non-finite in step " + std::to_string(status.stopped_step) +
+         " (at " + number(time) + " s)" + (known ? " at joint '" + names[status.joint] + "'" : "");
 }
 
 const std::vector<std::string>& command_names() {

@@ -46,8 +46,8 @@ void add_execution(CLI::App& command, Options& options);
 void add_precision(CLI::App& command, Options& options);
 void add_output(CLI::App& command, Options& options, const std::string& meaning);
 /// Ends the help text: examples, then exit codes; says what the subcommand does when it is chosen.
-void finish_command(CLI::App& command, Invocation& invocation, const Options& options,
-                    const std::string& examples, std::function<int()> body);
+void finish_command(CLI::App& command, Invocation& invocation, const Options& options, const std::string& examples,
+                    std::function<int()> body);
 
 /// Checks --device and turns the options into those of the library. Throws Error (device).
 ExecutionOptions execution(const Options& options);

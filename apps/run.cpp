@@ -25,8 +25,7 @@ SimulationResult simulate_with_progress(const Problem& problem, const ExecutionO
   });
 }
 
-nlohmann::json to_json(const Scene& scene, const SimulationResult& result, int exit_code,
-                       const std::string& output) {
+nlohmann::json to_json(const Scene& scene, const SimulationResult& result, int exit_code, const std::string& output) {
   const Problem& problem = scene.problem;
   const Topology& t = problem.model.topology;
   nlohmann::json terms = nlohmann::json::object(), state = nlohmann::json::object();
@@ -110,8 +109,7 @@ void add_run(CLI::App& app, Invocation& invocation) {
       "and log.txt to a result folder; prints the last state and, when the scene has a loss, its terms.");
   static Options options;
   add_scene(*command, options);
-  add_output(*command, options,
-             "result folder, or - for the trajectory as CSV on stdout [results/SCENE-run-N]");
+  add_output(*command, options, "result folder, or - for the trajectory as CSV on stdout [results/SCENE-run-N]");
   add_precision(*command, options);
   add_execution(*command, options);
   add_json_and_quiet(*command, options);

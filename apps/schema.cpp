@@ -6,10 +6,10 @@
 namespace backdrive::app {
 
 void add_schema(CLI::App& app, Invocation& invocation) {
-  CLI::App* const command = app.add_subcommand(
-      "schema",
-      "Print what a scene file may hold: as JSON Schema (draft 2020-12), which editors use to\n"
-      "complete and check while one types, or as the text of docs/scenes.md.");
+  CLI::App* const command =
+      app.add_subcommand("schema",
+                         "Print what a scene file may hold: as JSON Schema (draft 2020-12), which editors use to\n"
+                         "complete and check while one types, or as the text of docs/scenes.md.");
   static Options options;
   static bool markdown = false;
   command->add_flag("--markdown", markdown, "print docs/scenes.md instead");

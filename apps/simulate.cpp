@@ -185,7 +185,8 @@ std::string loss_table(const SimulationResult& result) {
 
 std::string state_table(const Problem& problem, const SimulationResult& result) {
   const Model& model = problem.model;
-  Table table({{"joint", Table::Align::left}, {"position"}, {"", Table::Align::left}, {"velocity"}, {"", Table::Align::left}});
+  Table table(
+      {{"joint", Table::Align::left}, {"position"}, {"", Table::Align::left}, {"velocity"}, {"", Table::Align::left}});
   const size_t at = result.steps;
   for (const Link& link : model.topology.links) {
     if (joint_size(link.type).nq == 0) continue;

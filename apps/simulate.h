@@ -10,7 +10,7 @@
 namespace backdrive::app {
 
 struct SimulationResult {
-  int steps = 0;  ///< done; fewer than asked for when the world stopped or somebody interrupted
+  int steps = 0;              ///< done; fewer than asked for when the world stopped or somebody interrupted
   std::vector<double> q, qd;  ///< [steps + 1][nq], [steps + 1][nv]
   WorldStatus status;
   bool interrupted = false;
@@ -25,8 +25,8 @@ struct SimulationResult {
 SimulationResult simulate(const Problem& problem, Precision precision, int threads,
                           const std::function<bool(int)>& progress = {});
 
-/// time, then position and velocity of every joint, then its control channels (empty in the last row, from which no step
-/// is taken). SI units.
+/// time, then position and velocity of every joint, then its control channels (empty in the last row, from which no
+/// step is taken). SI units.
 void write_trajectory(std::ostream& stream, const Problem& problem, const SimulationResult& result);
 
 /// The name of a position or velocity as tables have it: "hinge/position". In the order of the kernels.

@@ -192,9 +192,8 @@ int run_sweep(const SweepArguments& options) {
     log_info(count(tally.done, "row") + " in " + number(seconds) + " s" + (file ? ": " + options.output : ""));
     return exit_code;
   }
-  nlohmann::json object = {{"points", grid.size()},  {"done", tally.done},
-                           {"non_finite", tally.stopped}, {"goal_missed", tally.missed},
-                           {"seconds", seconds},     {"exit_code", exit_code}};
+  nlohmann::json object = {{"points", grid.size()},       {"done", tally.done}, {"non_finite", tally.stopped},
+                           {"goal_missed", tally.missed}, {"seconds", seconds}, {"exit_code", exit_code}};
   if (file) {
     object["output"] = options.output;
   } else if (!rows.empty()) {

@@ -34,9 +34,8 @@ bool same_topology(const Topology& a, const Topology& b) {
 
 bool same_structure(const Model& a, const Model& b) {
   return a.body_names == b.body_names && a.joint_names == b.joint_names && a.shape_names == b.shape_names &&
-         a.joint_types == b.joint_types && a.joint_parents == b.joint_parents &&
-         a.joint_children == b.joint_children && a.shape_types == b.shape_types &&
-         a.shape_bodies == b.shape_bodies && same_topology(a.topology, b.topology);
+         a.joint_types == b.joint_types && a.joint_parents == b.joint_parents && a.joint_children == b.joint_children &&
+         a.shape_types == b.shape_types && a.shape_bodies == b.shape_bodies && same_topology(a.topology, b.topology);
 }
 
 /// Spreads the parameter over worlds when any world's values differ from the first one's.
@@ -126,8 +125,7 @@ Problem merge(std::span<const Problem> points) {
 }
 
 std::vector<PointResult> run_batch(std::span<const Problem> points, Precision precision, int threads) {
-  return precision == Precision::float32 ? run_batch_as<float>(points, threads)
-                                         : run_batch_as<double>(points, threads);
+  return precision == Precision::float32 ? run_batch_as<float>(points, threads) : run_batch_as<double>(points, threads);
 }
 
 }  // namespace backdrive::app

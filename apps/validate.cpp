@@ -67,8 +67,8 @@ void print(const Scene& scene) {
   table.add({"", joints_by_type(p.model)});
   table.add({"shapes", std::to_string(p.model.shape_names.size())});
   table.add({"degrees of freedom", std::to_string(p.model.topology.nv)});
-  table.add({"time", count(p.simulation.steps, "step") + " of " + number(p.simulation.time_step) + " s: " +
-                         number(p.simulation.steps * p.simulation.time_step) + " s"});
+  table.add({"time", count(p.simulation.steps, "step") + " of " + number(p.simulation.time_step) +
+                         " s: " + number(p.simulation.steps * p.simulation.time_step) + " s"});
   if (!p.variables.empty()) {
     std::vector<std::string> names;
     for (const Variable& v : p.variables) names.push_back(v.name);

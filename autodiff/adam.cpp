@@ -45,9 +45,8 @@ struct AdamStart {
 };
 
 /// Takes in an evaluation and moves on. Returns the reason to stop, or null.
-const char* advance(AdamStart& adam, StartResult& result, const OptimizeOptions& options,
-                    const VariableBounds& bounds, double loss,
-                    const std::vector<double>& gradient) {
+const char* advance(AdamStart& adam, StartResult& result, const OptimizeOptions& options, const VariableBounds& bounds,
+                    double loss, const std::vector<double>& gradient) {
   const bool finite = std::isfinite(loss);
   if (finite && bounds.projected_norm(adam.x.data(), gradient.data()) <= options.tolerance) {
     return stopped_by::tolerance;
@@ -83,8 +82,7 @@ void run_adam(Search& search, std::span<const int> starts) {
       StartResult& result = search.start(running[i]);
       const char* reason = search.stop_reason(running[i]);
       if (!reason) {
-        reason =
-            advance(adam_of(running[i]), result, options, search.bounds(), loss[i], gradient[i]);
+        reason = advance(adam_of(running[i]), result, options, search.bounds(), loss[i], gradient[i]);
       }
       if (reason) result.stopped_by = reason;
     }

@@ -77,9 +77,7 @@ struct Ladder {
   double step(int k) const { return smallest * std::pow(kRatio, k); }
   double central(int k) const { return (losses[2 * k] - losses[2 * k + 1]) / (2 * step(k)); }
   /// From x, where the loss is f0, to x + sign·h.
-  double one_sided(int k, double f0, int sign) const {
-    return sign * (losses[2 * k + (sign < 0)] - f0) / step(k);
-  }
+  double one_sided(int k, double f0, int sign) const { return sign * (losses[2 * k + (sign < 0)] - f0) / step(k); }
 };
 
 /// The best of D(h) for all steps h. The truncation of a central D(h) is c h² + … where the loss is
@@ -92,8 +90,7 @@ Difference best_difference(const Ladder& ladder, double growth, Quotient quotien
   Difference best;
   for (int k = 0; k + 2 < kSteps; ++k) {
     const double h = ladder.step(k), value = quotient(k);
-    const double near = std::abs(quotient(k + 1) - value),
-                 far = std::abs(quotient(k + 2) - quotient(k + 1));
+    const double near = std::abs(quotient(k + 1) - value), far = std::abs(quotient(k + 2) - quotient(k + 1));
     const double round_off = (ladder.loss_rounding + kEpsilon * ladder.scale * std::abs(value)) / h;
     const bool grows = far >= growth * near, explained = near <= kRatio * round_off;
     if (!grows && !explained && k > 0) continue;
@@ -114,13 +111,11 @@ struct Slopes {
 /// adjoint agrees with, if the other side has another slope: x stands on a kink, and the gradient
 /// is that of one branch (not always the dual's).
 Difference difference_at(const Ladder& ladder, double f0, const Slopes& slopes) {
-  const Difference central =
-      best_difference(ladder, kRatio, [&](int k) { return ladder.central(k); });
+  const Difference central = best_difference(ladder, kRatio, [&](int k) { return ladder.central(k); });
   if (central.agrees_with(slopes.dual)) return central;
   // One-sided quotients are of first order: changes grow by about the ratio itself.
   const auto side = [&](int sign) {
-    return best_difference(ladder, kRatio / 2,
-                           [&](int k) { return ladder.one_sided(k, f0, sign); });
+    return best_difference(ladder, kRatio / 2, [&](int k) { return ladder.one_sided(k, f0, sign); });
   };
   Difference right = side(1), left = side(-1);
   if (std::abs(right.value - left.value) <= right.tolerance() + left.tolerance()) return central;
@@ -139,9 +134,7 @@ struct Comparison {
   double difference_error() const { return std::abs(adjoint - difference.value); }
   /// The adjoint runs on two routes, uniform and per-world parameters; both must agree with the
   /// dual.
-  double dual_error() const {
-    return std::max(std::abs(adjoint - dual), std::abs(per_world - dual));
-  }
+  double dual_error() const { return std::max(std::abs(adjoint - dual), std::abs(per_world - dual)); }
   /// Largest error in units of its tolerance; NaN counts as infinite.
   double badness() const {
     const auto ratio = [](double error, double tolerance) {
@@ -149,21 +142,18 @@ struct Comparison {
       const double r = error / tolerance;
       return std::isfinite(error) && std::isfinite(tolerance) && !std::isnan(r) ? r : kInfinity;
     };
-    return std::max(ratio(difference_error(), difference.tolerance()),
-                    ratio(dual_error(), dual_tolerance));
+    return std::max(ratio(difference_error(), difference.tolerance()), ratio(dual_error(), dual_tolerance));
   }
 };
 
-void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all,
-              const std::vector<int>& index) {
+void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const std::vector<int>& index) {
   size_t worst = 0;
   bool exact_zero = true, near_zero = true;
   for (size_t i = 0; i < all.size(); ++i) {
     const Comparison& c = all[i];
     if (c.badness() > all[worst].badness()) worst = i;
     exact_zero = exact_zero && c.adjoint == 0 && c.dual == 0;
-    near_zero = near_zero && std::abs(c.adjoint) <= c.dual_tolerance &&
-                std::abs(c.dual) <= c.dual_tolerance &&
+    near_zero = near_zero && std::abs(c.adjoint) <= c.dual_tolerance && std::abs(c.dual) <= c.dual_tolerance &&
                 std::abs(c.difference.value) <= c.difference.tolerance();
   }
   // Of those equally good show the largest gradient.
@@ -192,15 +182,13 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all,
       kSafety, kDisturbance, kSafety);
   if (row.zero) row.note = exact_zero ? "zero: the loss does not depend on it" : "zero to rounding";
   if (!row.zero && c.difference.tolerance() > kRough * std::abs(c.dual)) {
-    row.note = text("differences resolve only %.0e of it here",
-                    c.difference.tolerance() / std::abs(c.dual));
+    row.note = text("differences resolve only %.0e of it here", c.difference.tolerance() / std::abs(c.dual));
   }
   if (c.difference.kink) {
-    row.note = text("on a kink of the loss: slopes %.6g and %.6g to its sides", c.difference.value,
-                    c.difference.other_slope);
+    row.note =
+        text("on a kink of the loss: slopes %.6g and %.6g to its sides", c.difference.value, c.difference.other_slope);
   }
-  if (!std::isfinite(c.difference.value))
-    row.note = "differences: the loss is not finite at any step";
+  if (!std::isfinite(c.difference.value)) row.note = "differences: the loss is not finite at any step";
   if (!std::isfinite(c.adjoint)) row.note = "the adjoint's gradient is not finite";
 }
 
@@ -233,8 +221,7 @@ struct Baseline {
 };
 
 std::vector<Difference> differences_of(const ProbedProblem& probed, std::span<const Probe> probes,
-                                       std::span<const Slopes> slopes, double smallest,
-                                       const Baseline& baseline) {
+                                       std::span<const Slopes> slopes, double smallest, const Baseline& baseline) {
   std::vector<ProbedProblem::Step> steps;
   for (const Probe& probe : probes) {
     for (int k = 0; k < kSteps; ++k) {
@@ -256,10 +243,8 @@ std::vector<Difference> differences_of(const ProbedProblem& probed, std::span<co
 /// Differences of all probes. Where they disagree with the exact derivative the motion may be so
 /// sensitive that even the smallest step was too large: those are taken again with a ladder of
 /// smaller steps, and judged by that.
-std::vector<Difference> all_differences(const ProbedProblem& probed,
-                                        const std::vector<Probe>& probes,
-                                        const std::vector<Slopes>& slopes,
-                                        const Baseline& baseline) {
+std::vector<Difference> all_differences(const ProbedProblem& probed, const std::vector<Probe>& probes,
+                                        const std::vector<Slopes>& slopes, const Baseline& baseline) {
   std::vector<Difference> result = differences_of(probed, probes, slopes, kSmallest, baseline);
   std::vector<Probe> again;
   std::vector<Slopes> again_slopes;
@@ -270,8 +255,7 @@ std::vector<Difference> all_differences(const ProbedProblem& probed,
     again_slopes.push_back(slopes[i]);
     which.push_back(i);
   }
-  const std::vector<Difference> finer =
-      differences_of(probed, again, again_slopes, kSmallestAgain, baseline);
+  const std::vector<Difference> finer = differences_of(probed, again, again_slopes, kSmallestAgain, baseline);
   for (size_t i = 0; i < which.size(); ++i) result[which[i]] = finer[i];
   return result;
 }
@@ -288,8 +272,7 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
   const std::vector<double> dual = probed.derivatives(probes);
   std::vector<Slopes> slopes;
   for (size_t i = 0; i < probes.size(); ++i) slopes.push_back({adjoint.gradient[0][i], dual[i]});
-  const std::vector<Difference> differences =
-      all_differences(probed, probes, slopes, {adjoint.loss[0], rounding.loss});
+  const std::vector<Difference> differences = all_differences(probed, probes, slopes, {adjoint.loss[0], rounding.loss});
 
   // What a gradient of the loss's size would be along each probe bounds rounding from below.
   double largest = 0;
@@ -316,10 +299,9 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
       }
       std::vector<Comparison> all;
       for (; at < first + group.probes.size(); ++at) {
-        const double floor =
-            kRelativeFloor * row_largest + 4 * kEpsilon * largest / probes[at].scale;
-        all.push_back({factor * adjoint.gradient[0][at], factor * disturbed.gradient[0][at],
-                       dual[at], kSafety * (rounding.gradient[at] + floor), differences[at]});
+        const double floor = kRelativeFloor * row_largest + 4 * kEpsilon * largest / probes[at].scale;
+        all.push_back({factor * adjoint.gradient[0][at], factor * disturbed.gradient[0][at], dual[at],
+                       kSafety * (rounding.gradient[at] + floor), differences[at]});
       }
       fill_row(row, all, group.index);
       check.numbers += row.count;

@@ -80,9 +80,9 @@ ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions&
   options_.time_step = problem.simulation.time_step;
   options_.steps = problem.simulation.steps;
   options_.threads = options.threads;
-  options_.keep_states = std::any_of(
-      problem.loss.begin(), problem.loss.end(),
-      [](const LossTerm& t) { return !t.terminal && t.quantity != LossQuantity::control; });
+  options_.keep_states = std::any_of(problem.loss.begin(), problem.loss.end(), [](const LossTerm& t) {
+    return !t.terminal && t.quantity != LossQuantity::control;
+  });
   for (const Field& field : fields()) {
     Parameter& parameter = field.of(problem_.model);
     for (int item = 0; item < parameter.items(); ++item) parameter.requires_grad(item, true);
@@ -103,16 +103,12 @@ void ProbedProblem::add_state_groups() {
       if (count == 0) continue;
       const bool turns = link.type == JointType::revolute;
       ProbeGroup group;
-      group.name =
-          "initial_state/" + model.joint_names[link.joint] + (position ? "/position" : "/velocity");
-      group.unit = unit_of(
-          position ? ControlChannel::target_position : ControlChannel::target_velocity, turns);
+      group.name = "initial_state/" + model.joint_names[link.joint] + (position ? "/position" : "/velocity");
+      group.unit = unit_of(position ? ControlChannel::target_position : ControlChannel::target_velocity, turns);
       group.total = count;
-      const std::vector<double>& values =
-          position ? problem_.initial_position : problem_.initial_velocity;
+      const std::vector<double>& values = position ? problem_.initial_position : problem_.initial_velocity;
       for (int k = 0; k < count; ++k) {
-        group.probes.push_back(
-            {kind, first + k, -1, 0, std::max(1.0, std::abs(values[first + k]))});
+        group.probes.push_back({kind, first + k, -1, 0, std::max(1.0, std::abs(values[first + k]))});
         group.index.push_back(k);
       }
       groups_.push_back(std::move(group));
@@ -130,8 +126,7 @@ void ProbedProblem::add_control_groups(int sample, std::uint64_t seed) {
   std::iota(rows.begin(), rows.end(), 0);
   const int count = std::min(std::max(sample, 0), total);
   for (int k = 0; k < count; ++k) {
-    std::swap(rows[k],
-              rows[k + static_cast<int>(generator() % static_cast<std::uint64_t>(total - k))]);
+    std::swap(rows[k], rows[k + static_cast<int>(generator() % static_cast<std::uint64_t>(total - k))]);
   }
   std::sort(rows.begin(), rows.begin() + count);
   double square = 0, largest = 0;
@@ -143,18 +138,16 @@ void ProbedProblem::add_control_groups(int sample, std::uint64_t seed) {
   for (double& d : direction_) d /= std::sqrt(square);
 
   for (const Link& link : model.topology.links) {
-    for (const ControlChannel channel : {ControlChannel::effort, ControlChannel::target_position,
-                                         ControlChannel::target_velocity}) {
-      if (joint_size(link.type).nv == 0 || (channel != ControlChannel::effort && link.target < 0))
-        continue;
+    for (const ControlChannel channel :
+         {ControlChannel::effort, ControlChannel::target_position, ControlChannel::target_velocity}) {
+      if (joint_size(link.type).nv == 0 || (channel != ControlChannel::effort && link.target < 0)) continue;
       ProbeGroup group;
       group.name = "control/" + model.joint_names[link.joint] + "/" + channel_name(channel);
       group.unit = unit_of(channel, link.type == JointType::revolute);
       group.total = steps;
       for (int k = 0; k < count; ++k) {
         if (rows[k] % nu != channel_row(link, channel)) continue;
-        group.probes.push_back(
-            {Probe::Kind::control, rows[k], -1, 0, std::max(1.0, std::abs(control.u(rows[k], 0)))});
+        group.probes.push_back({Probe::Kind::control, rows[k], -1, 0, std::max(1.0, std::abs(control.u(rows[k], 0)))});
         group.index.push_back(rows[k] / nu);
       }
       if (!group.probes.empty()) groups_.push_back(std::move(group));
@@ -163,8 +156,7 @@ void ProbedProblem::add_control_groups(int sample, std::uint64_t seed) {
   ProbeGroup all;
   all.name = "control/* (one random direction)";
   all.total = total;
-  all.probes.push_back(
-      {Probe::Kind::all_controls, 0, -1, 0, std::max(1.0, largest) * std::sqrt(total)});
+  all.probes.push_back({Probe::Kind::all_controls, 0, -1, 0, std::max(1.0, largest) * std::sqrt(total)});
   all.index.push_back(0);
   groups_.push_back(std::move(all));
 }
@@ -181,11 +173,9 @@ double ProbedProblem::parameter_scale(const Field& field, int item) const {
     const int body = field.group == FieldGroup::bodies ? item : model.joint_children[item];
     const MassProperties<double> all = body_mass(model, body, 0);
     const bool heavy = mass || (!inertia && model.joint_types[item] == JointType::prismatic);
-    scale = std::max(scale,
-                     heavy ? all.mass : std::max({all.inertia.xx, all.inertia.yy, all.inertia.zz}));
+    scale = std::max(scale, heavy ? all.mass : std::max({all.inertia.xx, all.inertia.yy, all.inertia.zz}));
   }
-  for (int other = 0; scale == 0 && other < values.items(); ++other)
-    scale = largest_finite(values, other);
+  for (int other = 0; scale == 0 && other < values.items(); ++other) scale = largest_finite(values, other);
   return scale > 0 ? scale : 1;
 }
 
@@ -204,8 +194,7 @@ void ProbedProblem::add_parameter_groups() {
         charts_.emplace_back(model, selection);
         group.total = charts_.back().size();
         for (int k = 0; k < group.total; ++k) {
-          group.probes.push_back(
-              {Probe::Kind::parameter, 0, chart, k, parameter_scale(field, item)});
+          group.probes.push_back({Probe::Kind::parameter, 0, chart, k, parameter_scale(field, item)});
           group.index.push_back(k);
         }
       }
@@ -218,8 +207,7 @@ template <class T>
 ProbedProblem::Batch<T> ProbedProblem::batch(std::span<const Step> steps) const {
   constexpr bool dual = !std::is_same_v<T, double>;
   const int worlds = static_cast<int>(steps.size());
-  Batch<T> b{
-      problem_, initial_state<T>(problem_, worlds), initial_control<T>(problem_, worlds), {}};
+  Batch<T> b{problem_, initial_state<T>(problem_, worlds), initial_control<T>(problem_, worlds), {}};
   if constexpr (dual) {
     b.direction = zero_parameters(problem_.model, worlds);
     // Directions differ from world to world, so the constants must.
@@ -243,8 +231,7 @@ ProbedProblem::Batch<T> ProbedProblem::batch(std::span<const Step> steps) const 
       dots[probe.component] = amount;
       chart.push(numbers.data(), dots.data(), tangents.data());
       Parameter& direction = chart.field().of(b.direction);
-      for (int c = 0; c < chart.field().tangents; ++c)
-        direction.at(chart.item(), c, w) = tangents[c];
+      for (int c = 0; c < chart.field().tangents; ++c) direction.at(chart.item(), c, w) = tangents[c];
     } else {
       Parameter& parameter = chart.field().of(b.problem.model);
       if (parameter.worlds() != worlds) parameter.spread(worlds);
@@ -258,8 +245,7 @@ ProbedProblem::Batch<T> ProbedProblem::batch(std::span<const Step> steps) const 
 std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
   std::vector<double> result;
   for (size_t begin = 0; begin < steps.size(); begin += kWorlds) {
-    const Batch<double> b =
-        batch<double>(steps.subspan(begin, std::min<size_t>(kWorlds, steps.size() - begin)));
+    const Batch<double> b = batch<double>(steps.subspan(begin, std::min<size_t>(kWorlds, steps.size() - begin)));
     const auto trajectory = rollout(b.problem.model, b.state, b.control, options_);
     const auto loss = evaluate_loss<double>(b.problem, trajectory, b.control, options_, nullptr);
     for (int w = 0; w < loss.total.worlds(); ++w) result.push_back(loss.total(0, w));
@@ -272,8 +258,7 @@ std::vector<double> ProbedProblem::derivatives(std::span<const Probe> probes) co
   std::vector<double> result;
   for (size_t begin = 0; begin < probes.size(); begin += kWorlds) {
     std::vector<Step> steps;
-    for (size_t i = begin; i < std::min(probes.size(), begin + kWorlds); ++i)
-      steps.push_back({probes[i], 1.0});
+    for (size_t i = begin; i < std::min(probes.size(), begin + kWorlds); ++i) steps.push_back({probes[i], 1.0});
     const Batch<D> b = batch<D>(steps);
     RolloutOptions options = options_;
     options.direction = &b.direction;
@@ -289,10 +274,9 @@ ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
   const auto trajectory = rollout(tape, b.problem.model, b.state, b.control, options_);
   const auto loss = evaluate_loss(b.problem, trajectory, b.control, options_, &tape);
   if (const WorldStatus& s = (*trajectory.status)[0]; s.stopped()) {
-    throw Error(ErrorKind::non_finite,
-                "the rollout stops at step " + std::to_string(s.stopped_step) + ": joint '" +
-                    (s.joint >= 0 ? b.problem.model.joint_names[s.joint] : "?") +
-                    "' is no longer finite");
+    throw Error(ErrorKind::non_finite, "the rollout stops at step " + std::to_string(s.stopped_step) + ": joint '" +
+                                           (s.joint >= 0 ? b.problem.model.joint_names[s.joint] : "?") +
+                                           "' is no longer finite");
   }
   const Gradients<double> g = std::move(tape).backward(loss.seeds);
   ProbedGradients result;
@@ -324,8 +308,7 @@ ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
             const ParameterChart& chart = charts_[probe.chart];
             const Parameter& field = chart.field().in(g.parameters());
             std::array<double, 6> tangents{}, gradient{};
-            for (int c = 0; c < field.components(); ++c)
-              tangents[c] = field(chart.item(), c, field.uniform() ? 0 : w);
+            for (int c = 0; c < field.components(); ++c) tangents[c] = field(chart.item(), c, field.uniform() ? 0 : w);
             chart.pull(chart.start().data(), tangents.data(), gradient.data());
             row.push_back(gradient[probe.component]);
             break;
@@ -338,16 +321,12 @@ ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
 }
 
 ProbedGradients ProbedProblem::gradients() const {
-  Batch<double> b{
-      problem_, initial_state<double>(problem_, 1), initial_control<double>(problem_, 1), {}};
+  Batch<double> b{problem_, initial_state<double>(problem_, 1), initial_control<double>(problem_, 1), {}};
   return gradients_of(b);
 }
 
 ProbedGradients ProbedProblem::disturbed_gradients(int worlds, double relative) const {
-  Batch<double> b{problem_,
-                  initial_state<double>(problem_, worlds),
-                  initial_control<double>(problem_, worlds),
-                  {}};
+  Batch<double> b{problem_, initial_state<double>(problem_, worlds), initial_control<double>(problem_, worlds), {}};
   std::mt19937_64 generator(seed_ + 1);
   const auto disturbance = [&] { return relative * (2 * uniform(generator) - 1); };
   for (Buffer<double>* buffer : {&b.state.q, &b.state.qd, &b.control.u}) {
@@ -361,8 +340,7 @@ ProbedGradients ProbedProblem::disturbed_gradients(int worlds, double relative) 
     parameter.spread(worlds);
     for (int w = 1; w < worlds; ++w) {
       for (int item = 0; item < parameter.items(); ++item) {
-        for (int c = 0; c < parameter.components(); ++c)
-          parameter.at(item, c, w) *= 1 + disturbance();
+        for (int c = 0; c < parameter.components(); ++c) parameter.at(item, c, w) *= 1 + disturbance();
       }
     }
   }

@@ -68,8 +68,7 @@ void pull(const Inputs& inputs, const VariableEntry& entry, const std::vector<D>
     chart.pull(values.data(), tangents.data(), gradient[0].data() + entry.offset);
   } else {
     const bool position = entry.kind == VariableKind::initial_position;
-    gradient[0][entry.offset] =
-        gradients.of(position ? inputs.state.q : inputs.state.qd)(entry.row, 0);
+    gradient[0][entry.offset] = gradients.of(position ? inputs.state.q : inputs.state.qd)(entry.row, 0);
   }
   for (int k = entry.offset; k < entry.offset + entry.size; ++k) gradient[0][k] *= D(entry.scale);
 }
@@ -96,8 +95,7 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
 
   Inputs inputs{initial_state<D>(at, 1), initial_control<D>(at, 1), zero_parameters(model)};
   const int nu = model.topology.nu;
-  for (const VariableEntry& entry : entries)
-    move(inputs, entry, values_of(entry, x, direction), nu);
+  for (const VariableEntry& entry : entries) move(inputs, entry, values_of(entry, x, direction), nu);
   RolloutOptions options;
   options.time_step = at.simulation.time_step;
   options.steps = at.simulation.steps;
@@ -105,8 +103,7 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
   Tape<D> tape;
   const Trajectory<D> trajectory = rollout(tape, model, inputs.state, inputs.control, options);
   if (const WorldStatus& s = (*trajectory.status)[0]; s.stopped()) {
-    throw Error(ErrorKind::non_finite,
-                "Hessian of a rollout that stops at step " + std::to_string(s.stopped_step));
+    throw Error(ErrorKind::non_finite, "Hessian of a rollout that stops at step " + std::to_string(s.stopped_step));
   }
   const LossResult<D> loss = evaluate_loss(at, trajectory, inputs.control, options, &tape);
   const Gradients<D> gradients = std::move(tape).backward(loss.seeds);

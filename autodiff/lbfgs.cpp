@@ -168,9 +168,8 @@ template <class Scalar>
 struct WeakWolfeSearch {
   /// As L-BFGS-B calls it: no step past step_max, where the first bound is met.
   template <class Param>
-  static void LineSearch(StartFunction& f, Scalar& fx, Vector& x, Vector& grad, Scalar& step,
-                         const Scalar& step_max, const Vector& drt, const Vector& xp,
-                         const Param& param) {
+  static void LineSearch(StartFunction& f, Scalar& fx, Vector& x, Vector& grad, Scalar& step, const Scalar& step_max,
+                         const Vector& drt, const Vector& xp, const Param& param) {
     const Scalar fx_begin = fx, slope_begin = grad.dot(drt);
     if (!(slope_begin < 0) || !(step > 0)) throw std::logic_error("no direction of descent");
     Scalar low = 0, high = std::numeric_limits<Scalar>::infinity();
@@ -190,9 +189,8 @@ struct WeakWolfeSearch {
   }
 
   /// As L-BFGS calls it.
-  static void LineSearch(StartFunction& f, Scalar& fx, Vector& x, Vector& grad, Scalar& step,
-                         const Vector& drt, const Vector& xp,
-                         const LBFGSpp::LBFGSParam<Scalar>& param) {
+  static void LineSearch(StartFunction& f, Scalar& fx, Vector& x, Vector& grad, Scalar& step, const Vector& drt,
+                         const Vector& xp, const LBFGSpp::LBFGSParam<Scalar>& param) {
     LineSearch(f, fx, x, grad, step, param.max_step, drt, xp, param);
   }
 };

@@ -12,8 +12,8 @@ struct LossResult {
   Seeds<T> seeds;   ///< of the sum over worlds of `total`; empty without a tape
 };
 
-/// Scores a trajectory. With a tape, records what lies between the trajectory and the terms (body poses) and returns the
-/// seeds that the tape's backward wants. O(worlds · steps · terms).
+/// Scores a trajectory. With a tape, records what lies between the trajectory and the terms (body poses) and returns
+/// the seeds that the tape's backward wants. O(worlds · steps · terms).
 template <class T>
 LossResult<T> evaluate_loss(const Problem& problem, const Trajectory<T>& trajectory, const Control<T>& control,
                             const RolloutOptions& options, Tape<T>* tape);

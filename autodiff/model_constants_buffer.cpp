@@ -54,8 +54,8 @@ bool takes_part(const WorldStatuses* status, int world) {
 
 /// All parameters uniform: sum the rows first, then turn the sums into parameters once.
 template <class T>
-void add_uniform(const Model& model, const Parameters* direction, const Buffer<T>& bar,
-                 const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot) {
+void add_uniform(const Model& model, const Parameters* direction, const Buffer<T>& bar, const WorldStatuses* status,
+                 Parameters& gradient, Parameters& gradient_dot) {
   using C = Exact<T>;
   ConstantsBar<C> sum;
   sum.links.resize(model.topology.links.size());
@@ -82,8 +82,8 @@ void add_uniform(const Model& model, const Parameters* direction, const Buffer<T
 
 /// Some parameters differ from world to world: turn each world's cotangents into parameters, then sum the uniform ones.
 template <class T>
-void add_per_world(const Model& model, const Parameters* direction, const Buffer<T>& bar,
-                   const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot) {
+void add_per_world(const Model& model, const Parameters* direction, const Buffer<T>& bar, const WorldStatuses* status,
+                   Parameters& gradient, Parameters& gradient_dot) {
   using C = Exact<T>;
   const int worlds = bar.worlds();
   Parameters value = zero_parameters(model, worlds), dot = value;
@@ -121,8 +121,7 @@ void add_per_world(const Model& model, const Parameters* direction, const Buffer
 }  // namespace
 
 template <class T>
-Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int worlds,
-                           Memory& memory) {
+Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int worlds, Memory& memory) {
   using C = Exact<T>;
   thread_local ModelConstants<C> constants;
   const int links = static_cast<int>(model.topology.links.size());
@@ -148,8 +147,7 @@ Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int 
 
 template <class T>
 void add_constants_gradient(const Model& model, const Parameters* direction, const Buffer<T>& constants_bar,
-                            const WorldStatuses* status, Parameters& gradient,
-                            Parameters& gradient_dot) {
+                            const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot) {
   if (model.parameter_worlds() == 1) {
     add_uniform(model, direction, constants_bar, status, gradient, gradient_dot);
   } else {
@@ -157,10 +155,10 @@ void add_constants_gradient(const Model& model, const Parameters* direction, con
   }
 }
 
-#define BACKDRIVE_INSTANTIATE(T)                                                                   \
-  template Buffer<T> constants_buffer<T>(const Model&, const Parameters*, int, Memory&);           \
-  template void add_constants_gradient<T>(const Model&, const Parameters*, const Buffer<T>&,       \
-                                          const WorldStatuses*, Parameters&, Parameters&);
+#define BACKDRIVE_INSTANTIATE(T)                                                                                   \
+  template Buffer<T> constants_buffer<T>(const Model&, const Parameters*, int, Memory&);                           \
+  template void add_constants_gradient<T>(const Model&, const Parameters*, const Buffer<T>&, const WorldStatuses*, \
+                                          Parameters&, Parameters&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

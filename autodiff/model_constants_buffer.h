@@ -9,14 +9,13 @@ namespace backdrive {
 
 /// Rows as Launch::constants wants them: one column when all parameters are uniform, else one per world.
 template <class T>
-Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int worlds,
-                           Memory& memory);
+Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int worlds, Memory& memory);
 
-/// Turns cotangents of those rows ([row][world], LinkGradient per link and gravity) into gradients of the parameters that
-/// ask for one, and adds them. Sums over worlds do not depend on the order of worlds, and leave out those that stopped.
+/// Turns cotangents of those rows ([row][world], LinkGradient per link and gravity) into gradients of the parameters
+/// that ask for one, and adds them. Sums over worlds do not depend on the order of worlds, and leave out those that
+/// stopped.
 template <class T>
-void add_constants_gradient(const Model& model, const Parameters* direction,
-                            const Buffer<T>& constants_bar, const WorldStatuses* status,
-                            Parameters& gradient, Parameters& gradient_dot);
+void add_constants_gradient(const Model& model, const Parameters* direction, const Buffer<T>& constants_bar,
+                            const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot);
 
 }  // namespace backdrive

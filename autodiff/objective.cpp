@@ -18,10 +18,7 @@ template <class T>
 class RolloutObjective final : public BatchObjective {
  public:
   RolloutObjective(const Problem& problem, const ExecutionOptions& options)
-      : problem_(problem),
-        entries_(variable_entries(problem)),
-        base_(problem.model),
-        scratch_(problem.model) {
+      : problem_(problem), entries_(variable_entries(problem)), base_(problem.model), scratch_(problem.model) {
     const VariableLayout layout = variable_layout(problem);
     total_ = layout.total;
     rollout_options_.time_step = problem.simulation.time_step;
@@ -52,8 +49,7 @@ class RolloutObjective final : public BatchObjective {
     if (worlds == 0) return;
     for (const std::vector<double>& point : x) {
       if (static_cast<int>(point.size()) != total_) {
-        usage_error("a point of " + std::to_string(point.size()) + " numbers, expected " +
-                    std::to_string(total_));
+        usage_error("a point of " + std::to_string(point.size()) + " numbers, expected " + std::to_string(total_));
       }
     }
     prepare(worlds);
@@ -61,15 +57,12 @@ class RolloutObjective final : public BatchObjective {
     if (has_parameters_) write_parameters(x);
 
     Tape<T> tape(memory_);
-    const Trajectory<T> trajectory =
-        rollout(tape, problem_.model, state_, control_, rollout_options_);
-    const LossResult<T> result =
-        evaluate_loss(problem_, trajectory, control_, rollout_options_, &tape);
+    const Trajectory<T> trajectory = rollout(tape, problem_.model, state_, control_, rollout_options_);
+    const LossResult<T> result = evaluate_loss(problem_, trajectory, control_, rollout_options_, &tape);
     status_ = *trajectory.status;
     const Gradients<T> gradients = std::move(tape).backward(result.seeds);
     for (const VariableEntry& entry : entries_) read(entry, x, gradients, gradient);
-    for (int w = 0; w < worlds; ++w)
-      finish(w, static_cast<double>(result.total(0, w)), loss, gradient);
+    for (int w = 0; w < worlds; ++w) finish(w, static_cast<double>(result.total(0, w)), loss, gradient);
   }
 
   const WorldStatuses& status() const override { return status_; }
@@ -145,8 +138,8 @@ class RolloutObjective final : public BatchObjective {
     }
   }
 
-  void read(const VariableEntry& entry, const std::vector<std::vector<double>>& x,
-            const Gradients<T>& gradients, std::vector<std::vector<double>>& gradient) const {
+  void read(const VariableEntry& entry, const std::vector<std::vector<double>>& x, const Gradients<T>& gradients,
+            std::vector<std::vector<double>>& gradient) const {
     if (entry.kind == VariableKind::control) {
       pull_control(entry, gradients.of(control_.u), problem_.model.topology.nu, gradient);
     } else if (entry.chart) {
@@ -156,8 +149,7 @@ class RolloutObjective final : public BatchObjective {
         for (int c = 0; c < field_gradient.components(); ++c) {
           tangents[c] = field_gradient(entry.chart->item(), c, w);
         }
-        entry.chart->pull(values_of(entry, x[w]).data(), tangents,
-                          gradient[w].data() + entry.offset);
+        entry.chart->pull(values_of(entry, x[w]).data(), tangents, gradient[w].data() + entry.offset);
       }
     } else {
       const bool position = entry.kind == VariableKind::initial_position;
@@ -172,8 +164,7 @@ class RolloutObjective final : public BatchObjective {
   }
 
   /// A world that stopped, or whose numbers are not finite, tells the optimiser only that.
-  void finish(int w, double total, std::vector<double>& loss,
-              std::vector<std::vector<double>>& gradient) const {
+  void finish(int w, double total, std::vector<double>& loss, std::vector<std::vector<double>>& gradient) const {
     bool finite = possible_[w] && !status_[w].stopped() && std::isfinite(total);
     for (const double g : gradient[w]) finite = finite && std::isfinite(g);
     if (finite) {
@@ -199,8 +190,7 @@ class RolloutObjective final : public BatchObjective {
 
 }  // namespace
 
-std::unique_ptr<BatchObjective> make_objective(const Problem& problem,
-                                               const ExecutionOptions& options) {
+std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options) {
   if (options.precision == Precision::float32) {
     return std::make_unique<RolloutObjective<float>>(problem, options);
   }

@@ -27,8 +27,8 @@ Search::Search(const Problem& problem, const ExecutionOptions& options,
   }
 }
 
-void Search::evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x,
-                      std::vector<double>& loss, std::vector<std::vector<double>>& gradient) {
+void Search::evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x, std::vector<double>& loss,
+                      std::vector<std::vector<double>>& gradient) {
   objective_->evaluate(x, loss, gradient);
   evaluations_ += static_cast<double>(which.size());
   for (size_t i = 0; i < which.size(); ++i) {
@@ -53,8 +53,7 @@ const char* Search::stop_reason(int k) const {
 
 int Search::best() const {
   const auto lower = [](const StartResult& a, const StartResult& b) { return a.loss < b.loss; };
-  return static_cast<int>(std::min_element(starts_.begin(), starts_.end(), lower) -
-                          starts_.begin());
+  return static_cast<int>(std::min_element(starts_.begin(), starts_.end(), lower) - starts_.begin());
 }
 
 double Search::seconds() const {
@@ -72,8 +71,7 @@ bool Search::report() {
   now.seconds = seconds();
   now.world_steps_per_second = now.seconds > 0 ? evaluations_ * steps_ / now.seconds : 0;
   for (int k = 0; k < starts(); ++k) now.running += is_running(k);
-  if (history_.empty() || history_.back().iteration != now.iteration ||
-      history_.back().best_loss != now.best_loss) {
+  if (history_.empty() || history_.back().iteration != now.iteration || history_.back().best_loss != now.best_loss) {
     history_.push_back(now);
   }
   if (progress_ && !progress_(now)) interrupted_ = true;

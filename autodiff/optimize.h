@@ -46,8 +46,8 @@ class BatchObjective {
 std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options);
 
 struct OptimizeProgress {
-  int iteration = 0;    ///< of the best start
-  int iterations = 0;   ///< at most
+  int iteration = 0;   ///< of the best start
+  int iterations = 0;  ///< at most
   double best_loss = 0;
   double gradient_norm = 0;  ///< of the best start, scaled and projected onto the bounds
   double evaluations = 0;    ///< world-evaluations so far
@@ -74,8 +74,8 @@ struct OptimizeResult {
   double seconds = 0;
 };
 
-/// `progress` is called after every iteration of the batch; returning false interrupts. Throws Error when the problem has
-/// no variables or no loss.
+/// `progress` is called after every iteration of the batch; returning false interrupts. Throws Error when the problem
+/// has no variables or no loss.
 OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
                         const std::function<bool(const OptimizeProgress&)>& progress = {});
 

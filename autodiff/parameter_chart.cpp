@@ -43,8 +43,7 @@ std::array<double, 4> turned(const double* base, const Vec3<double>& theta) {
 
 }  // namespace
 
-ParameterChart::ParameterChart(const Model& model, const FieldSelection& selection,
-                               const std::vector<double>& initial)
+ParameterChart::ParameterChart(const Model& model, const FieldSelection& selection, const std::vector<double>& initial)
     : selection_(selection) {
   const Field& f = *selection.field;
   const Parameter& values = f.in(model);
@@ -54,8 +53,8 @@ ParameterChart::ParameterChart(const Model& model, const FieldSelection& selecti
   if (f.leaf == "geometry/scale") used = scale_components(model.shape_types[selection.item]);
   const std::string path = path_of(model, selection);
   if (selection.component >= used) {
-    input_error(path + ": component " + std::to_string(selection.component) +
-                " of a parameter that varies in " + std::to_string(used) + " ways");
+    input_error(path + ": component " + std::to_string(selection.component) + " of a parameter that varies in " +
+                std::to_string(used) + " ways");
   }
   size_ = selection.component < 0 ? used : 1;
   for (int c = 0; c < f.components; ++c) base_[c] = values(selection.item, c);
@@ -130,11 +129,9 @@ void ParameterChart::pull(const C* numbers, const C* field_gradient, C* gradient
   for (int k = 0; k < size_; ++k) gradient[k] = all[component(k)];
 }
 template void ParameterChart::pull<double>(const double*, const double*, double*) const;
-template void ParameterChart::pull<Dual<double>>(const Dual<double>*, const Dual<double>*,
-                                                 Dual<double>*) const;
+template void ParameterChart::pull<Dual<double>>(const Dual<double>*, const Dual<double>*, Dual<double>*) const;
 
-void ParameterChart::push(const double* numbers, const double* numbers_dot,
-                          double* field_dot) const {
+void ParameterChart::push(const double* numbers, const double* numbers_dot, double* field_dot) const {
   std::fill_n(field_dot, field().tangents, 0.0);
   for (int k = 0; k < size_; ++k) field_dot[component(k)] = numbers_dot[k];
   if (kind_ == Kind::plain) return;

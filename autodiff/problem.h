@@ -60,8 +60,8 @@ struct Variable {
   FieldSelection parameter{};
   double lower = -std::numeric_limits<double>::infinity();
   double upper = std::numeric_limits<double>::infinity();
-  double scale = 1;       ///< the optimiser works on value / scale
-  double random = 0;      ///< each start adds a normal number of this standard deviation to the initial value
+  double scale = 1;   ///< the optimiser works on value / scale
+  double random = 0;  ///< each start adds a normal number of this standard deviation to the initial value
   /// Initial value: empty: what the scene has otherwise (a control signal, state or parameter); one number; or one per
   /// knot.
   std::vector<double> initial;

@@ -23,16 +23,16 @@ Trajectory<T> rollout(const Model& model, const State<T>& state, const Control<T
 
 /// The same, recorded: keeps every state and a copy of the parameters as they are now.
 template <class T>
-Trajectory<T> rollout(Tape<T>& tape, const Model& model, const State<T>& state,
-                      const Control<T>& control, const RolloutOptions& options);
+Trajectory<T> rollout(Tape<T>& tape, const Model& model, const State<T>& state, const Control<T>& control,
+                      const RolloutOptions& options);
 
 /// One step; for policies in the loop.
 template <class T>
 State<T> step(Tape<T>& tape, const Model& model, const State<T>& state, const Control<T>& control,
               RolloutOptions options);
 
-/// World poses of bodies in every state of `q` (rows state·nq + component): rows (state·bodies + k)·12 hold position (3)
-/// and rotation matrix (9, column by column).
+/// World poses of bodies in every state of `q` (rows state·nq + component): rows (state·bodies + k)·12 hold position
+/// (3) and rotation matrix (9, column by column).
 template <class T>
 Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std::span<const int> bodies,
                      const RolloutOptions& options, Memory& memory = default_memory());

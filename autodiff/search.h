@@ -36,8 +36,8 @@ class Search {
   bool is_interrupted() const { return interrupted_; }
 
   /// Evaluates x[i] for start which[i], all as one batch, and keeps the best of each start.
-  void evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x,
-                std::vector<double>& loss, std::vector<std::vector<double>>& gradient);
+  void evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x, std::vector<double>& loss,
+                std::vector<std::vector<double>>& gradient);
 
   /// What a start must stop by after an evaluation, or null: the goal, an interruption.
   const char* stop_reason(int k) const;

@@ -18,8 +18,8 @@ constexpr double kShortest = 1e-6;
 const Link& link_of(const Problem& problem, const Variable& variable) {
   const int joints = static_cast<int>(problem.model.joint_names.size());
   if (variable.joint < 0 || variable.joint >= joints) {
-    input_error(variable.name + ": joint index " + std::to_string(variable.joint) +
-                ", expected one of " + std::to_string(joints) + " joints");
+    input_error(variable.name + ": joint index " + std::to_string(variable.joint) + ", expected one of " +
+                std::to_string(joints) + " joints");
   }
   return problem.model.topology.links[problem.model.link_of_joint(variable.joint)];
 }
@@ -82,8 +82,7 @@ double unscaled(double x, const Variable& variable) {
   return value;
 }
 
-const ControlSignal* find_signal(const std::vector<ControlSignal>& signals,
-                                 const Variable& variable) {
+const ControlSignal* find_signal(const std::vector<ControlSignal>& signals, const Variable& variable) {
   for (const ControlSignal& signal : signals) {
     if (signal.joint == variable.joint && signal.channel == variable.channel) return &signal;
   }
@@ -98,8 +97,8 @@ std::vector<double> start_values(const Problem& problem, const Variable& variabl
   if (variable.initial.size() == 1) return std::vector<double>(size, variable.initial[0]);
   if (!variable.initial.empty()) {
     if (variable.initial.size() == size) return variable.initial;
-    input_error(variable.name + ": " + std::to_string(variable.initial.size()) +
-                " initial values, expected 1 or " + std::to_string(size));
+    input_error(variable.name + ": " + std::to_string(variable.initial.size()) + " initial values, expected 1 or " +
+                std::to_string(size));
   }
   const int row = variable_row(problem, variable);
   if (variable.kind == VariableKind::initial_position) return {problem.initial_position[row]};
@@ -156,12 +155,10 @@ void check_distinct(const std::vector<Variable>& variables) {
       if (x.kind == VariableKind::parameter) {
         const FieldSelection &p = x.parameter, &q = y.parameter;
         same = p.field == q.field && p.item == q.item &&
-               (is_rotation(*p.field) || p.component < 0 || q.component < 0 ||
-                p.component == q.component);
+               (is_rotation(*p.field) || p.component < 0 || q.component < 0 || p.component == q.component);
       }
       if (same) {
-        input_error(x.name + " and " + y.name +
-                    " among the variables drive the same number, expected one of them");
+        input_error(x.name + " and " + y.name + " among the variables drive the same number, expected one of them");
       }
     }
   }
@@ -171,25 +168,21 @@ void check_distinct(const std::vector<Variable>& variables) {
 void check_used(const Problem& problem, const Variable& variable) {
   const FieldSelection& s = variable.parameter;
   if (problem.model.parameter_worlds() > 1) {
-    usage_error(
-        "variables of a model whose parameters differ from world to world; expected uniform ones");
+    usage_error("variables of a model whose parameters differ from world to world; expected uniform ones");
   }
   for (const double x : start_values(problem, variable)) {
-    if (!std::isfinite(x))
-      input_error(variable.name + " is infinite; expected a finite initial value");
+    if (!std::isfinite(x)) input_error(variable.name + " is infinite; expected a finite initial value");
   }
   const char* reason = unused_reason(problem.model, *s.field, s.item);
   const bool infinite_before = !std::isfinite(s.field->in(problem.model)(s.item, 0));
   if (!reason || (infinite_before && !variable.initial.empty())) return;
   const auto is_varied = [&](std::string_view leaf) {
     return std::any_of(problem.variables.begin(), problem.variables.end(), [&](const Variable& v) {
-      return v.kind == VariableKind::parameter && v.parameter.field &&
-             v.parameter.field->group == s.field->group && v.parameter.item == s.item &&
-             v.parameter.field->leaf == leaf;
+      return v.kind == VariableKind::parameter && v.parameter.field && v.parameter.field->group == s.field->group &&
+             v.parameter.item == s.item && v.parameter.field->leaf == leaf;
     });
   };
-  if (s.field->group == FieldGroup::shapes && is_varied("density") && s.field->leaf != "density")
-    return;
+  if (s.field->group == FieldGroup::shapes && is_varied("density") && s.field->leaf != "density") return;
   if (s.field->group == FieldGroup::joints && s.field->leaf.starts_with("limit/") &&
       (is_varied("limit/lower") || is_varied("limit/upper"))) {
     return;
@@ -217,8 +210,7 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
   if (field.group != FieldGroup::joints || leaf.starts_with("frame/")) return nullptr;
   if (joint_size(model.joint_types[item]).nv == 0) return "a fixed joint does not move";
   const JointParameters& joints = model.joints;
-  const bool lower = std::isfinite(joints.limit.lower(item)),
-             upper = std::isfinite(joints.limit.upper(item));
+  const bool lower = std::isfinite(joints.limit.lower(item)), upper = std::isfinite(joints.limit.upper(item));
   const bool drive = model.topology.links[model.link_of_joint(item)].target >= 0;
   if (leaf.starts_with("limit/") && !lower && !upper) return "the joint has no limits";
   if ((leaf == "limit/lower" && !lower) || (leaf == "limit/upper" && !upper)) {
@@ -233,8 +225,7 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
 
 bool VariableBounds::any() const {
   const auto finite = [](double x) { return std::isfinite(x); };
-  return std::any_of(lower.begin(), lower.end(), finite) ||
-         std::any_of(upper.begin(), upper.end(), finite);
+  return std::any_of(lower.begin(), lower.end(), finite) || std::any_of(upper.begin(), upper.end(), finite);
 }
 
 void VariableBounds::clip(std::vector<double>& x) const {
@@ -272,8 +263,7 @@ VariableLayout variable_layout(const Problem& problem) {
     if (variable.kind == VariableKind::control) size = control_size(problem, variable);
     if (variable.kind == VariableKind::parameter) size = chart_of(problem, variable).size();
     if (!(variable.scale > 0) || !std::isfinite(variable.scale)) {
-      input_error(variable.name + ": scale " + std::to_string(variable.scale) +
-                  ", expected more than 0");
+      input_error(variable.name + ": scale " + std::to_string(variable.scale) + ", expected more than 0");
     }
     layout.offset.push_back(layout.total);
     layout.size.push_back(size);
@@ -306,8 +296,7 @@ std::vector<VariableEntry> variable_entries(const Problem& problem) {
   return entries;
 }
 
-std::vector<std::vector<double>> initial_points(const Problem& problem, int starts,
-                                                std::uint64_t seed) {
+std::vector<std::vector<double>> initial_points(const Problem& problem, int starts, std::uint64_t seed) {
   if (starts < 1) usage_error(std::to_string(starts) + " starts, expected 1 or more");
   const VariableBounds bounds = variable_bounds(problem);
   std::vector<std::vector<double>> points(starts);
@@ -330,14 +319,12 @@ std::vector<std::vector<double>> initial_points(const Problem& problem, int star
 Problem with_values(const Problem& problem, const std::vector<double>& x) {
   const VariableLayout layout = variable_layout(problem);
   if (static_cast<int>(x.size()) != layout.total) {
-    usage_error(std::to_string(x.size()) + " numbers for variables that have " +
-                std::to_string(layout.total));
+    usage_error(std::to_string(x.size()) + " numbers for variables that have " + std::to_string(layout.total));
   }
   Problem result = problem;
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
-    std::vector<double> values(x.begin() + layout.offset[v],
-                               x.begin() + layout.offset[v] + layout.size[v]);
+    std::vector<double> values(x.begin() + layout.offset[v], x.begin() + layout.offset[v] + layout.size[v]);
     for (double& value : values) value = unscaled(value, variable);
     if (variable.kind == VariableKind::parameter) {
       const ParameterChart chart = chart_of(problem, variable);

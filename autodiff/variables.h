@@ -21,8 +21,7 @@ class ParameterChart {
   /// `initial` replaces the model's value unless empty: one number for all components, or all
   /// components (of an orientation: the quaternion). Throws Error (input) for another count, and
   /// for component 3 of an orientation, which has three tangents.
-  ParameterChart(const Model& model, const FieldSelection& selection,
-                 const std::vector<double>& initial = {});
+  ParameterChart(const Model& model, const FieldSelection& selection, const std::vector<double>& initial = {});
 
   const Field& field() const { return *selection_.field; }
   int item() const { return selection_.item; }

@@ -108,20 +108,20 @@ std::vector<peers::PeerLink> peer_links(const Model& model) {
 
 void add_peer(const std::string& name, const Model& model) {
   for (const bool derivatives : {false, true}) {
-    benchmark::RegisterBenchmark(("pinocchio/" + name + (derivatives ? "/derivatives" : "/aba")).c_str(),
-                                 [=](benchmark::State& run) {
-      peers::PinocchioPeer peer(peer_links(model));
-      std::vector<double> q(peer.dof(), 0.3), v(peer.dof(), 0.2), tau(peer.dof(), 0.1), qdd(peer.dof());
-      for (auto _ : run) {
-        if (derivatives) {
-          peer.aba_derivatives(q.data(), v.data(), tau.data());
-        } else {
-          peer.aba(q.data(), v.data(), tau.data(), qdd.data());
-        }
-        benchmark::ClobberMemory();
-      }
-      run.SetItemsProcessed(run.iterations());
-    });
+    benchmark::RegisterBenchmark(
+        ("pinocchio/" + name + (derivatives ? "/derivatives" : "/aba")).c_str(), [=](benchmark::State& run) {
+          peers::PinocchioPeer peer(peer_links(model));
+          std::vector<double> q(peer.dof(), 0.3), v(peer.dof(), 0.2), tau(peer.dof(), 0.1), qdd(peer.dof());
+          for (auto _ : run) {
+            if (derivatives) {
+              peer.aba_derivatives(q.data(), v.data(), tau.data());
+            } else {
+              peer.aba(q.data(), v.data(), tau.data(), qdd.data());
+            }
+            benchmark::ClobberMemory();
+          }
+          run.SetItemsProcessed(run.iterations());
+        });
   }
 }
 #endif

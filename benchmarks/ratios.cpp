@@ -36,10 +36,17 @@ constexpr Promise kPromises[] = {
     {"tree30 float32, forward: Pinocchio ABA / ours", {"pinocchio/tree30/aba"}, {"tree30/float32/forward"}, 20, 0},
     {"tree30 float64, forward: Pinocchio ABA / ours", {"pinocchio/tree30/aba"}, {"tree30/float64/forward"}, 10, 0},
     {"arm7 float32, gradient: Pinocchio ABA + derivatives / ours",
-     {"pinocchio/arm7/aba", "pinocchio/arm7/derivatives"}, {"arm7/float32/gradient"}, 35, 0},
+     {"pinocchio/arm7/aba", "pinocchio/arm7/derivatives"},
+     {"arm7/float32/gradient"},
+     35,
+     0},
     {"arm7 float32: forward + gradient / forward", {"arm7/float32/gradient"}, {"arm7/float32/forward"}, 0, 3.3},
     {"arm7 float64: forward + gradient / forward", {"arm7/float64/gradient"}, {"arm7/float64/forward"}, 0, 3.3},
-    {"time per link, 128 links / 8 links (float32) x 16", {"chain128/float32/forward"}, {"chain8/float32/forward"}, 0, 32},
+    {"time per link, 128 links / 8 links (float32) x 16",
+     {"chain128/float32/forward"},
+     {"chain8/float32/forward"},
+     0,
+     32},
 };
 
 double sum(const RatioReporter& reporter, const char* const (&names)[2]) {

@@ -13,7 +13,8 @@ Model revolute_tree(const std::vector<int>& parents) {
   for (size_t i = 0; i < parents.size(); ++i) {
     const std::string number = std::to_string(i);
     const int body = builder.add_body(
-        "link" + number, {.mass = 1.5, .com = {0.01, -0.02, 0.1}, .inertia = {0.02, 0.025, 0.01, 0.001, 0.002, -0.001}});
+        "link" + number,
+        {.mass = 1.5, .com = {0.01, -0.02, 0.1}, .inertia = {0.02, 0.025, 0.01, 0.001, 0.002, -0.001}});
     JointOptions options;
     options.frame.position = {0.02, 0.01, 0.2};
     options.axis = axes[i % 3];

@@ -22,12 +22,8 @@ struct Dual {
   BACKDRIVE_HD Dual& operator/=(const Dual& b) { return *this = *this / b; }
 
   BACKDRIVE_HD friend Dual operator-(const Dual& a) { return {-a.value, -a.dot}; }
-  BACKDRIVE_HD friend Dual operator+(const Dual& a, const Dual& b) {
-    return {a.value + b.value, a.dot + b.dot};
-  }
-  BACKDRIVE_HD friend Dual operator-(const Dual& a, const Dual& b) {
-    return {a.value - b.value, a.dot - b.dot};
-  }
+  BACKDRIVE_HD friend Dual operator+(const Dual& a, const Dual& b) { return {a.value + b.value, a.dot + b.dot}; }
+  BACKDRIVE_HD friend Dual operator-(const Dual& a, const Dual& b) { return {a.value - b.value, a.dot - b.dot}; }
   BACKDRIVE_HD friend Dual operator*(const Dual& a, const Dual& b) {
     return {a.value * b.value, a.dot * b.value + a.value * b.dot};
   }
@@ -55,7 +51,11 @@ BACKDRIVE_INLINE Dual<T> square_root(const Dual<T>& x) {
 }
 
 /// The derivative part; zero for plain numbers.
-BACKDRIVE_INLINE double dot_of(double) { return 0; }
-BACKDRIVE_INLINE double dot_of(const Dual<double>& x) { return x.dot; }
+BACKDRIVE_INLINE double dot_of(double) {
+  return 0;
+}
+BACKDRIVE_INLINE double dot_of(const Dual<double>& x) {
+  return x.dot;
+}
 
 }  // namespace backdrive

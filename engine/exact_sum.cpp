@@ -35,8 +35,7 @@ template <class T>
 double order_independent_sum(const T* values, std::size_t n, std::size_t stride) {
   // Magnitudes compare as their bits do.
   std::uint64_t largest = 0;
-  for (std::size_t i = 0; i < n; ++i)
-    largest = std::max(largest, magnitude_bits(values[i * stride]));
+  for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, magnitude_bits(values[i * stride]));
   if (largest >= magnitude_bits(std::numeric_limits<double>::infinity())) {
     return std::numeric_limits<double>::quiet_NaN();
   }

@@ -14,8 +14,7 @@ bool supports(Isa isa) {
                   __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2") &&
                   __builtin_cpu_supports("popcnt");
   const bool v3 = v2 && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
-                  __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                  __builtin_cpu_supports("bmi2");
+                  __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
@@ -35,8 +34,7 @@ bool supports(Isa isa) {
 Isa best_isa() {
   Isa best = Isa::v2;
   if (!supports(best))
-    throw Error(ErrorKind::device,
-                "this processor is below x86-64-v2 (SSE4.2), the lowest supported");
+    throw Error(ErrorKind::device, "this processor is below x86-64-v2 (SSE4.2), the lowest supported");
   for (Isa isa : {Isa::v3, Isa::v4}) {
     if (supports(isa)) best = isa;
   }
@@ -46,8 +44,7 @@ Isa best_isa() {
   for (Isa isa : {Isa::v2, Isa::v3, Isa::v4}) {
     if (word != to_string(isa)) continue;
     if (supports(isa)) return isa;
-    usage_error("BACKDRIVE_ISA=" + word + ": this processor supports only up to " +
-                to_string(best));
+    usage_error("BACKDRIVE_ISA=" + word + ": this processor supports only up to " + to_string(best));
   }
   usage_error("BACKDRIVE_ISA=" + word + ": expected v2, v3 or v4");
 }

@@ -55,8 +55,8 @@ BACKDRIVE_INLINE Real constant(double value) {
 }
 
 template <class T, class Abi>
-BACKDRIVE_INLINE stdx::simd<T, Abi> select(const stdx::simd_mask<T, Abi>& mask,
-                                           stdx::simd<T, Abi> yes, const stdx::simd<T, Abi>& no) {
+BACKDRIVE_INLINE stdx::simd<T, Abi> select(const stdx::simd_mask<T, Abi>& mask, stdx::simd<T, Abi> yes,
+                                           const stdx::simd<T, Abi>& no) {
   stdx::where(!mask, yes) = no;
   return yes;
 }
@@ -65,19 +65,27 @@ BACKDRIVE_INLINE Real select(bool mask, const Real& yes, const Real& no) {
   return mask ? yes : no;
 }
 
-BACKDRIVE_INLINE bool any(bool mask) { return mask; }
+BACKDRIVE_INLINE bool any(bool mask) {
+  return mask;
+}
 template <class T, class Abi>
 BACKDRIVE_INLINE bool any(const stdx::simd_mask<T, Abi>& mask) {
   return stdx::any_of(mask);
 }
-BACKDRIVE_INLINE bool lane(bool mask, int) { return mask; }
+BACKDRIVE_INLINE bool lane(bool mask, int) {
+  return mask;
+}
 template <class T, class Abi>
 BACKDRIVE_INLINE bool lane(const stdx::simd_mask<T, Abi>& mask, int i) {
   return mask[i];
 }
 
-BACKDRIVE_INLINE float square_root(float x) { return std::sqrt(x); }
-BACKDRIVE_INLINE double square_root(double x) { return std::sqrt(x); }
+BACKDRIVE_INLINE float square_root(float x) {
+  return std::sqrt(x);
+}
+BACKDRIVE_INLINE double square_root(double x) {
+  return std::sqrt(x);
+}
 template <class T, class Abi>
 BACKDRIVE_INLINE stdx::simd<T, Abi> square_root(const stdx::simd<T, Abi>& x) {
   return stdx::sqrt(x);

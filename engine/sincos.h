@@ -14,12 +14,13 @@ template <class Real>
 BACKDRIVE_INLINE void sincos(const Real& x, Real& sine, Real& cosine) {
   using Scalar = ScalarOf<Real>;
   constexpr bool single = sizeof(Scalar) == 4;
-  const auto c = [](double v) __attribute__((always_inline)) { return constant<Real>(v); };
+  const auto c = [](double v) __attribute__((always_inline)) {
+    return constant<Real>(v);
+  };
   // Adding and subtracting 1.5·2^(mantissa bits - 1) rounds to the nearest integer.
   const Real magic = c(single ? 12582912.0 : 6755399441055744.0);
   const Real n = (x * c(0.63661977236758134308) + magic) - magic;
-  const Real r = single ? ((x - n * c(1.5703125)) - n * c(4.837512969970703125e-4)) -
-                              n * c(7.549789948768648e-8)
+  const Real r = single ? ((x - n * c(1.5703125)) - n * c(4.837512969970703125e-4)) - n * c(7.549789948768648e-8)
                         : ((x - n * c(1.57079632673412561417e+00)) - n * c(6.07710050630396597660e-11)) -
                               n * c(2.02226624879595063154e-21);
   const Real z = r * r;

@@ -3,7 +3,8 @@
 
 namespace backdrive {
 
-/// How a world fared. A world that becomes non-finite stops: its state stays what it was before that step, the others go on.
+/// How a world fared. A world that becomes non-finite stops: its state stays what it was before that step, the others
+/// go on.
 struct WorldStatus {
   int stopped_step = -1;  ///< step whose result was not finite; −1: none
   int joint = -1;         ///< joint (index in the model) whose acceleration or state was not finite

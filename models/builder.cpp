@@ -24,27 +24,24 @@ std::string quoted(const std::string& name) {
   return "'" + name + "'";
 }
 
-void check_names(const std::string& group, const std::string& item,
-                 const std::vector<std::string>& names) {
+void check_names(const std::string& group, const std::string& item, const std::vector<std::string>& names) {
   std::unordered_map<std::string, size_t> seen;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
     const std::string at = group + "/" + name;
     if (name.empty()) {
-      throw ModelError(group + "/" + std::to_string(i),
-                       "empty name, expected a " + item + "'s name");
+      throw ModelError(group + "/" + std::to_string(i), "empty name, expected a " + item + "'s name");
     }
     const size_t bad = name.find_first_of("/*");
     if (bad != std::string::npos) {
-      throw ModelError(at, "name " + quoted(name) + " contains '" + name[bad] +
-                               "', expected a name without '/' and '*'");
+      throw ModelError(at,
+                       "name " + quoted(name) + " contains '" + name[bad] + "', expected a name without '/' and '*'");
     }
     if (item == "body" && name == "world") {
       throw ModelError(at, "name 'world' stands for the world itself, expected another name");
     }
     if (!seen.emplace(name, i).second) {
-      throw ModelError(
-          at, "two of the " + group + " are named " + quoted(name) + ", expected unique names");
+      throw ModelError(at, "two of the " + group + " are named " + quoted(name) + ", expected unique names");
     }
   }
 }
@@ -53,10 +50,9 @@ void check_names(const std::string& group, const std::string& item,
 void check_body_index(const Model& model, const std::string& path, int body, bool world_too) {
   const int bodies = static_cast<int>(model.body_names.size());
   if ((body >= 0 && body < bodies) || (world_too && body == ModelBuilder::world)) return;
-  const std::string given =
-      body == ModelBuilder::world ? "the world" : "body index " + std::to_string(body);
-  throw ModelError(path, given + ", expected one of the " + std::to_string(bodies) + " bodies" +
-                             (world_too ? " or the world" : ""));
+  const std::string given = body == ModelBuilder::world ? "the world" : "body index " + std::to_string(body);
+  throw ModelError(
+      path, given + ", expected one of the " + std::to_string(bodies) + " bodies" + (world_too ? " or the world" : ""));
 }
 
 void check_references(const Model& model, const std::vector<bool>& driven) {
@@ -73,9 +69,8 @@ void check_references(const Model& model, const std::vector<bool>& driven) {
     const int body = model.shape_bodies[s];
     check_body_index(model, path + "/body", body, true);
     if (model.shape_types[s] == GeometryType::plane && body != ModelBuilder::world) {
-      throw ModelError(path + "/geometry/type",
-                       "an infinite plane on body " + quoted(model.body_names[body]) +
-                           ", expected a plane on the world or another type");
+      throw ModelError(path + "/geometry/type", "an infinite plane on body " + quoted(model.body_names[body]) +
+                                                    ", expected a plane on the world or another type");
     }
   }
 }
@@ -88,17 +83,15 @@ std::vector<int> joints_of_bodies(const Model& model) {
     const std::string& body = model.body_names[model.joint_children[j]];
     if (own >= 0) {
       throw ModelError("joints/" + model.joint_names[j] + "/child",
-                       "body " + quoted(body) + " is already the child of joint " +
-                           quoted(model.joint_names[own]) +
+                       "body " + quoted(body) + " is already the child of joint " + quoted(model.joint_names[own]) +
                            ", expected one joint per body (closed loops are not supported)");
     }
     own = static_cast<int>(j);
   }
   for (size_t b = 0; b < joint_of.size(); ++b) {
     if (joint_of[b] >= 0) continue;
-    throw ModelError(
-        "bodies/" + model.body_names[b],
-        "the child of no joint, expected exactly one (type fixed welds it to its parent)");
+    throw ModelError("bodies/" + model.body_names[b],
+                     "the child of no joint, expected exactly one (type fixed welds it to its parent)");
   }
   return joint_of;
 }
@@ -108,13 +101,12 @@ std::vector<int> joints_of_bodies(const Model& model) {
   // As many steps up as there are bodies lead from anywhere into the circle.
   for (size_t i = 0; i < joint_of.size(); ++i) lost = model.joint_parents[joint_of[lost]];
   std::string circle = quoted(model.body_names[lost]);
-  for (int b = model.joint_parents[joint_of[lost]]; b != lost;
-       b = model.joint_parents[joint_of[b]]) {
+  for (int b = model.joint_parents[joint_of[lost]]; b != lost; b = model.joint_parents[joint_of[b]]) {
     circle += " on " + quoted(model.body_names[b]);
   }
-  throw ModelError("joints/" + model.joint_names[joint_of[lost]] + "/parent",
-                   "a loop: " + circle + " on " + quoted(model.body_names[lost]) +
-                       ", expected a tree that hangs on the world");
+  throw ModelError(
+      "joints/" + model.joint_names[joint_of[lost]] + "/parent",
+      "a loop: " + circle + " on " + quoted(model.body_names[lost]) + ", expected a tree that hangs on the world");
 }
 
 /// Joints by parent body, in joint order; the world's stand last.
@@ -154,8 +146,7 @@ PoolVector<Link> ordered_links(const Model& model, const std::vector<int>& joint
 }
 
 /// Components follow the joints as the user listed them, not the links.
-void number_components(Topology& topology, const PoolVector<JointType>& types,
-                       const std::vector<bool>& driven) {
+void number_components(Topology& topology, const PoolVector<JointType>& types, const std::vector<bool>& driven) {
   std::vector<Link*> link_of(types.size(), nullptr);
   for (Link& link : topology.links) link_of[link.joint] = &link;
   for (Link* link : link_of) {

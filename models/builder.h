@@ -81,12 +81,11 @@ class ModelBuilder {
 
   void set_gravity(const Numbers3& gravity) { gravity_ = gravity; }
   int add_body(const std::string& name, const BodyOptions& options);
-  int add_joint(const std::string& name, JointType type, int parent, int child,
-                const JointOptions& options = {});
+  int add_joint(const std::string& name, JointType type, int parent, int child, const JointOptions& options = {});
   int add_shape(const std::string& name, int body, const ShapeOptions& options);
 
-  /// Checks everything and orders the tree. Throws ModelError: a body without or with two joints, a loop, negative mass,
-  /// an inertia no body can have, a joint that moves no inertia, a zero axis, non-finite numbers.
+  /// Checks everything and orders the tree. Throws ModelError: a body without or with two joints, a loop, negative
+  /// mass, an inertia no body can have, a joint that moves no inertia, a zero axis, non-finite numbers.
   Model build() const;
 
  private:

@@ -141,8 +141,7 @@ std::vector<FieldSelection> match(const Model& model, std::span<const std::strin
 }
 
 /// The words that could stand at a depth below what the path's first `depth` segments select.
-std::vector<std::string> known_words(const Model& model, std::span<const std::string_view> path,
-                                     size_t depth) {
+std::vector<std::string> known_words(const Model& model, std::span<const std::string_view> path, size_t depth) {
   if (depth == 0) return {"bodies", "joints", "shapes", "gravity"};
   if (depth == 1) {
     std::vector<std::string> names;
@@ -172,14 +171,13 @@ std::vector<std::string> known_words(const Model& model, std::span<const std::st
 }
 
 /// Throws the error for a path that selects nothing, about the first segment that matches nothing.
-[[noreturn]] void no_match(const Model& model, std::string_view path,
-                           std::span<const std::string_view> segments) {
+[[noreturn]] void no_match(const Model& model, std::string_view path, std::span<const std::string_view> segments) {
   size_t depth = 0;
   while (depth + 1 < segments.size() && !match(model, segments.first(depth + 1)).empty()) ++depth;
   const std::string word(segments[depth]);
   std::string message = "'" + std::string(path) + "': ";
-  const auto group = std::find_if(kGroups.begin(), kGroups.end(),
-                                  [&](const Group& g) { return g.name == segments[0]; });
+  const auto group =
+      std::find_if(kGroups.begin(), kGroups.end(), [&](const Group& g) { return g.name == segments[0]; });
   const std::vector<std::string> known = known_words(model, segments, depth);
   if (depth == 0 && group != kGroups.end()) input_error(message + "the model has no " + word);
   if (word.empty()) {
@@ -190,8 +188,7 @@ std::vector<std::string> known_words(const Model& model, std::span<const std::st
     message += "no parameter '" + word + "'";
   }
   if (depth > 0) {
-    message +=
-        " (at " + std::string(path.substr(0, segments[depth].data() - path.data() - 1)) + ")";
+    message += " (at " + std::string(path.substr(0, segments[depth].data() - path.data() - 1)) + ")";
   }
   const std::string near = nearest_name(word, known);
   if (!near.empty()) {
@@ -276,8 +273,7 @@ std::string nearest_name(std::string_view word, std::span<const std::string> kno
   for (const std::string& candidate : known) {
     // One edit in every three characters is near; words of one or two characters only by case.
     const int limit = static_cast<int>(std::max(own.size(), candidate.size()) / 3);
-    const auto difference =
-        static_cast<std::ptrdiff_t>(own.size()) - static_cast<std::ptrdiff_t>(candidate.size());
+    const auto difference = static_cast<std::ptrdiff_t>(own.size()) - static_cast<std::ptrdiff_t>(candidate.size());
     if (std::abs(difference) > limit) continue;
     const int distance = edit_distance(own, folded(candidate));
     if (distance <= limit && (best.empty() || distance < best_distance)) {

@@ -17,8 +17,8 @@ struct Field {
   std::string_view unit;
   std::string_view doc;  ///< one line
   int components;
-  int tangents;          ///< numbers in its gradient: 3 for an orientation, else `components`
-  bool nonnegative;      ///< values below zero are refused
+  int tangents;      ///< numbers in its gradient: 3 for an orientation, else `components`
+  bool nonnegative;  ///< values below zero are refused
   Parameter& (*of)(Parameters&);
   const Parameter& in(const Parameters& p) const { return of(const_cast<Parameters&>(p)); }
 };

@@ -71,8 +71,7 @@ inline Mat3<C> rotation_matrix(const C& x, const C& y, const C& z, const C& w) {
 template <class C>
 inline Sym3<C> six_numbers(const Sym3<C>& gradient) {
   const C two = constant<C>(2);
-  return {gradient.xx,       gradient.yy,       gradient.zz,
-          gradient.xy * two, gradient.xz * two, gradient.yz * two};
+  return {gradient.xx, gradient.yy, gradient.zz, gradient.xy * two, gradient.xz * two, gradient.yz * two};
 }
 template <class C>
 inline Sym3<C> symmetric_gradient(const Sym3<C>& six) {
@@ -89,8 +88,7 @@ inline Sym3<C> point_inertia(const Vec3<C>& d) {
 /// Adjoint of mass·point_inertia(d), where J̄ (a symmetric gradient) is the cotangent of the result:
 /// m̄ += |d|² tr J̄ − dᵀ J̄ d,   d̄ += 2m (tr J̄ d − J̄ d).
 template <class C>
-inline void adj_point_inertia(const C& mass, const Vec3<C>& d, const Sym3<C>& J_bar, C& mass_bar,
-                              Vec3<C>& d_bar) {
+inline void adj_point_inertia(const C& mass, const Vec3<C>& d, const Sym3<C>& J_bar, C& mass_bar, Vec3<C>& d_bar) {
   const Vec3<C> arm = d * (J_bar.xx + J_bar.yy + J_bar.zz) - J_bar * d;
   mass_bar += dot(d, arm);
   d_bar += arm * (constant<C>(2) * mass);
@@ -138,8 +136,7 @@ inline VolumeMoments<C> volume_moments(GeometryType type, const Vec3<C>& s) {
 }
 
 template <class C>
-inline void adj_volume_moments(GeometryType type, const Vec3<C>& s, const VolumeMoments<C>& bar,
-                               Vec3<C>& s_bar) {
+inline void adj_volume_moments(GeometryType type, const Vec3<C>& s, const VolumeMoments<C>& bar, Vec3<C>& s_bar) {
   const auto c = [](double v) { return constant<C>(v); };
   const C ball = c(4 * M_PI / 3), tube = c(2 * M_PI);
   const Vec3<C>& m_bar = bar.second;
@@ -157,8 +154,7 @@ inline void adj_volume_moments(GeometryType type, const Vec3<C>& s, const Volume
       // g V a.
       const bool box = type == GeometryType::box;
       const C k = box ? c(8) : ball, g = box ? c(1) / c(3) : c(0.2);
-      const C V_bar =
-          bar.volume + g * (m_bar.x * s.x * s.x + m_bar.y * s.y * s.y + m_bar.z * s.z * s.z);
+      const C V_bar = bar.volume + g * (m_bar.x * s.x * s.x + m_bar.y * s.y * s.y + m_bar.z * s.z * s.z);
       const C kg2 = c(2) * k * g;
       s_bar.x += s.y * s.z * (k * V_bar + kg2 * s.x * s.x * m_bar.x);
       s_bar.y += s.x * s.z * (k * V_bar + kg2 * s.y * s.y * m_bar.y);
@@ -172,9 +168,8 @@ inline void adj_volume_moments(GeometryType type, const Vec3<C>& s, const Volume
       s_bar.y += tube * r * r * (bar.volume + c(0.25) * r * r * xy_bar + h * h * m_bar.z);
       if (type == GeometryType::cylinder) return;
       // ball part: V = b r³, ∫x² = b r⁵/5, ∫z² = b (r⁵/5 + ¾ h r⁴ + h² r³)
-      s_bar.x += ball * r * r *
-                 (c(3) * bar.volume + r * r * (xy_bar + m_bar.z) +
-                  (c(3) * h * r + c(3) * h * h) * m_bar.z);
+      s_bar.x +=
+          ball * r * r * (c(3) * bar.volume + r * r * (xy_bar + m_bar.z) + (c(3) * h * r + c(3) * h * h) * m_bar.z);
       s_bar.y += ball * r * r * r * (c(0.75) * r + c(2) * h) * m_bar.z;
       return;
     }
@@ -193,14 +188,12 @@ inline MassProperties<C> shape_mass(const SolidShape<C>& shape) {
 /// With B = Rᵀ J̄ R (J̄ the symmetric gradient) and own inertia diag(J): the cotangent of ∫x² is ρ
 /// (tr B − B_xx), and θ̄ = vee(C − Cᵀ), C = B J − J B, that is θ̄_x = 2 B_yz (J_y − J_z) and cyclic.
 template <class C>
-inline void adj_shape_mass(const SolidShape<C>& shape, const MassProperties<C>& bar,
-                           SolidShapeBar<C>& shape_bar) {
+inline void adj_shape_mass(const SolidShape<C>& shape, const MassProperties<C>& bar, SolidShapeBar<C>& shape_bar) {
   const VolumeMoments<C> moments = volume_moments(shape.type, shape.scale);
   const Sym3<C> B = rotated(transposed(shape.rotation), symmetric_gradient(bar.inertia));
   const Vec3<C> second_bar{B.yy + B.zz, B.xx + B.zz, B.xx + B.yy};
   shape_bar.density += bar.mass * moments.volume + dot(second_bar, moments.second);
-  adj_volume_moments(shape.type, shape.scale,
-                     {shape.density * bar.mass, second_bar * shape.density}, shape_bar.scale);
+  adj_volume_moments(shape.type, shape.scale, {shape.density * bar.mass, second_bar * shape.density}, shape_bar.scale);
   shape_bar.position += bar.com;
   const Vec3<C> m = moments.second * (constant<C>(2) * shape.density);  // J_y − J_z = m_z − m_y
   shape_bar.theta += Vec3<C>{B.yz * (m.z - m.y), B.xz * (m.x - m.z), B.xy * (m.y - m.x)};
@@ -231,8 +224,7 @@ inline MassProperties<C> combined(const MassProperties<C>& a, const MassProperti
 
 /// The body that explicit numbers and solid shapes make together. O(shapes).
 template <class C>
-inline MassProperties<C> body_mass(const MassProperties<C>& explicit_part,
-                                   std::span<const SolidShape<C>> shapes) {
+inline MassProperties<C> body_mass(const MassProperties<C>& explicit_part, std::span<const SolidShape<C>> shapes) {
   MassProperties<C> body = explicit_part;
   for (const SolidShape<C>& shape : shapes) body = combined(body, shape_mass(shape));
   return body;
@@ -261,10 +253,9 @@ inline MassProperties<C> part_bar(const MassProperties<C>& part, const MassPrope
 /// sound for massless bodies too:   m̄ᵢ = m̄ + comᵢ·h̄ + |comᵢ|² tr J̄ − comᵢᵀ J̄ comᵢ,   com̄ᵢ = mᵢ h̄ +
 /// 2mᵢ (tr J̄ comᵢ − J̄ comᵢ),   J̄ᵢ = J̄.
 template <class C>
-inline MassProperties<C> part_bar_of_moments(const MassProperties<C>& part,
-                                             const MassMoments<C>& whole_bar) {
-  MassProperties<C> bar{whole_bar.mass + dot(part.com, whole_bar.first),
-                        whole_bar.first * part.mass, whole_bar.inertia};
+inline MassProperties<C> part_bar_of_moments(const MassProperties<C>& part, const MassMoments<C>& whole_bar) {
+  MassProperties<C> bar{whole_bar.mass + dot(part.com, whole_bar.first), whole_bar.first * part.mass,
+                        whole_bar.inertia};
   adj_point_inertia(part.mass, part.com, symmetric_gradient(whole_bar.inertia), bar.mass, bar.com);
   return bar;
 }
@@ -282,9 +273,9 @@ inline MassMoments<C> moments_of(const MassProperties<C>& body) {
 /// Adjoint of body_mass: adds to the cotangents of the explicit numbers and of each shape.
 /// O(shapes).
 template <class C>
-inline void adj_body_mass(const MassProperties<C>& explicit_part,
-                          std::span<const SolidShape<C>> shapes, const MassProperties<C>& body_bar,
-                          MassProperties<C>& explicit_bar, std::span<SolidShapeBar<C>> shapes_bar) {
+inline void adj_body_mass(const MassProperties<C>& explicit_part, std::span<const SolidShape<C>> shapes,
+                          const MassProperties<C>& body_bar, MassProperties<C>& explicit_bar,
+                          std::span<SolidShapeBar<C>> shapes_bar) {
   const MassProperties<C> body = body_mass(explicit_part, shapes);
   const auto add = [](MassProperties<C>& to, const MassProperties<C>& bar) {
     to.mass += bar.mass;
@@ -298,9 +289,9 @@ inline void adj_body_mass(const MassProperties<C>& explicit_part,
 }
 /// Adjoint of moments_of(body_mass(...)).
 template <class C>
-inline void adj_body_mass(const MassProperties<C>& explicit_part,
-                          std::span<const SolidShape<C>> shapes, const MassMoments<C>& body_bar,
-                          MassProperties<C>& explicit_bar, std::span<SolidShapeBar<C>> shapes_bar) {
+inline void adj_body_mass(const MassProperties<C>& explicit_part, std::span<const SolidShape<C>> shapes,
+                          const MassMoments<C>& body_bar, MassProperties<C>& explicit_bar,
+                          std::span<SolidShapeBar<C>> shapes_bar) {
   const MassProperties<C> bar = part_bar_of_moments(explicit_part, body_bar);
   explicit_bar.mass += bar.mass;
   explicit_bar.com += bar.com;
@@ -322,17 +313,15 @@ inline MassProperties<double> explicit_mass(const Model& model, int body, int wo
   const Parameter& J = model.bodies.inertia;
   return {model.bodies.mass(body, 0, world),
           vector_of(model.bodies.com, body, world),
-          {J(body, 0, world), J(body, 1, world), J(body, 2, world), J(body, 3, world),
-           J(body, 4, world), J(body, 5, world)}};
+          {J(body, 0, world), J(body, 1, world), J(body, 2, world), J(body, 3, world), J(body, 4, world),
+           J(body, 5, world)}};
 }
 
 inline SolidShape<double> solid_shape(const Model& model, int shape, int world) {
   const Parameter& q = model.shapes.frame.orientation;
   return {model.shape_types[shape], vector_of(model.shapes.geometry.scale, shape, world),
-          model.shapes.density(shape, 0, world),
-          vector_of(model.shapes.frame.position, shape, world),
-          rotation_matrix(q(shape, 0, world), q(shape, 1, world), q(shape, 2, world),
-                          q(shape, 3, world))};
+          model.shapes.density(shape, 0, world), vector_of(model.shapes.frame.position, shape, world),
+          rotation_matrix(q(shape, 0, world), q(shape, 1, world), q(shape, 2, world), q(shape, 3, world))};
 }
 
 /// Mass properties of a body with all its shapes. O(all shapes), no allocation.

@@ -26,8 +26,7 @@ bool in_any_world(const Parameter& parameter, int item, Predicate predicate) {
 }  // namespace
 
 void Parameter::resize(int items) {
-  if (items < 0)
-    usage_error("Parameter::resize: " + std::to_string(items) + " items, expected >= 0");
+  if (items < 0) usage_error("Parameter::resize: " + std::to_string(items) + " items, expected >= 0");
   const size_t kept = static_cast<size_t>(std::min(items, items_)) * components_;
   const size_t old_row = static_cast<size_t>(items_) * components_;
   const size_t new_row = static_cast<size_t>(items) * components_;
@@ -46,8 +45,7 @@ void Parameter::resize(int items) {
 }
 
 void Parameter::spread(int worlds) {
-  if (worlds < 1)
-    usage_error("Parameter::spread: " + std::to_string(worlds) + " worlds, expected >= 1");
+  if (worlds < 1) usage_error("Parameter::spread: " + std::to_string(worlds) + " worlds, expected >= 1");
   const size_t row = static_cast<size_t>(items_) * components_;
   PoolVector<double> values(row * worlds);
   for (int w = 0; w < worlds; ++w) {
@@ -100,9 +98,8 @@ int Model::parameter_worlds() const {
     const int own = field.in(*this).worlds();
     if (own == 1) continue;
     if (worlds != 1 && own != worlds) {
-      usage_error("per-world parameters disagree: " + std::string(first) + " has " +
-                  std::to_string(worlds) + " worlds, " + std::string(field.leaf) + " has " +
-                  std::to_string(own));
+      usage_error("per-world parameters disagree: " + std::string(first) + " has " + std::to_string(worlds) +
+                  " worlds, " + std::string(field.leaf) + " has " + std::to_string(own));
     }
     worlds = own;
     first = field.leaf;
@@ -138,9 +135,8 @@ void refresh_features(Model& model) {
     link.has_drive = link.target >= 0;
     link.has_limit = moves && (in_any_world(joints.limit.lower, link.joint, finite) ||
                                in_any_world(joints.limit.upper, link.joint, finite));
-    link.has_friction =
-        moves && (joints.friction.requires_grad(link.joint) ||
-                  in_any_world(joints.friction, link.joint, [](double x) { return x > 0; }));
+    link.has_friction = moves && (joints.friction.requires_grad(link.joint) ||
+                                  in_any_world(joints.friction, link.joint, [](double x) { return x > 0; }));
   }
 }
 

@@ -27,9 +27,7 @@ class Parameter {
   double operator()(int item, int component = 0, int world = 0) const {
     return values_[index(item, component, worlds_ == 1 ? 0 : world)];
   }
-  double& at(int item, int component = 0, int world = 0) {
-    return values_[index(item, component, world)];
-  }
+  double& at(int item, int component = 0, int world = 0) { return values_[index(item, component, world)]; }
   /// The same value in every world.
   void set(int item, int component, double value) {
     for (int w = 0; w < worlds_; ++w) at(item, component, w) = value;
@@ -140,12 +138,12 @@ constexpr double kLimitRamp = 0.01;
 /// One joint with the link it moves, in the order the kernels walk: depth first, parents before children.
 struct Link {
   JointType type = JointType::fixed;
-  int joint = -1;         ///< index in the model's joints
-  int body = -1;          ///< index in the model's bodies
-  int parent = -1;        ///< link index, −1: world
-  int q = 0;              ///< first position component
-  int v = 0;              ///< first velocity component; the control's effort stands at the same index
-  int target = -1;        ///< first of two control channels (target position, target velocity); −1: no drive
+  int joint = -1;           ///< index in the model's joints
+  int body = -1;            ///< index in the model's bodies
+  int parent = -1;          ///< link index, −1: world
+  int q = 0;                ///< first position component
+  int v = 0;                ///< first velocity component; the control's effort stands at the same index
+  int target = -1;          ///< first of two control channels (target position, target velocity); −1: no drive
   bool leaf = true;         ///< has no children
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
   bool has_drive = false;
@@ -168,8 +166,10 @@ struct JointSize {
 constexpr JointSize joint_size(JointType type) {
   switch (type) {
     case JointType::revolute:
-    case JointType::prismatic: return {1, 1};
-    case JointType::fixed: return {0, 0};
+    case JointType::prismatic:
+      return {1, 1};
+    case JointType::fixed:
+      return {0, 0};
   }
   return {0, 0};
 }
@@ -177,12 +177,16 @@ constexpr JointSize joint_size(JointType type) {
 /// How many components of geometry.scale a type uses; the others are stored as 0.
 constexpr int scale_components(GeometryType type) {
   switch (type) {
-    case GeometryType::plane: return 0;
-    case GeometryType::sphere: return 1;
+    case GeometryType::plane:
+      return 0;
+    case GeometryType::sphere:
+      return 1;
     case GeometryType::capsule:
-    case GeometryType::cylinder: return 2;
+    case GeometryType::cylinder:
+      return 2;
     case GeometryType::ellipsoid:
-    case GeometryType::box: return 3;
+    case GeometryType::box:
+      return 3;
   }
   return 0;
 }

@@ -51,18 +51,16 @@ void check_field(const Model& model, const Field& field) {
         if (finite && !(field.nonnegative && value < 0)) continue;
         const std::string unit = field.unit == "1" ? "" : " " + std::string(field.unit);
         throw ModelError(path_of(model, {&field, i, field.components == 1 ? -1 : c}),
-                         text(value) + in_world(parameter, w) + ", expected a " +
-                             (infinite ? "" : "finite ") + "number" +
-                             (field.nonnegative ? " >= 0" : "") + unit);
+                         text(value) + in_world(parameter, w) + ", expected a " + (infinite ? "" : "finite ") +
+                             "number" + (field.nonnegative ? " >= 0" : "") + unit);
       }
     }
   }
 }
 
 /// Scales each item's components (finite ones) to unit length; throws for zero.
-void normalize(Parameter& parameter, const std::string& group,
-               const std::vector<std::string>& names, const std::string& leaf,
-               const std::string& what) {
+void normalize(Parameter& parameter, const std::string& group, const std::vector<std::string>& names,
+               const std::string& leaf, const std::string& what) {
   for (int w = 0; w < parameter.worlds(); ++w) {
     for (int i = 0; i < parameter.items(); ++i) {
       double largest = 0, squares = 0;
@@ -70,9 +68,8 @@ void normalize(Parameter& parameter, const std::string& group,
         largest = std::max(largest, std::abs(parameter(i, c, w)));
       }
       if (largest == 0) {
-        throw ModelError(
-            group + "/" + names[i] + "/" + leaf,
-            "zero" + in_world(parameter, w) + ", expected " + what + " of any length but zero");
+        throw ModelError(group + "/" + names[i] + "/" + leaf,
+                         "zero" + in_world(parameter, w) + ", expected " + what + " of any length but zero");
       }
       for (int c = 0; c < parameter.components(); ++c) {
         const double share = parameter(i, c, w) / largest;
@@ -95,8 +92,7 @@ void check_limits(const Model& model) {
       if (lower < upper) continue;
       throw ModelError("joints/" + model.joint_names[j] + "/limit",
                        "lower " + text(lower) + " and upper " + text(upper) +
-                           (worlds > 1 ? " in world " + std::to_string(w) : "") +
-                           ", expected lower < upper");
+                           (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
     }
   }
 }
@@ -110,10 +106,9 @@ void check_scales(Model& model) {
         if (c >= scale_components(type)) {
           scale.at(s, c, w) = 0;
         } else if (!(scale(s, c, w) > 0 && std::isfinite(scale(s, c, w)))) {
-          throw ModelError(
-              "shapes/" + model.shape_names[s] + "/geometry/scale/" + std::to_string(c),
-              text(scale(s, c, w)) + in_world(scale, w) + ", expected a finite length > 0 m (a " +
-                  to_string(type) + " has " + std::to_string(scale_components(type)) + ")");
+          throw ModelError("shapes/" + model.shape_names[s] + "/geometry/scale/" + std::to_string(c),
+                           text(scale(s, c, w)) + in_world(scale, w) + ", expected a finite length > 0 m (a " +
+                               to_string(type) + " has " + std::to_string(scale_components(type)) + ")");
         }
       }
     }
@@ -154,8 +149,7 @@ void check_inertias(const Model& model) {
   for (int w = 0; w < inertia.worlds(); ++w) {
     for (int b = 0; b < inertia.items(); ++b) {
       const auto moments = eigenvalues(explicit_mass(model, b, w).inertia);
-      const double tolerance =
-          kInertiaTolerance * std::max(std::abs(moments[0]), std::abs(moments[2]));
+      const double tolerance = kInertiaTolerance * std::max(std::abs(moments[0]), std::abs(moments[2]));
       const char* broken = nullptr;
       if (moments[0] < -tolerance) {
         broken = "none below zero";
@@ -164,8 +158,7 @@ void check_inertias(const Model& model) {
       }
       if (!broken) continue;
       throw ModelError("bodies/" + model.body_names[b] + "/inertia",
-                       "principal moments " + list(moments) + " kg·m²" + in_world(inertia, w) +
-                           ", expected " + broken);
+                       "principal moments " + list(moments) + " kg·m²" + in_world(inertia, w) + ", expected " + broken);
     }
   }
 }
@@ -192,8 +185,7 @@ Matrix6 rigid_matrix(const MassProperties<double>& body) {
 
 /// to += Xᵀ I X, where X takes motions about the parent's origin to the child's, at rotation·exp(q
 /// axis) and position.
-void add_to_parent(Matrix6& to, const Matrix6& I, const Mat3<double>& rotation,
-                   const Vec3<double>& position) {
+void add_to_parent(Matrix6& to, const Matrix6& I, const Mat3<double>& rotation, const Vec3<double>& position) {
   double X[6][6];
   for (int c = 0; c < 6; ++c) {
     double e[6] = {};
@@ -225,8 +217,7 @@ JointPlacement placement(const Model& model, const Link& link, int world, double
   const JointParameters& joints = model.joints;
   const int j = link.joint;
   const Parameter& o = joints.frame.orientation;
-  const Mat3<double> frame =
-      rotation_matrix(o(j, 0, world), o(j, 1, world), o(j, 2, world), o(j, 3, world));
+  const Mat3<double> frame = rotation_matrix(o(j, 0, world), o(j, 1, world), o(j, 2, world), o(j, 3, world));
   const Vec3<double> origin = vector_of(joints.frame.position, j, world);
   const Vec3<double> axis = vector_of(joints.axis, j, world);
   if (link.type == JointType::revolute) {
@@ -242,8 +233,7 @@ std::optional<int> joint_without_inertia(const Model& model, int world, double p
   const PoolVector<Link>& links = model.topology.links;
   const size_t n = links.size();
   std::vector<Matrix6> articulated(n), composite(n);
-  for (size_t i = 0; i < n; ++i)
-    articulated[i] = composite[i] = rigid_matrix(body_mass(model, links[i].body, world));
+  for (size_t i = 0; i < n; ++i) articulated[i] = composite[i] = rigid_matrix(body_mass(model, links[i].body, world));
   for (size_t i = n; i-- > 0;) {
     const Link& link = links[i];
     // Golden-ratio steps: no two joints of a chain at angles that cancel.
@@ -259,8 +249,7 @@ std::optional<int> joint_without_inertia(const Model& model, int world, double p
       for (int r = 0; r < 6; ++r) {
         for (int k = 0; k < 3; ++k) U[r] += articulated[i][r][first + k] * axis[k];
       }
-      for (int k = 0; k < 3; ++k)
-        D += axis[k] * U[first + k], scale += composite[i][first + k][first + k];
+      for (int k = 0; k < 3; ++k) D += axis[k] * U[first + k], scale += composite[i][first + k][first + k];
       // Rounding leaves about 1e-16 of the composite inertia where there should be nothing.
       if (!(armature > 0) && !(D > 1e-13 * scale)) return link.joint;
       D = std::max(D, armature);
@@ -289,8 +278,7 @@ void check_moved_inertia(const Model& model) {
   const int worlds = model.parameter_worlds();
   for (int w = 0; w < worlds; ++w) {
     const bool sound = std::all_of(links.begin(), links.end(), [&](const Link& link) {
-      return joint_size(link.type).nv == 0 || solid(model, link.body, w) ||
-             model.joints.armature(link.joint, 0, w) > 0;
+      return joint_size(link.type).nv == 0 || solid(model, link.body, w) || model.joints.armature(link.joint, 0, w) > 0;
     });
     if (sound) continue;
     std::optional<int> joint;
@@ -301,12 +289,11 @@ void check_moved_inertia(const Model& model) {
     if (!joint) continue;
     const bool turns = model.joint_types[*joint] == JointType::revolute;
     const std::string body = model.body_names[model.joint_children[*joint]];
-    throw ModelError(
-        "joints/" + model.joint_names[*joint],
-        std::string("moves no inertia") + (worlds > 1 ? " in world " + std::to_string(w) : "") +
-            ", expected body '" + body + "' or those it carries to have " +
-            (turns ? "inertia about the joint's axis" : "mass") +
-            " (mass, inertia, a shape with a " + "density), or the joint an armature > 0");
+    throw ModelError("joints/" + model.joint_names[*joint],
+                     std::string("moves no inertia") + (worlds > 1 ? " in world " + std::to_string(w) : "") +
+                         ", expected body '" + body + "' or those it carries to have " +
+                         (turns ? "inertia about the joint's axis" : "mass") + " (mass, inertia, a shape with a " +
+                         "density), or the joint an armature > 0");
   }
 }
 
@@ -315,16 +302,13 @@ void check_moved_inertia(const Model& model) {
 void validate(Model& model) {
   for (const Field& field : fields()) {
     // The scale has its own rules: unused components may hold anything.
-    if (field.of(model).components() != field.components)
-      usage_error("validate: parameters are not those of a model");
+    if (field.of(model).components() != field.components) usage_error("validate: parameters are not those of a model");
     if (&field.in(model) != &model.shapes.geometry.scale) check_field(model, field);
   }
   check_scales(model);
   normalize(model.joints.axis, "joints", model.joint_names, "axis", "a vector");
-  normalize(model.joints.frame.orientation, "joints", model.joint_names, "frame/orientation",
-            "a quaternion");
-  normalize(model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation",
-            "a quaternion");
+  normalize(model.joints.frame.orientation, "joints", model.joint_names, "frame/orientation", "a quaternion");
+  normalize(model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation", "a quaternion");
   check_limits(model);
   check_inertias(model);
   check_moved_inertia(model);

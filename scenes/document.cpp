@@ -143,9 +143,7 @@ class TreeHandler : public YAML::EventHandler {
     auto node = std::make_shared<Node>();
     // yaml-cpp marks a missing value at the next token, which may stand lines below: use the key's
     // place.
-    node->place = open_.empty() || open_.back().node->kind != NodeKind::map
-                      ? place(mark)
-                      : open_.back().key_place;
+    node->place = open_.empty() || open_.back().node->kind != NodeKind::map ? place(mark) : open_.back().key_place;
     remember(anchor, node);
     attach(node);
   }
@@ -159,8 +157,7 @@ class TreeHandler : public YAML::EventHandler {
     for (const Frame& frame : open_) {
       if (frame.node == found->second) {
         fail(sources_, place(mark), path(), "alias to what it stands in",
-             "no cycle (what is aliased begins at line " +
-                 std::to_string(found->second->place.line) + ")");
+             "no cycle (what is aliased begins at line " + std::to_string(found->second->place.line) + ")");
       }
     }
     count(found->second->size, mark);
@@ -236,8 +233,7 @@ class TreeHandler : public YAML::EventHandler {
 
   void check_depth(int below, const YAML::Mark& mark) const {
     if (static_cast<int>(open_.size()) + below > kMaxDepth) {
-      fail(sources_, place(mark), path(),
-           "value nested more than " + std::to_string(kMaxDepth) + " deep",
+      fail(sources_, place(mark), path(), "value nested more than " + std::to_string(kMaxDepth) + " deep",
            "at most " + std::to_string(kMaxDepth) + " levels");
     }
   }
@@ -265,8 +261,7 @@ class TreeHandler : public YAML::EventHandler {
   void open(NodePtr node, const std::string& tag, YAML::anchor_t anchor, const YAML::Mark& mark) {
     check_tag(tag, mark);
     if (expects_key())
-      fail(sources_, place(mark), path(), "list or map as a key",
-           "a plain name (is a bracket left open?)");
+      fail(sources_, place(mark), path(), "list or map as a key", "a plain name (is a bracket left open?)");
     check_depth(1, mark);
     count(1, mark);
     remember(anchor, node);

@@ -70,9 +70,8 @@ std::string excerpt(const Node& node, size_t limit = 60);
 std::string excerpt(std::string_view text, size_t limit = 60);
 
 /// Throws Error (input): "<place>: <path>: <what>: expected <expected>[; did you mean '<hint>'?]".
-[[noreturn]] void fail(const Sources& sources, Place place, const std::string& path,
-                       const std::string& what, const std::string& expected,
-                       const std::string& hint = {});
+[[noreturn]] void fail(const Sources& sources, Place place, const std::string& path, const std::string& what,
+                       const std::string& expected, const std::string& hint = {});
 
 NodePtr make_scalar(std::string text, Place place = {}, bool quoted = false);
 NodePtr make_list(Place place = {});

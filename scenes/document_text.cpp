@@ -11,11 +11,10 @@ constexpr size_t kWidth = 100;
 
 /// Whether YAML reads the bare text back as this very string.
 bool plain_is_safe(const std::string& text) {
-  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL")
-    return false;
+  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return false;
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '/' || c == '.' || c == '+' || c == '-' || c == '^' || c == ' ' || c == '*';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '/' ||
+           c == '.' || c == '+' || c == '-' || c == '^' || c == ' ' || c == '*';
   };
   if (!std::all_of(text.begin(), text.end(), allowed)) return false;
   // Indicators at the start, and document marks, mean something else.
@@ -117,8 +116,7 @@ void append_block(const Node& node, int indent, size_t column, bool top, std::st
   if (!top) {
     std::string flow;
     append_flow(node, kWidth, flow);
-    if (node.kind == NodeKind::null || node.kind == NodeKind::scalar ||
-        flow.size() + column <= kWidth) {
+    if (node.kind == NodeKind::null || node.kind == NodeKind::scalar || flow.size() + column <= kWidth) {
       out += " " + flow + "\n";
       return;
     }

@@ -38,8 +38,7 @@ int index_of(const std::string& segment, size_t size, bool components) {
 /// Sets one value, copying the nodes on its path.
 class Setter {
  public:
-  Setter(const NodePtr& root, const std::vector<std::string>& path, NodePtr value,
-         const Sources& sources, Place place)
+  Setter(const NodePtr& root, const std::vector<std::string>& path, NodePtr value, const Sources& sources, Place place)
       : root_(root), path_(path), value_(std::move(value)), sources_(sources), place_(place) {}
 
   NodePtr set() { return set(root_, scene_schema(), 0); }
@@ -62,8 +61,7 @@ class Setter {
       }
     }
     const std::string what = node ? "value '" + excerpt(*node) + "'" : "nothing there";
-    fail(sources_, place_, prefix(i), what,
-         "a path that ends here ('" + path_[i] + "' is below a single value)");
+    fail(sources_, place_, prefix(i), what, "a path that ends here ('" + path_[i] + "' is below a single value)");
   }
 
   /// The option of a choice that a path goes through: that of the value there, else one that has
@@ -79,8 +77,7 @@ class Setter {
   }
 
   NodePtr copy(const NodePtr& node, NodeKind kind, size_t i) const {
-    if (!node || node->kind == NodeKind::null)
-      return kind == NodeKind::map ? make_map(place_) : make_list(place_);
+    if (!node || node->kind == NodeKind::null) return kind == NodeKind::map ? make_map(place_) : make_list(place_);
     if (node->kind != kind) {
       fail(sources_, place_, prefix(i), "value '" + excerpt(*node) + "'",
            kind == NodeKind::map ? "a map there" : "a list there");
@@ -111,8 +108,7 @@ class Setter {
 
   /// Of keys that exclude one another the one just set stays, beside others that were set the same
   /// way (an error then).
-  static void drop_others(Node& map, const std::vector<std::string>& group,
-                          const std::string& kept) {
+  static void drop_others(Node& map, const std::vector<std::string>& group, const std::string& kept) {
     const auto in_group = [&](const std::string& key) {
       return std::find(group.begin(), group.end(), key) != group.end();
     };
@@ -131,8 +127,7 @@ class Setter {
       const NodePtr model = i == 1 && path_[0] != "model" ? root_->find("model") : nullptr;
       const NodePtr joints = model ? model->find("joints") : nullptr;
       for (const Entry& entry : joints ? joints->map : result->map) known.push_back(entry.key);
-      const bool is_joint =
-          joints && std::find(known.begin(), known.end(), path_[i]) != known.end();
+      const bool is_joint = joints && std::find(known.begin(), known.end(), path_[i]) != known.end();
       if (!is_joint) unknown(i, known, schema.entry_words);
     }
     put(*result, path_[i], set(child, *schema.entry, i + 1), place_);
@@ -146,8 +141,7 @@ class Setter {
     const int index = index_of(path_[i], size, is_vector);
     if (index < 0) {
       fail(sources_, place_, prefix(i), "index '" + path_[i] + "'",
-           size == 0 ? "no index: the list is empty"
-                     : "an index from 0 to " + std::to_string(size - 1));
+           size == 0 ? "no index: the list is empty" : "an index from 0 to " + std::to_string(size - 1));
     }
     static const Schema scalar{};
     result->list[index] = set(result->list[index], is_vector ? scalar : *schema.entry, i + 1);
@@ -160,10 +154,8 @@ class Setter {
     return known;
   }
 
-  [[noreturn]] void unknown(size_t i, std::vector<std::string> known,
-                            const std::string& kind) const {
-    if (i == 0)
-      known.insert(known.end(), {"bodies", "joints", "shapes", "gravity", "variables", "loss"});
+  [[noreturn]] void unknown(size_t i, std::vector<std::string> known, const std::string& kind) const {
+    if (i == 0) known.insert(known.end(), {"bodies", "joints", "shapes", "gravity", "variables", "loss"});
     std::string list;
     for (size_t k = 0; k < known.size() && k < 12; ++k) list += (k > 0 ? ", " : "") + known[k];
     if (known.size() > 12) list += ", …";
@@ -230,8 +222,7 @@ std::vector<std::string> document_location(const Node& root, std::string_view mo
   return path;
 }
 
-NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides,
-                        const Sources& sources) {
+NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources) {
   NodePtr result = root;
   for (size_t k = 0; k < overrides.size(); ++k) {
     const Place place{static_cast<int>(k) + 1, 1, 1};
@@ -245,8 +236,7 @@ NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides
     } else if (first == "model" && path.size() > 2 && path[1] == "shapes") {
       path = document_location(*result, overrides[k].path.substr(6));
     }
-    if (overrides[k].path.empty())
-      fail(sources, place, "", "path ''", "a path, like simulation/time_step");
+    if (overrides[k].path.empty()) fail(sources, place, "", "path ''", "a path, like simulation/time_step");
     result = set_value(result, path, value, sources, place);
   }
   return result;

@@ -20,10 +20,8 @@ Frame read_frame(const View& view) {
 }
 
 std::array<double, 4> product(const std::array<double, 4>& a, const std::array<double, 4>& b) {
-  return {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1],
-          a[3] * b[1] + a[1] * b[3] + a[2] * b[0] - a[0] * b[2],
-          a[3] * b[2] + a[2] * b[3] + a[0] * b[1] - a[1] * b[0],
-          a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
+  return {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] + a[1] * b[3] + a[2] * b[0] - a[0] * b[2],
+          a[3] * b[2] + a[2] * b[3] + a[0] * b[1] - a[1] * b[0], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
 }
 
 std::array<double, 4> turn(const Numbers3& unit_axis, double angle) {
@@ -81,8 +79,7 @@ class ModelReader {
       const int parent = body_named(joint["parent"]);
       const View child_view = joint["child"];
       const int child = body_named(child_view);
-      if (child == ModelBuilder::world)
-        child_view.refuse("a body that the joint carries, not the world");
+      if (child == ModelBuilder::world) child_view.refuse("a body that the joint carries, not the world");
       builder_.add_joint(name, type, parent, child, joint_options(joint, type));
     }
   }
@@ -103,8 +100,7 @@ class ModelReader {
     const View drive = joint["drive"];
     options.drive.stiffness = drive["stiffness"].number(&type);
     options.drive.damping = drive["damping"].number(&type);
-    if (const View limit_view = drive["effort_limit"])
-      options.drive.effort_limit = limit_view.number(&type);
+    if (const View limit_view = drive["effort_limit"]) options.drive.effort_limit = limit_view.number(&type);
     return options;
   }
 
@@ -143,9 +139,8 @@ class ModelReader {
   }
 
   static GeometryType geometry_type(const std::string& word) {
-    for (const GeometryType type :
-         {GeometryType::plane, GeometryType::sphere, GeometryType::ellipsoid, GeometryType::capsule,
-          GeometryType::box}) {
+    for (const GeometryType type : {GeometryType::plane, GeometryType::sphere, GeometryType::ellipsoid,
+                                    GeometryType::capsule, GeometryType::box}) {
       if (word == to_string(type)) return type;
     }
     return GeometryType::cylinder;
@@ -160,8 +155,7 @@ class ModelReader {
     if (type == GeometryType::plane) view.refuse("no scale: a plane is infinite");
     const std::vector<double> values = view.numbers();
     if (values.size() != count) {
-      view.refuse(std::to_string(count) + (count == 1 ? " length for a " : " lengths for a ") +
-                  to_string(type));
+      view.refuse(std::to_string(count) + (count == 1 ? " length for a " : " lengths for a ") + to_string(type));
     }
     for (size_t i = 0; i < count; ++i) scale[i] = values[i];
     return scale;
@@ -177,20 +171,18 @@ class ModelReader {
       for (const Entry& entry : node->map) {
         if (entry.key != segment) continue;
         next = entry.value;
-        place = next->kind == NodeKind::scalar || next->kind == NodeKind::list ? next->place
-                                                                               : entry.place;
+        place = next->kind == NodeKind::scalar || next->kind == NodeKind::list ? next->place : entry.place;
       }
       if (!next && node->kind == NodeKind::list && !segment.empty() && segment.size() < 7 &&
-          segment.find_first_not_of("0123456789") == std::string::npos &&
-          std::stoul(segment) < node->list.size()) {
+          segment.find_first_not_of("0123456789") == std::string::npos && std::stoul(segment) < node->list.size()) {
         next = node->list[std::stoul(segment)];
         place = next->place;
       }
       if (!next) break;
       node = next;
     }
-    input_error(root_.sources().name(place) + ": model/" + error.path() + ": value '" +
-                excerpt(*node) + "': " + error.message());
+    input_error(root_.sources().name(place) + ": model/" + error.path() + ": value '" + excerpt(*node) +
+                "': " + error.message());
   }
 
   View root_;
@@ -221,8 +213,7 @@ std::array<double, 4> read_orientation(const View& view) {
     return turn(axis, view["angle"].number());
   }
   const Numbers3 rpy = numbers3(view["rpy"]);
-  return product(turn({0, 0, 1}, rpy[2]),
-                 product(turn({0, 1, 0}, rpy[1]), turn({1, 0, 0}, rpy[0])));
+  return product(turn({0, 0, 1}, rpy[2]), product(turn({0, 1, 0}, rpy[1]), turn({1, 0, 0}, rpy[0])));
 }
 
 Dimension dimension_of(const Field& field) {

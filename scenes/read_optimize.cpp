@@ -62,34 +62,30 @@ void ProblemReader::read_variable(const View& view) {
     const char* const suffix[] = {"", "/target_position", "/target_velocity"};
     variable.name = "control/" + name.text() + suffix[static_cast<int>(variable.channel)];
     const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.steps;
-    add_variable(std::move(variable), channel_dimension(channel_of(view["channel"])), type, numbers,
-                 view);
+    add_variable(std::move(variable), channel_dimension(channel_of(view["channel"])), type, numbers, view);
     return;
   }
   const bool is_position = view["quantity"].text() == "position";
   variable.kind = is_position ? VariableKind::initial_position : VariableKind::initial_velocity;
   variable.name = "initial_state/" + name.text() + "/" + view["quantity"].text();
-  add_variable(std::move(variable),
-               is_position ? Dimension::joint_position : Dimension::joint_velocity, type, 1, view);
+  add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity, type, 1, view);
 }
 
-void ProblemReader::add_variable(Variable variable, Dimension dimension, const JointType* joint,
-                                 size_t numbers, const View& view) {
+void ProblemReader::add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers,
+                                 const View& view) {
   const View bounds = view["bounds"];
   const std::vector<double> range = bounds.numbers(dimension, joint);
   const bool nonnegative = variable.lower == 0;
   if (!std::isnan(range[0])) variable.lower = range[0];
   if (!std::isnan(range[1])) variable.upper = range[1];
   if (nonnegative && variable.lower < 0) bounds.refuse("bounds ≥ 0 for " + variable.name);
-  if (variable.lower > variable.upper)
-    bounds.refuse("a lower bound that is not above the upper one");
+  if (variable.lower > variable.upper) bounds.refuse("a lower bound that is not above the upper one");
   variable.scale = view["scale"].number(dimension, joint);
   read_initial(variable, dimension, joint, numbers, view);
 
   const bool is_parameter = variable.kind == VariableKind::parameter;
   std::string base = variable.name;
-  if (is_parameter)
-    base = path_of(problem_.model, {variable.parameter.field, variable.parameter.item, -1});
+  if (is_parameter) base = path_of(problem_.model, {variable.parameter.field, variable.parameter.item, -1});
   const int component = is_parameter ? variable.parameter.component : -1;
   for (const auto& [other, part] : varied_) {
     if (other == base && (part < 0 || component < 0 || part == component)) {
@@ -100,8 +96,8 @@ void ProblemReader::add_variable(Variable variable, Dimension dimension, const J
   problem_.variables.push_back(std::move(variable));
 }
 
-void ProblemReader::read_initial(Variable& variable, Dimension dimension, const JointType* joint,
-                                 size_t numbers, const View& view) const {
+void ProblemReader::read_initial(Variable& variable, Dimension dimension, const JointType* joint, size_t numbers,
+                                 const View& view) const {
   const View initial = view["initial"];
   if (!initial) return;
   const bool is_map = initial.kind() == NodeKind::map;
@@ -146,8 +142,7 @@ void ProblemReader::read_term(const View& view, bool terminal) {
     term.index = moving_joint(name);
     term.channel = channel_of(view["channel"]);
     check_channel(term.index, term.channel, view["channel"]);
-    term.target[0] =
-        view["target"].number(channel_dimension(term.channel), &model.joint_types[term.index]);
+    term.target[0] = view["target"].number(channel_dimension(term.channel), &model.joint_types[term.index]);
     term.weight = view["weight"].number();
     const bool is_effort = term.channel == ControlChannel::effort;
     add_term(term, name.text() + "/" + (is_effort ? "effort" : view["channel"].text()));
@@ -165,10 +160,10 @@ void ProblemReader::read_term(const View& view, bool terminal) {
     const JointType* type = &model.joint_types[term.index];
     if (view.given("position")) {
       LossTerm position = term;
-      const bool unlimited = std::isinf(model.joints.limit.lower(term.index)) &&
-                             std::isinf(model.joints.limit.upper(term.index));
-      position.on_circle = view.given("on_circle") ? view["on_circle"].flag()
-                                                   : *type == JointType::revolute && unlimited;
+      const bool unlimited =
+          std::isinf(model.joints.limit.lower(term.index)) && std::isinf(model.joints.limit.upper(term.index));
+      position.on_circle =
+          view.given("on_circle") ? view["on_circle"].flag() : *type == JointType::revolute && unlimited;
       if (position.on_circle && *type != JointType::revolute) {
         view["on_circle"].refuse("false for a joint that is not revolute");
       }

@@ -15,8 +15,7 @@ ProblemReader::ProblemReader(const View& root, std::filesystem::path directory, 
   }
 }
 
-int ProblemReader::moving_joint(const std::string& name, Place place,
-                                const std::string& path) const {
+int ProblemReader::moving_joint(const std::string& name, Place place, const std::string& path) const {
   const Model& model = problem_.model;
   const std::string what = "value '" + excerpt(name) + "'";
   const int joint = model.find_joint(name);
@@ -33,8 +32,7 @@ int ProblemReader::moving_joint(const std::string& name, Place place,
 int ProblemReader::body(const View& view) const {
   const int body = problem_.model.find_body(view.text());
   if (body < 0) {
-    view.refuse("the name of a body",
-                nearest_name(view.text().substr(0, 200), problem_.model.body_names));
+    view.refuse("the name of a body", nearest_name(view.text().substr(0, 200), problem_.model.body_names));
   }
   return body;
 }
@@ -52,8 +50,7 @@ void ProblemReader::read_simulation() {
   const double steps = std::round((duration ? duration.number() : 1.0) / simulation.time_step);
   if (!(steps >= 1 && steps <= 1e7)) {
     (duration ? duration : view["time_step"])
-        .refuse("a run of 1 to 10000000 steps of " + view["time_step"].text() +
-                " (duration / time_step)");
+        .refuse("a run of 1 to 10000000 steps of " + view["time_step"].text() + " (duration / time_step)");
   }
   simulation.steps = static_cast<int>(steps);
 }
@@ -85,19 +82,16 @@ Dimension ProblemReader::channel_dimension(ControlChannel channel) const {
 void ProblemReader::check_channel(int joint, ControlChannel channel, const View& view) const {
   if (channel == ControlChannel::effort) return;
   if (problem_.model.topology.links[link_of_joint_[joint]].target >= 0) return;
-  view.refuse("channel effort: the joint '" + problem_.model.joint_names[joint] +
-              "' has no drive to give targets to");
+  view.refuse("channel effort: the joint '" + problem_.model.joint_names[joint] + "' has no drive to give targets to");
 }
 
 void ProblemReader::check_knots(size_t knots, const View& view) const {
   if (knots > static_cast<size_t>(problem_.simulation.steps)) {
-    view.refuse("at most as many knots as steps, which are " +
-                std::to_string(problem_.simulation.steps));
+    view.refuse("at most as many knots as steps, which are " + std::to_string(problem_.simulation.steps));
   }
 }
 
-ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel,
-                                         const View& view) const {
+ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, const View& view) const {
   const Dimension dimension = channel_dimension(channel);
   const JointType* type = &problem_.model.joint_types[joint];
   ControlSignal signal{joint, channel, {}, false};
@@ -107,8 +101,7 @@ ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel,
     signal.values = view["values"].numbers(dimension, type);
   } else if (view.given("file")) {
     const char* const names[] = {"effort", "target_position", "target_velocity"};
-    const std::string column =
-        problem_.model.joint_names[joint] + "/" + names[static_cast<int>(channel)];
+    const std::string column = problem_.model.joint_names[joint] + "/" + names[static_cast<int>(channel)];
     signal.values = read_column(view["file"], column, dimension, type);
   } else {
     view.refuse("one of the keys values and file");
@@ -125,10 +118,9 @@ void ProblemReader::read_controls() {
       problem_.controls.push_back(read_signal(joint, ControlChannel::effort, view));
       continue;
     }
-    const std::pair<const char*, ControlChannel> channels[] = {
-        {"effort", ControlChannel::effort},
-        {"target_position", ControlChannel::target_position},
-        {"target_velocity", ControlChannel::target_velocity}};
+    const std::pair<const char*, ControlChannel> channels[] = {{"effort", ControlChannel::effort},
+                                                               {"target_position", ControlChannel::target_position},
+                                                               {"target_velocity", ControlChannel::target_velocity}};
     for (const auto& [key, channel] : channels) {
       if (!view.given(key)) continue;
       check_channel(joint, channel, view[key]);

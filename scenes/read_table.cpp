@@ -24,8 +24,7 @@ fs::path resolve_inside(const fs::path& directory, const View& file) {
   const fs::path path = fs::canonical(folder / relative, code);
   if (code) file.refuse("an existing file in " + folder.string());
   const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  if (end != folder.end())
-    file.refuse("a file inside the scene's folder (the path leaves it through a link)");
+  if (end != folder.end()) file.refuse("a file inside the scene's folder (the path leaves it through a link)");
   if (!fs::is_regular_file(path, code)) file.refuse("a regular file");
   if (fs::file_size(path, code) > kMaxBytes || code) file.refuse("a file of at most 16 MiB");
   return path;
@@ -45,11 +44,9 @@ std::vector<std::string> split_row(const std::string& line) {
 }
 
 /// A cell is named by its row and its number among the row's cells.
-[[noreturn]] void refuse_cell(const Sources& sources, int row, size_t column,
-                              const std::string& value, const std::string& expected,
-                              const std::string& hint = {}) {
-  fail(sources, {0, row, static_cast<int>(column) + 1}, "", "value '" + excerpt(value) + "'",
-       expected, hint);
+[[noreturn]] void refuse_cell(const Sources& sources, int row, size_t column, const std::string& value,
+                              const std::string& expected, const std::string& hint = {}) {
+  fail(sources, {0, row, static_cast<int>(column) + 1}, "", "value '" + excerpt(value) + "'", expected, hint);
 }
 
 void check_times(const std::vector<double>& times, const Sources& sources) {
@@ -59,16 +56,15 @@ void check_times(const std::vector<double>& times, const Sources& sources) {
   for (size_t i = 0; i < n; ++i) {
     const double expected = times.front() + step * static_cast<double>(i);
     if (!(step > 0) || std::abs(times[i] - expected) > 1e-3 * step) {
-      refuse_cell(sources, static_cast<int>(i) + 2, 0, std::to_string(times[i]),
-                  "times that are evenly spaced");
+      refuse_cell(sources, static_cast<int>(i) + 2, 0, std::to_string(times[i]), "times that are evenly spaced");
     }
   }
 }
 
 }  // namespace
 
-std::vector<double> ProblemReader::read_column(const View& file, const std::string& column,
-                                               Dimension dimension, const JointType* joint) const {
+std::vector<double> ProblemReader::read_column(const View& file, const std::string& column, Dimension dimension,
+                                               const JointType* joint) const {
   const fs::path path = resolve_inside(directory_, file);
   std::ifstream stream(path);
   if (!stream) file.refuse("a file that can be read");
@@ -89,8 +85,7 @@ std::vector<double> ProblemReader::read_column(const View& file, const std::stri
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::vector<std::string> cells = split_row(line);
     if (cells.size() != header.size()) {
-      refuse_cell(sources, row, cells.size() - 1, line,
-                  std::to_string(header.size()) + " cells, as in the header");
+      refuse_cell(sources, row, cells.size() - 1, line, std::to_string(header.size()) + " cells, as in the header");
     }
     const auto read = [&](size_t i, Dimension what) {
       const NodePtr cell = make_scalar(cells[i], {0, row, static_cast<int>(i) + 1});

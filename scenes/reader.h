@@ -34,9 +34,7 @@ class View {
   double number(const JointType* joint = nullptr) const { return number(dimension(), joint); }
   double number(Dimension dimension, const JointType* joint) const;
   /// A list of numbers, or a single one as a list of one.
-  std::vector<double> numbers(const JointType* joint = nullptr) const {
-    return numbers(dimension(), joint);
-  }
+  std::vector<double> numbers(const JointType* joint = nullptr) const { return numbers(dimension(), joint); }
   std::vector<double> numbers(Dimension dimension, const JointType* joint) const;
   int integer() const { return static_cast<int>(number()); }
   bool flag() const { return node_->text == "true"; }
@@ -65,8 +63,7 @@ struct View::Named {
 };
 
 /// The document with the overrides in place; the given tree is not changed.
-NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides,
-                        const Sources& sources);
+NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources);
 
 /// The name of a body's i-th listed shape.
 std::string listed_shape_name(const std::string& body, const Node& list, size_t i);
@@ -106,9 +103,7 @@ class ProblemReader {
 
  private:
   int moving_joint(const std::string& name, Place place, const std::string& path) const;
-  int moving_joint(const View& name) const {
-    return moving_joint(name.text(), name.node()->place, name.path());
-  }
+  int moving_joint(const View& name) const { return moving_joint(name.text(), name.node()->place, name.path()); }
   int body(const View& view) const;
   void check_channel(int joint, ControlChannel channel, const View& view) const;
   Dimension channel_dimension(ControlChannel channel) const;
@@ -117,8 +112,7 @@ class ProblemReader {
                                   const JointType* joint) const;
   void check_knots(size_t knots, const View& view) const;
   void read_variable(const View& view);
-  void add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers,
-                    const View& view);
+  void add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers, const View& view);
   void read_initial(Variable& variable, Dimension dimension, const JointType* joint, size_t numbers,
                     const View& view) const;
   void read_term(const View& view, bool terminal);

@@ -45,12 +45,11 @@ Scene load_scene(const std::filesystem::path& path, std::span<const Override> ov
   return result;
 }
 
-Scene parse_scene(std::string_view text, const std::string& file,
-                  const std::filesystem::path& directory, std::span<const Override> overrides) {
+Scene parse_scene(std::string_view text, const std::string& file, const std::filesystem::path& directory,
+                  std::span<const Override> overrides) {
   Sources sources{file, {}};
   for (const Override& one : overrides) {
-    sources.overrides.push_back("--set " + scene::excerpt(one.path, 200) + "=" +
-                                scene::excerpt(one.value, 100));
+    sources.overrides.push_back("--set " + scene::excerpt(one.path, 200) + "=" + scene::excerpt(one.value, 100));
   }
   NodePtr root = scene::parse_document(text, sources, 0);
   root = scene::apply_overrides(root, overrides, sources);

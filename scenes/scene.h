@@ -40,8 +40,8 @@ Scene load_scene(const std::filesystem::path& path, std::span<const Override> ov
 
 /// The same from text; `file` is what messages call it, `directory` where files it refers to are
 /// looked for.
-Scene parse_scene(std::string_view text, const std::string& file,
-                  const std::filesystem::path& directory, std::span<const Override> overrides = {});
+Scene parse_scene(std::string_view text, const std::string& file, const std::filesystem::path& directory,
+                  std::span<const Override> overrides = {});
 
 /// The scene's document with the numbers of `filled` in place of its own: controls, initial state,
 /// and every model parameter that differs from the scene's. `filled` must have the model of the

@@ -24,24 +24,23 @@ struct Key {
 };
 
 enum class SchemaKind {
-  number,   ///< quantity
-  integer,  ///< whole number
-  boolean,  ///< true or false
-  word,     ///< one of `words`
-  text,     ///< any string
-  name,     ///< name of a body, joint or shape, or a path of them
-  vector,   ///< list of quantities, as many as one of `lengths` says; any number when that is empty
-  list,     ///< any number of `entry`
-  map,      ///< `keys`
-  names,    ///< map from names the user chooses to `entry`
-  choice,   ///< the one of `options` whose node kind fits (scalar, list or map)
+  number,    ///< quantity
+  integer,   ///< whole number
+  boolean,   ///< true or false
+  word,      ///< one of `words`
+  text,      ///< any string
+  name,      ///< name of a body, joint or shape, or a path of them
+  vector,    ///< list of quantities, as many as one of `lengths` says; any number when that is empty
+  list,      ///< any number of `entry`
+  map,       ///< `keys`
+  names,     ///< map from names the user chooses to `entry`
+  choice,    ///< the one of `options` whose node kind fits (scalar, list or map)
   variants,  ///< the map of `options` whose first key is present
 };
 
 struct Schema {
   SchemaKind kind = SchemaKind::text;
-  std::string
-      title;  ///< heading in the documentation; maps without one are described where they stand
+  std::string title;  ///< heading in the documentation; maps without one are described where they stand
   std::string doc;
   // number, integer, vector
   Dimension dimension = Dimension::none;
@@ -81,8 +80,8 @@ NodePtr default_node(const Key& key);
 /// Value in SI units of a scalar against a number, integer or vector schema, whose dimension may be
 /// replaced by a known one; `joint` as in unit_fits. Throws Error (input). The word `none`, where
 /// it is allowed, gives NaN.
-double read_quantity(const Node& node, const Schema& schema, Dimension dimension,
-                     const JointType* joint, const Sources& sources, const std::string& path);
+double read_quantity(const Node& node, const Schema& schema, Dimension dimension, const JointType* joint,
+                     const Sources& sources, const std::string& path);
 
 /// JSON Schema, draft 2020-12, indented text.
 std::string json_schema();

@@ -47,8 +47,7 @@ std::vector<std::string> key_names(const Schema& map) {
 std::string range_words(const Schema& schema) {
   std::string out;
   if (schema.minimum) out += (schema.exclusive ? " > " : " ≥ ") + short_number(*schema.minimum);
-  if (schema.maximum)
-    out += std::string(schema.minimum ? " and" : "") + " ≤ " + short_number(*schema.maximum);
+  if (schema.maximum) out += std::string(schema.minimum ? " and" : "") + " ≤ " + short_number(*schema.maximum);
   return out;
 }
 
@@ -81,8 +80,7 @@ class Checker {
         check_number(spot);
         break;
       case SchemaKind::boolean:
-        if (node.kind != NodeKind::scalar || node.quoted ||
-            (node.text != "true" && node.text != "false")) {
+        if (node.kind != NodeKind::scalar || node.quoted || (node.text != "true" && node.text != "false")) {
           wrong(spot);
         }
         break;
@@ -115,8 +113,7 @@ class Checker {
 
  private:
   [[noreturn]] void wrong(const Spot& spot, const std::string& hint = {}) const {
-    fail(sources_, spot.node.place, spot.path, value_words(spot.node), expectation(spot.schema),
-         hint);
+    fail(sources_, spot.node.place, spot.path, value_words(spot.node), expectation(spot.schema), hint);
   }
 
   void check_number(const Spot& spot) const {
@@ -136,11 +133,9 @@ class Checker {
     const auto& lengths = spot.schema.lengths;
     if (spot.node.kind != NodeKind::list) wrong(spot);
     const int length = static_cast<int>(spot.node.list.size());
-    if (length == 0 ||
-        (!lengths.empty() && std::find(lengths.begin(), lengths.end(), length) == lengths.end())) {
+    if (length == 0 || (!lengths.empty() && std::find(lengths.begin(), lengths.end(), length) == lengths.end())) {
       fail(sources_, spot.node.place, spot.path,
-           value_words(spot.node) + " with " + std::to_string(length) + " entries",
-           expectation(spot.schema));
+           value_words(spot.node) + " with " + std::to_string(length) + " entries", expectation(spot.schema));
     }
     for (int i = 0; i < length; ++i) {
       const Node& item = *spot.node.list[i];
@@ -165,8 +160,8 @@ class Checker {
       const Key* key = spot.schema.key(entry.key);
       if (!key) {
         const auto known = key_names(spot.schema);
-        fail(sources_, entry.place, spot.path, "unknown key '" + excerpt(entry.key) + "'",
-             "one of " + joined(known), nearest_name(entry.key.substr(0, 100), known));
+        fail(sources_, entry.place, spot.path, "unknown key '" + excerpt(entry.key) + "'", "one of " + joined(known),
+             nearest_name(entry.key.substr(0, 100), known));
       }
       check(*entry.value, *key->schema, child_path(spot.path, entry.key));
     }
@@ -185,8 +180,7 @@ class Checker {
       if (std::find(group.begin(), group.end(), entry.key) == group.end()) continue;
       if (first) {
         fail(sources_, entry.place, spot.path,
-             "key '" + entry.key + "' beside '" + first->key + "' (line " +
-                 std::to_string(first->place.line) + ")",
+             "key '" + entry.key + "' beside '" + first->key + "' (line " + std::to_string(first->place.line) + ")",
              "only one of " + joined(group));
       }
       first = &entry;
@@ -196,8 +190,8 @@ class Checker {
   void check_names(const Spot& spot) const {
     if (spot.node.kind != NodeKind::map) wrong(spot);
     for (const Entry& entry : spot.node.map) {
-      if (entry.key.empty() || entry.key.size() > 200 ||
-          entry.key.find_first_of("/*\n") != std::string::npos || entry.key == "world") {
+      if (entry.key.empty() || entry.key.size() > 200 || entry.key.find_first_of("/*\n") != std::string::npos ||
+          entry.key == "world") {
         fail(sources_, entry.place, spot.path, "name '" + excerpt(entry.key) + "'",
              "a name of 1 to 200 bytes without '/', '*' and line breaks, other than 'world'");
       }
@@ -215,9 +209,8 @@ class Checker {
 };
 
 std::string number_words(const Schema& schema, Dimension dimension, const JointType* joint) {
-  std::string words = dimension == Dimension::none || dimension == Dimension::varied
-                          ? "a number"
-                          : dimension_words(dimension, joint);
+  std::string words =
+      dimension == Dimension::none || dimension == Dimension::varied ? "a number" : dimension_words(dimension, joint);
   if (schema.kind == SchemaKind::integer) words = "a whole number";
   words += range_words(schema);
   if (schema.allow_none) words += ", or none";
@@ -237,8 +230,7 @@ const Schema* resolve(const Schema& schema, const Node& node) {
   if (schema.kind != SchemaKind::choice) return &schema;
   for (const SchemaPtr& option : schema.options) {
     NodeKind kind = NodeKind::scalar;
-    if (option->kind == SchemaKind::vector || option->kind == SchemaKind::list)
-      kind = NodeKind::list;
+    if (option->kind == SchemaKind::vector || option->kind == SchemaKind::list) kind = NodeKind::list;
     if (option->kind == SchemaKind::map || option->kind == SchemaKind::names) kind = NodeKind::map;
     if (option->kind == SchemaKind::variants) {
       if (node.kind == NodeKind::map) return resolve(*option, node);
@@ -287,8 +279,8 @@ std::string expectation(const Schema& schema) {
   return out;
 }
 
-double read_quantity(const Node& node, const Schema& schema, Dimension dimension,
-                     const JointType* joint, const Sources& sources, const std::string& path) {
+double read_quantity(const Node& node, const Schema& schema, Dimension dimension, const JointType* joint,
+                     const Sources& sources, const std::string& path) {
   const auto refuse = [&](const std::string& expected, const std::string& hint = {}) {
     fail(sources, node.place, path, value_words(node), expected, hint);
   };
@@ -300,15 +292,14 @@ double read_quantity(const Node& node, const Schema& schema, Dimension dimension
     refuse(plain ? number_words(schema, dimension, joint) : error.expected, error.hint);
   }
   if (node.quoted && !quantity.has_unit) refuse("a number without quotes");
-  if (schema.kind == SchemaKind::integer &&
-      (quantity.has_unit || quantity.value != std::floor(quantity.value))) {
+  if (schema.kind == SchemaKind::integer && (quantity.has_unit || quantity.value != std::floor(quantity.value))) {
     refuse(number_words(schema, dimension, joint));
   }
   if (!unit_fits(quantity, dimension, joint)) {
     refuse(number_words(schema, dimension, joint));
   }
-  const bool low = schema.minimum && (quantity.value < *schema.minimum ||
-                                      (schema.exclusive && quantity.value == *schema.minimum));
+  const bool low =
+      schema.minimum && (quantity.value < *schema.minimum || (schema.exclusive && quantity.value == *schema.minimum));
   if (low || (schema.maximum && quantity.value > *schema.maximum)) {
     refuse(number_words(schema, dimension, joint));
   }

@@ -13,16 +13,14 @@ void add_range(Json& json, const Schema& schema) {
     if (schema.kind == SchemaKind::integer) return static_cast<long long>(value);
     return value;
   };
-  if (schema.minimum)
-    json[schema.exclusive ? "exclusiveMinimum" : "minimum"] = bound(*schema.minimum);
+  if (schema.minimum) json[schema.exclusive ? "exclusiveMinimum" : "minimum"] = bound(*schema.minimum);
   if (schema.maximum) json["maximum"] = bound(*schema.maximum);
 }
 
 Json number_json(const Schema& schema) {
   Json number = {{"type", schema.kind == SchemaKind::integer ? "integer" : "number"}};
   add_range(number, schema);
-  if (schema.kind == SchemaKind::integer ||
-      (schema.dimension == Dimension::none && !schema.allow_none)) {
+  if (schema.kind == SchemaKind::integer || (schema.dimension == Dimension::none && !schema.allow_none)) {
     return number;
   }
   Json options = Json::array({number});
@@ -62,17 +60,14 @@ Json map_json(const Schema& schema) {
   for (const Key& key : schema.keys) {
     Json value = to_json(*key.schema);
     std::string words = key.doc;
-    if (key.schema->dimension != Dimension::none)
-      words += " Unit: " + si_unit(key.schema->dimension) + ".";
+    if (key.schema->dimension != Dimension::none) words += " Unit: " + si_unit(key.schema->dimension) + ".";
     if (!key.default_words.empty()) words += " Default: " + key.default_words + ".";
     if (!words.empty()) value["description"] = words;
     const NodePtr fallback = default_node(key);
     if (fallback && fallback->kind == NodeKind::scalar) {
-      const bool is_number =
-          key.schema->kind == SchemaKind::number || key.schema->kind == SchemaKind::integer;
-      value["default"] = is_number || key.schema->kind == SchemaKind::boolean
-                             ? Json::parse(fallback->text)
-                             : Json(fallback->text);
+      const bool is_number = key.schema->kind == SchemaKind::number || key.schema->kind == SchemaKind::integer;
+      value["default"] =
+          is_number || key.schema->kind == SchemaKind::boolean ? Json::parse(fallback->text) : Json(fallback->text);
     }
     json["properties"][key.name] = value;
     if (key.required) required.push_back(key.name);
@@ -105,8 +100,7 @@ Json to_json(const Schema& schema) {
       return map_json(schema);
     case SchemaKind::names:
       return {{"type", "object"},
-              {"propertyNames",
-               {{"pattern", "^[^/*\\n]+$"}, {"maxLength", 200}, {"not", {{"const", "world"}}}}},
+              {"propertyNames", {{"pattern", "^[^/*\\n]+$"}, {"maxLength", 200}, {"not", {{"const", "world"}}}}},
               {"additionalProperties", to_json(*schema.entry)}};
     case SchemaKind::choice:
     case SchemaKind::variants:

@@ -77,8 +77,7 @@ inline std::shared_ptr<Schema> map(std::vector<Key> keys) {
   return schema;
 }
 
-inline std::shared_ptr<Schema> titled(std::shared_ptr<Schema> schema, std::string title,
-                                      std::string doc) {
+inline std::shared_ptr<Schema> titled(std::shared_ptr<Schema> schema, std::string title, std::string doc) {
   schema->title = std::move(title);
   schema->doc = std::move(doc);
   return schema;

@@ -80,8 +80,7 @@ std::string bound_text(double value) {
 std::string range(const Schema& schema) {
   std::string out;
   if (schema.minimum) out += (schema.exclusive ? " > " : " ≥ ") + bound_text(*schema.minimum);
-  if (schema.maximum)
-    out += std::string(schema.minimum ? "," : "") + " ≤ " + bound_text(*schema.maximum);
+  if (schema.maximum) out += std::string(schema.minimum ? "," : "") + " ≤ " + bound_text(*schema.maximum);
   return out;
 }
 
@@ -103,8 +102,7 @@ std::string value_words(const Schema& schema) {
     case SchemaKind::name:
       return "name";
     case SchemaKind::vector:
-      return schema.lengths.empty() ? "list of numbers"
-                                    : counts(schema.lengths) + " numbers" + range(schema);
+      return schema.lengths.empty() ? "list of numbers" : counts(schema.lengths) + " numbers" + range(schema);
     case SchemaKind::list:
       return "list, one " + schema.entry_words + " an item";
     case SchemaKind::map:
@@ -150,8 +148,8 @@ void append_rows(const Schema& map, const std::string& prefix, std::string& out)
     const Schema& schema = *key.schema;
     std::string fallback = key.required ? "required" : key.default_words;
     if (!key.default_text.empty()) fallback = code(key.default_text);
-    out += "| `" + prefix + key.name + "` | " + value_words(schema) + " | " + unit_words(schema) +
-           " | " + fallback + " | " + key.doc + " |\n";
+    out += "| `" + prefix + key.name + "` | " + value_words(schema) + " | " + unit_words(schema) + " | " + fallback +
+           " | " + key.doc + " |\n";
     const Schema* below = map_within(schema);
     if (below && below->title.empty()) append_rows(*below, prefix + key.name + "/", out);
   }
@@ -182,8 +180,7 @@ std::string scenes_markdown() {
   append_sections(scene_schema(), sections);
   // Both lists of the loss hold the same terms: describe them once.
   const size_t first = sections.find("\n## `optimize/loss/");
-  const size_t second =
-      sections.find("\n## `optimize/loss/<terminal or running>/<index>`, a joint", first + 1);
+  const size_t second = sections.find("\n## `optimize/loss/<terminal or running>/<index>`, a joint", first + 1);
   if (second != std::string::npos) sections.erase(second);
   return out + sections;
 }

@@ -40,8 +40,7 @@ SchemaPtr shape(bool in_body) {
   constexpr FieldGroup group = FieldGroup::shapes;
   std::vector<Key> keys;
   if (in_body) {
-    keys.push_back(absent("name", name(),
-                          "the body's name, with `_0`, `_1`, … when it has several shapes",
+    keys.push_back(absent("name", name(), "the body's name, with `_0`, `_1`, … when it has several shapes",
                           "Name of the shape, unique among all shapes."));
   } else {
     keys.push_back(required("body", name(), "The body it belongs to, or `world`."));
@@ -51,9 +50,7 @@ SchemaPtr shape(bool in_body) {
       map({
           required("type", word({"plane", "sphere", "ellipsoid", "capsule", "box", "cylinder"}),
                    "What it is. Volumes are centred on the frame, the long axis along its z."),
-          absent("scale",
-                 choice({at_least(0, Dimension::length), vector(Dimension::length, {1, 2, 3})}),
-                 "0.1 each",
+          absent("scale", choice({at_least(0, Dimension::length), vector(Dimension::length, {1, 2, 3})}), "0.1 each",
                  "Sphere: radius; ellipsoid: three radii; capsule and cylinder: radius, half "
                  "length; box: three "
                  "half extents; plane: none."),
@@ -62,43 +59,39 @@ SchemaPtr shape(bool in_body) {
       "Form and size."));
   keys.push_back(optional("frame", frame(group), "", "Where it is in the body's frame."));
   keys.push_back(field(group, "density", at_least(0, Dimension::density), "0"));
-  keys.push_back(optional(
-      "material",
-      map({
-          field(group, "material/stiffness", at_least(0, Dimension::contact_stiffness), "1e4"),
-          field(group, "material/dissipation", at_least(0, Dimension::dissipation), "0.1"),
-          field(group, "material/friction", at_least(0, Dimension::none), "0.8"),
-      }),
-      "", "How it feels to the touch; read and kept for contact."));
+  keys.push_back(optional("material",
+                          map({
+                              field(group, "material/stiffness", at_least(0, Dimension::contact_stiffness), "1e4"),
+                              field(group, "material/dissipation", at_least(0, Dimension::dissipation), "0.1"),
+                              field(group, "material/friction", at_least(0, Dimension::none), "0.8"),
+                          }),
+                          "", "How it feels to the touch; read and kept for contact."));
   auto schema = map(std::move(keys));
   if (in_body) return titled(schema, "model/bodies/<name>/shapes/<index>", "A shape of the body.");
-  return titled(
-      schema, "model/shapes/<name>",
-      "A shape, listed apart from its body; the same as an entry of the body's `shapes`.");
+  return titled(schema, "model/shapes/<name>",
+                "A shape, listed apart from its body; the same as an entry of the body's `shapes`.");
 }
 
 SchemaPtr body() {
   constexpr FieldGroup group = FieldGroup::bodies;
-  return titled(
-      map({
-          field(group, "mass", at_least(0, Dimension::mass), "0"),
-          field(group, "com", vector(Dimension::length, {3}), "[0, 0, 0]"),
-          optional("inertia", vector(Dimension::inertia, {3, 6}), "[0, 0, 0, 0, 0, 0]",
-                   "About the com, link axes: xx, yy, zz, xy, xz, yz, or just xx, yy, zz."),
-          optional("shapes", list(shape(true), "shape"), "[]", "Shapes fixed to the body."),
-      }),
-      "model/bodies/<name>",
-      "A rigid body. It needs a joint that names it as child. Mass properties are what is given "
-      "here plus what "
-      "its shapes with a `density` add.");
+  return titled(map({
+                    field(group, "mass", at_least(0, Dimension::mass), "0"),
+                    field(group, "com", vector(Dimension::length, {3}), "[0, 0, 0]"),
+                    optional("inertia", vector(Dimension::inertia, {3, 6}), "[0, 0, 0, 0, 0, 0]",
+                             "About the com, link axes: xx, yy, zz, xy, xz, yz, or just xx, yy, zz."),
+                    optional("shapes", list(shape(true), "shape"), "[]", "Shapes fixed to the body."),
+                }),
+                "model/bodies/<name>",
+                "A rigid body. It needs a joint that names it as child. Mass properties are what is given "
+                "here plus what "
+                "its shapes with a `density` add.");
 }
 
 SchemaPtr joint() {
   constexpr FieldGroup group = FieldGroup::joints;
   return titled(
       map({
-          required("type", word({"revolute", "prismatic", "fixed"}),
-                   "How the child moves against the parent."),
+          required("type", word({"revolute", "prismatic", "fixed"}), "How the child moves against the parent."),
           optional("parent", name(), "world", "The body it hangs on, or `world`."),
           required("child", name(), "The body it carries."),
           optional("frame", frame(group), "",
@@ -107,29 +100,25 @@ SchemaPtr joint() {
           field(group, "armature", at_least(0, Dimension::joint_inertia), "0"),
           field(group, "damping", at_least(0, Dimension::joint_damping), "0"),
           field(group, "friction", at_least(0, Dimension::joint_effort), "0"),
-          optional(
-              "limit",
-              map({
-                  absent("lower", number(Dimension::joint_position), "none",
-                         field_doc(group, "limit/lower")),
-                  absent("upper", number(Dimension::joint_position), "none",
-                         field_doc(group, "limit/upper")),
-                  field(group, "limit/stiffness", at_least(0, Dimension::joint_stiffness), "1000"),
-                  field(group, "limit/damping", at_least(0, Dimension::joint_damping), "10"),
-              }),
-              "", "Soft limits of the position."),
-          optional(
-              "drive",
-              map({
-                  field(group, "drive/stiffness", at_least(0, Dimension::joint_stiffness), "0"),
-                  field(group, "drive/damping", at_least(0, Dimension::joint_damping), "0"),
-                  absent("effort_limit", at_least(0, Dimension::joint_effort), "none",
-                         field_doc(group, "drive/effort_limit")),
-              }),
-              "",
-              "Position and velocity servo. A joint with one has the control channels "
-              "`target_position` and "
-              "`target_velocity`."),
+          optional("limit",
+                   map({
+                       absent("lower", number(Dimension::joint_position), "none", field_doc(group, "limit/lower")),
+                       absent("upper", number(Dimension::joint_position), "none", field_doc(group, "limit/upper")),
+                       field(group, "limit/stiffness", at_least(0, Dimension::joint_stiffness), "1000"),
+                       field(group, "limit/damping", at_least(0, Dimension::joint_damping), "10"),
+                   }),
+                   "", "Soft limits of the position."),
+          optional("drive",
+                   map({
+                       field(group, "drive/stiffness", at_least(0, Dimension::joint_stiffness), "0"),
+                       field(group, "drive/damping", at_least(0, Dimension::joint_damping), "0"),
+                       absent("effort_limit", at_least(0, Dimension::joint_effort), "none",
+                              field_doc(group, "drive/effort_limit")),
+                   }),
+                   "",
+                   "Position and velocity servo. A joint with one has the control channels "
+                   "`target_position` and "
+                   "`target_velocity`."),
       }),
       "model/joints/<name>", "A joint; together they form a tree that begins at `world`.");
 }
@@ -139,26 +128,22 @@ SchemaPtr joint() {
 SchemaPtr orientation_schema() {
   return choice(
       {vector(Dimension::none, {4}),
-       variants(
-           {map({required("axis", vector(Dimension::none, {3}),
-                          "Axis of the turn; any length but zero."),
-                 required("angle", number(Dimension::angle), "Angle of the turn, right-handed.")}),
-            map({required(
-                "rpy", vector(Dimension::angle, {3}),
-                "Roll about x, pitch about y, yaw about z, in this order, about fixed axes "
-                "(as in URDF).")})})});
+       variants({map({required("axis", vector(Dimension::none, {3}), "Axis of the turn; any length but zero."),
+                      required("angle", number(Dimension::angle), "Angle of the turn, right-handed.")}),
+                 map({required("rpy", vector(Dimension::angle, {3}),
+                               "Roll about x, pitch about y, yaw about z, in this order, about fixed axes "
+                               "(as in URDF).")})})});
 }
 
 SchemaPtr model_schema() {
-  return titled(map({
-                    field(FieldGroup::model, "gravity", vector(Dimension::acceleration, {3}),
-                          "[0, 0, -9.81]"),
-                    required("bodies", names(body(), "body"), "The bodies, by name."),
-                    required("joints", names(joint(), "joint"), "The joints, by name."),
-                    optional("shapes", names(shape(false), "shape"), "{}",
-                             "Shapes that are not listed with a body, by name."),
-                }),
-                "model", "What is simulated.");
+  return titled(
+      map({
+          field(FieldGroup::model, "gravity", vector(Dimension::acceleration, {3}), "[0, 0, -9.81]"),
+          required("bodies", names(body(), "body"), "The bodies, by name."),
+          required("joints", names(joint(), "joint"), "The joints, by name."),
+          optional("shapes", names(shape(false), "shape"), "{}", "Shapes that are not listed with a body, by name."),
+      }),
+      "model", "What is simulated.");
 }
 
 }  // namespace backdrive::scene

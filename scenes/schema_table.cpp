@@ -9,17 +9,16 @@ namespace backdrive::scene {
 namespace {
 
 SchemaPtr simulation() {
-  auto schema = titled(
-      map({
-          optional("integrator", word({"featherstone"}), "featherstone", "How a step is taken."),
-          optional("time_step", positive(Dimension::time), "0.004166666666666667",
-                   "Length of a step; the default is 1/240 s."),
-          absent("duration", positive(Dimension::time), "1 s",
-                 "Length of the run, rounded to whole steps."),
-          absent("steps", integer(1, 10'000'000), "from `duration`",
-                 "Length of the run in steps, instead of `duration`."),
-      }),
-      "simulation", "How time goes on.");
+  auto schema =
+      titled(map({
+                 optional("integrator", word({"featherstone"}), "featherstone", "How a step is taken."),
+                 optional("time_step", positive(Dimension::time), "0.004166666666666667",
+                          "Length of a step; the default is 1/240 s."),
+                 absent("duration", positive(Dimension::time), "1 s", "Length of the run, rounded to whole steps."),
+                 absent("steps", integer(1, 10'000'000), "from `duration`",
+                        "Length of the run in steps, instead of `duration`."),
+             }),
+             "simulation", "How time goes on.");
   schema->exclusive_keys = {{"duration", "steps"}};
   return schema;
 }
@@ -27,43 +26,38 @@ SchemaPtr simulation() {
 /// A number, numbers, or a map saying more; `dimension` is that of the channel.
 SchemaPtr signal(Dimension dimension) {
   auto details = map({
-      absent("values", vector(dimension, {}), "",
-             "Knots, spread evenly from the first to the last step."),
+      absent("values", vector(dimension, {}), "", "Knots, spread evenly from the first to the last step."),
       absent("file", text(), "",
              "CSV file inside the scene's folder: a header, an optional first column `time` "
              "(evenly spaced), and the "
              "column `<joint>/<channel>`, one knot a row."),
-      optional("hold", boolean(), "false",
-               "Between knots: `true`: the last knot's value; `false`: linear."),
+      optional("hold", boolean(), "false", "Between knots: `true`: the last knot's value; `false`: linear."),
   });
   details->exclusive_keys = {{"values", "file"}};
   return choice({number(dimension), vector(dimension, {}), details});
 }
 
 SchemaPtr control() {
-  return choice({number(Dimension::joint_effort), vector(Dimension::joint_effort, {}),
-                 titled(map({
-                            absent("effort", signal(Dimension::joint_effort), "0",
-                                   "Force or torque at the joint."),
-                            absent("target_position", signal(Dimension::joint_position), "0",
-                                   "Target of the joint's drive."),
-                            absent("target_velocity", signal(Dimension::joint_velocity), "0",
-                                   "Target of the joint's drive."),
-                        }),
-                        "controls/<joint>",
-                        "What a joint is told to do over time. A channel is a number (the whole "
-                        "time), a list of knots, or a map "
-                        "of `values` or `file`, and `hold`. A number or a list in place of this "
-                        "map is its `effort`.")});
+  return choice(
+      {number(Dimension::joint_effort), vector(Dimension::joint_effort, {}),
+       titled(map({
+                  absent("effort", signal(Dimension::joint_effort), "0", "Force or torque at the joint."),
+                  absent("target_position", signal(Dimension::joint_position), "0", "Target of the joint's drive."),
+                  absent("target_velocity", signal(Dimension::joint_velocity), "0", "Target of the joint's drive."),
+              }),
+              "controls/<joint>",
+              "What a joint is told to do over time. A channel is a number (the whole "
+              "time), a list of knots, or a map "
+              "of `values` or `file`, and `hold`. A number or a list in place of this "
+              "map is its `effort`.")});
 }
 
 SchemaPtr initial_state() {
-  return titled(
-      map({
-          optional("position", number(Dimension::joint_position), "0", "Position of the joint."),
-          optional("velocity", number(Dimension::joint_velocity), "0", "Velocity of the joint."),
-      }),
-      "initial_state/<joint>", "Where a joint begins; joints that are not named begin at zero.");
+  return titled(map({
+                    optional("position", number(Dimension::joint_position), "0", "Position of the joint."),
+                    optional("velocity", number(Dimension::joint_velocity), "0", "Velocity of the joint."),
+                }),
+                "initial_state/<joint>", "Where a joint begins; joints that are not named begin at zero.");
 }
 
 SchemaPtr bounds() {
@@ -79,21 +73,17 @@ SchemaPtr bounds() {
 std::vector<Key> variable_keys() {
   const SchemaPtr value = number(Dimension::varied);
   return {
-      optional("bounds", bounds(), "[none, none]",
-               "Lower and upper bound of each number, or `none`."),
-      absent(
-          "initial",
-          choice({value, vector(Dimension::varied, {}),
-                  map({
-                      absent("value", choice({value, vector(Dimension::varied, {})}),
-                             "what the scene says otherwise",
-                             "Value to start from: one, or one per number."),
-                      optional("random", at_least(0, Dimension::varied), "0",
-                               "Each start, but the first of several, adds normal numbers of this "
-                               "standard deviation."),
-                  })}),
-          "what the scene says otherwise",
-          "Value to start from: one, or one per number, or a map."),
+      optional("bounds", bounds(), "[none, none]", "Lower and upper bound of each number, or `none`."),
+      absent("initial",
+             choice({value, vector(Dimension::varied, {}),
+                     map({
+                         absent("value", choice({value, vector(Dimension::varied, {})}),
+                                "what the scene says otherwise", "Value to start from: one, or one per number."),
+                         optional("random", at_least(0, Dimension::varied), "0",
+                                  "Each start, but the first of several, adds normal numbers of this "
+                                  "standard deviation."),
+                     })}),
+             "what the scene says otherwise", "Value to start from: one, or one per number, or a map."),
       optional("scale", positive(Dimension::varied), "1", "The optimiser works on value / scale."),
   };
 }
@@ -113,8 +103,7 @@ SchemaPtr variable() {
           {
               required("control", name(), "A joint."),
               optional("channel", channel(), "effort", "What of it; the targets need a `drive`."),
-              absent("knots", integer(1, 10'000'000), "one per step",
-                     "How many numbers, spread evenly over the run."),
+              absent("knots", integer(1, 10'000'000), "one per step", "How many numbers, spread evenly over the run."),
               optional("interpolation", word({"linear", "hold"}), "linear", "Between knots."),
           },
           "optimize/variables/<index>, a control", "A control signal of a joint."),
@@ -136,52 +125,43 @@ SchemaPtr variable() {
 }
 
 SchemaPtr weights(std::string first, std::string second) {
-  return choice(
-      {at_least(0, Dimension::none),
-       map({optional(first, at_least(0, Dimension::none), "1", "Weight of the " + first + "."),
-            optional(second, at_least(0, Dimension::none), "1",
-                     "Weight of the " + second + ".")})});
+  return choice({at_least(0, Dimension::none),
+                 map({optional(first, at_least(0, Dimension::none), "1", "Weight of the " + first + "."),
+                      optional(second, at_least(0, Dimension::none), "1", "Weight of the " + second + ".")})});
 }
 
 SchemaPtr loss_term() {
   return variants({
-      titled(map({
-                 required("joint", name(), "A joint."),
-                 absent("position", number(Dimension::joint_position), "not scored",
-                        "Where it should be."),
-                 absent("velocity", number(Dimension::joint_velocity), "not scored",
-                        "How fast it should move."),
-                 optional("weight", weights("position", "velocity"), "1",
-                          "Weight of both, or a map with one for each."),
-                 absent("on_circle", boolean(), "true for a revolute joint without limits",
-                        "Score 2 − 2 cos(q − target), so that whole turns do not count, instead of "
-                        "(q − target)²."),
-             }),
-             "optimize/loss/<terminal or running>/<index>, a joint",
-             "Weight times the squared error of a joint."),
       titled(
           map({
-              required("body", name(), "A body."),
-              absent("position", vector(Dimension::length, {3}), "not scored",
-                     "Where its point should be, world axes."),
-              absent("orientation", orientation_schema(), "not scored", "How it should be turned."),
-              optional("point", vector(Dimension::length, {3}), "[0, 0, 0]",
-                       "Which point of it, in its own axes."),
-              optional("weight", weights("position", "orientation"), "1",
-                       "Weight of both, or a map with one for each."),
+              required("joint", name(), "A joint."),
+              absent("position", number(Dimension::joint_position), "not scored", "Where it should be."),
+              absent("velocity", number(Dimension::joint_velocity), "not scored", "How fast it should move."),
+              optional("weight", weights("position", "velocity"), "1", "Weight of both, or a map with one for each."),
+              absent("on_circle", boolean(), "true for a revolute joint without limits",
+                     "Score 2 − 2 cos(q − target), so that whole turns do not count, instead of "
+                     "(q − target)²."),
           }),
-          "optimize/loss/<terminal or running>/<index>, a body",
-          "Weight times the squared distance of a point (m²) or the squared angle of an "
-          "orientation (rad²)."),
+          "optimize/loss/<terminal or running>/<index>, a joint", "Weight times the squared error of a joint."),
+      titled(map({
+                 required("body", name(), "A body."),
+                 absent("position", vector(Dimension::length, {3}), "not scored",
+                        "Where its point should be, world axes."),
+                 absent("orientation", orientation_schema(), "not scored", "How it should be turned."),
+                 optional("point", vector(Dimension::length, {3}), "[0, 0, 0]", "Which point of it, in its own axes."),
+                 optional("weight", weights("position", "orientation"), "1",
+                          "Weight of both, or a map with one for each."),
+             }),
+             "optimize/loss/<terminal or running>/<index>, a body",
+             "Weight times the squared distance of a point (m²) or the squared angle of an "
+             "orientation (rad²)."),
       titled(map({
                  required("control", name(), "A joint."),
                  optional("channel", channel(), "effort", "What of it."),
-                 optional("target", number(Dimension::varied), "0",
-                          "What it should be; unit of the channel."),
+                 optional("target", number(Dimension::varied), "0", "What it should be; unit of the channel."),
                  optional("weight", at_least(0, Dimension::none), "1", "Weight."),
              }),
-             "optimize/loss/<terminal or running>/<index>, a control",
-             "Weight times the squared control."),
+             "optimize/loss/<terminal or running>/<index>, a control", "Weight times the squared control."),
   });
 }
 
@@ -191,8 +171,7 @@ SchemaPtr optimize() {
           optional("variables", list(variable(), "variable"), "[]", "What may be changed."),
           optional("loss",
                    map({
-                       optional("terminal", list(loss_term(), "loss term"), "[]",
-                                "Scored at the end of the run."),
+                       optional("terminal", list(loss_term(), "loss term"), "[]", "Scored at the end of the run."),
                        optional("running", list(loss_term(), "loss term"), "[]",
                                 "Scored over the whole run: the integral over time."),
                    }),
@@ -201,34 +180,28 @@ SchemaPtr optimize() {
           optional("iterations", integer(0, 1'000'000), "200", "At most so many."),
           optional("tolerance", at_least(0, Dimension::none), "1e-6",
                    "Stop when the norm of the scaled gradient is below."),
-          optional("learning_rate", positive(Dimension::none), "0.05",
-                   "Step of `adam`, in units of `scale`."),
+          optional("learning_rate", positive(Dimension::none), "0.05", "Step of `adam`, in units of `scale`."),
           optional("starts", integer(1, 1'000'000), "1",
                    "Starts from different random values, as worlds of one batch."),
-          absent(
-              "goal", number(Dimension::none), "none",
-              "The loss that is asked for: `simctl optimize` exits with 1 when it is not reached."),
+          absent("goal", number(Dimension::none), "none",
+                 "The loss that is asked for: `simctl optimize` exits with 1 when it is not reached."),
       }),
       "optimize", "What `simctl optimize` varies and scores. `simctl run` prints the loss, too.");
 }
 
 SchemaPtr root() {
-  return titled(
-      map({
-          absent("name", text(), "the file's name", "Name of the scene."),
-          optional("description", text(), "\"\"", "What it shows."),
-          optional("simulation", simulation(), "", "How time goes on."),
-          required("model", model_schema(), "What is simulated."),
-          optional("initial_state", names(initial_state(), "joint"), "{}",
-                   "Where joints begin, by joint."),
-          optional("controls", names(control(), "joint"), "{}",
-                   "What joints are told to do, by joint."),
-          optional(
-              "requires_grad", list(name(), "path"), "[]",
-              "Paths of model parameters whose gradients are computed; `*` stands for every name."),
-          optional("optimize", optimize(), "", "What is optimised."),
-      }),
-      "The whole scene", "");
+  return titled(map({
+                    absent("name", text(), "the file's name", "Name of the scene."),
+                    optional("description", text(), "\"\"", "What it shows."),
+                    optional("simulation", simulation(), "", "How time goes on."),
+                    required("model", model_schema(), "What is simulated."),
+                    optional("initial_state", names(initial_state(), "joint"), "{}", "Where joints begin, by joint."),
+                    optional("controls", names(control(), "joint"), "{}", "What joints are told to do, by joint."),
+                    optional("requires_grad", list(name(), "path"), "[]",
+                             "Paths of model parameters whose gradients are computed; `*` stands for every name."),
+                    optional("optimize", optimize(), "", "What is optimised."),
+                }),
+                "The whole scene", "");
 }
 
 }  // namespace

@@ -148,8 +148,7 @@ size_t number_length(std::string_view text) {
 bool is_non_finite_word(std::string_view text) {
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
   if (!text.empty() && text[0] == '.') text.remove_prefix(1);
-  for (const std::string_view word :
-       {"inf", "Inf", "INF", "nan", "NaN", "NAN", "infinity", "Infinity"}) {
+  for (const std::string_view word : {"inf", "Inf", "INF", "nan", "NaN", "NAN", "infinity", "Infinity"}) {
     if (text == word) return true;
   }
   return false;
@@ -191,10 +190,7 @@ DimensionRow row_of(Dimension dimension, bool rotates) {
     case Dimension::joint_position:
       return rotates ? row_of(Dimension::angle, true) : row_of(Dimension::length, false);
     case Dimension::joint_velocity:
-      return rotates ? DimensionRow{{0, 0, -1, 1},
-                                    false,
-                                    "rad/s",
-                                    "an angular velocity (rad/s, deg/s, rpm)"}
+      return rotates ? DimensionRow{{0, 0, -1, 1}, false, "rad/s", "an angular velocity (rad/s, deg/s, rpm)"}
                      : DimensionRow{{0, 1, -1, 0}, false, "m/s", "a velocity (m/s, cm/s, mm/s)"};
     case Dimension::joint_effort:
       return rotates ? DimensionRow{{1, 2, -2, 0}, false, "N·m", "a torque (N*m, Nm, mNm)"}
@@ -231,20 +227,16 @@ QuantityError parse_quantity(std::string_view text, Quantity& quantity) {
   if (length == 0) return {"a number", ""};
   std::string_view digits = text.substr(0, length);
   std::string_view rest = text.substr(length);
-  const std::string_view unsigned_digits =
-      digits[0] == '+' || digits[0] == '-' ? digits.substr(1) : digits;
+  const std::string_view unsigned_digits = digits[0] == '+' || digits[0] == '-' ? digits.substr(1) : digits;
   if (unsigned_digits.size() > 1 && unsigned_digits[0] == '0' && unsigned_digits[1] >= '0' &&
       unsigned_digits[1] <= '9') {
-    std::string plain(
-        unsigned_digits.substr(unsigned_digits.find_first_not_of('0') == std::string_view::npos
-                                   ? unsigned_digits.size() - 1
-                                   : unsigned_digits.find_first_not_of('0')));
-    return {"a decimal number without leading zeros (YAML reads them as octal): write " + plain,
-            ""};
+    std::string plain(unsigned_digits.substr(unsigned_digits.find_first_not_of('0') == std::string_view::npos
+                                                 ? unsigned_digits.size() - 1
+                                                 : unsigned_digits.find_first_not_of('0')));
+    return {"a decimal number without leading zeros (YAML reads them as octal): write " + plain, ""};
   }
   if (digits[0] == '+') digits.remove_prefix(1);
-  const auto [end, code] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), quantity.value);
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), quantity.value);
   if (code == std::errc::result_out_of_range) {
     return {"a finite number (magnitude from 1e-307 to 1e308)", ""};
   }
@@ -263,8 +255,7 @@ QuantityError parse_quantity(std::string_view text, Quantity& quantity) {
 bool unit_fits(const Quantity& quantity, Dimension dimension, const JointType* joint) {
   if (!quantity.has_unit || dimension == Dimension::varied) return true;
   if (!joint && depends_on_joint(dimension)) {
-    return fits(quantity.unit, row_of(dimension, true)) ||
-           fits(quantity.unit, row_of(dimension, false));
+    return fits(quantity.unit, row_of(dimension, true)) || fits(quantity.unit, row_of(dimension, false));
   }
   return fits(quantity.unit, row_of(dimension, !joint || *joint != JointType::prismatic));
 }

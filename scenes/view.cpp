@@ -54,15 +54,14 @@ std::vector<double> View::numbers(Dimension dimension, const JointType* joint) c
   std::vector<double> values;
   values.reserve(node_->list.size());
   for (size_t i = 0; i < node_->list.size(); ++i) {
-    values.push_back(read_quantity(*node_->list[i], option(), dimension, joint, *sources_,
-                                   path_ + "/" + std::to_string(i)));
+    values.push_back(
+        read_quantity(*node_->list[i], option(), dimension, joint, *sources_, path_ + "/" + std::to_string(i)));
   }
   return values;
 }
 
 void View::refuse(const std::string& expected, const std::string& hint) const {
-  const std::string what =
-      !node_ || node_->kind == NodeKind::null ? "no value" : "value '" + excerpt(*node_) + "'";
+  const std::string what = !node_ || node_->kind == NodeKind::null ? "no value" : "value '" + excerpt(*node_) + "'";
   fail(*sources_, node_ ? node_->place : Place{}, path_, what, expected, hint);
 }
 

@@ -12,8 +12,7 @@ using namespace scene;
 NodePtr number_node(double value, const std::string& path) {
   if (!std::isfinite(value)) {
     throw Error(ErrorKind::non_finite,
-                path + ": value " + std::to_string(value) +
-                    " cannot be written to a scene: expected a finite number");
+                path + ": value " + std::to_string(value) + " cannot be written to a scene: expected a finite number");
   }
   char text[40];
   std::snprintf(text, sizeof text, "%.17g", value);
@@ -112,15 +111,13 @@ void replace(Node& root, const std::string& key, const NodePtr& value) {
   }
   // Before what is asked for, behind what is simulated.
   auto where = root.map.begin();
-  while (where != root.map.end() && where->key != "optimize" && where->key != "requires_grad")
-    ++where;
+  while (where != root.map.end() && where->key != "optimize" && where->key != "requires_grad") ++where;
   root.map.insert(where, {key, {}, value});
 }
 
 bool same_shape(const Model& a, const Model& b) {
-  return a.body_names == b.body_names && a.joint_names == b.joint_names &&
-         a.shape_names == b.shape_names && a.topology.nq == b.topology.nq &&
-         a.topology.nv == b.topology.nv;
+  return a.body_names == b.body_names && a.joint_names == b.joint_names && a.shape_names == b.shape_names &&
+         a.topology.nq == b.topology.nq && a.topology.nv == b.topology.nv;
 }
 
 }  // namespace

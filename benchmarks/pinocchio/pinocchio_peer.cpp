@@ -18,8 +18,7 @@ using View = Eigen::Map<Vector>;
 
 pinocchio::SE3 placement(const PeerLink& link) {
   using RowMajor = Eigen::Matrix<double, 3, 3, Eigen::RowMajor>;
-  return {Eigen::Map<const RowMajor>(link.rotation.data()),
-          Eigen::Map<const Eigen::Vector3d>(link.position.data())};
+  return {Eigen::Map<const RowMajor>(link.rotation.data()), Eigen::Map<const Eigen::Vector3d>(link.position.data())};
 }
 
 pinocchio::Inertia inertia(const PeerLink& link) {
@@ -58,8 +57,7 @@ pinocchio::Model build(const std::vector<PeerLink>& links, const std::array<doub
   for (std::size_t i = 0; i < links.size(); ++i) {
     const PeerLink& link = links[i];
     if (link.parent < -1 || link.parent >= static_cast<int>(i))
-      throw std::invalid_argument("peer link " + std::to_string(i) +
-                                  ": parent must be an earlier link or -1");
+      throw std::invalid_argument("peer link " + std::to_string(i) + ": parent must be an earlier link or -1");
     const bool root = link.parent < 0;
     const pinocchio::JointIndex parent = root ? 0 : carrier[link.parent];
     const pinocchio::SE3 frame = root ? placement(link) : offset[link.parent] * placement(link);
@@ -72,8 +70,7 @@ pinocchio::Model build(const std::vector<PeerLink>& links, const std::array<doub
       pinocchio::JointIndex ancestor = model.njoints - 1;
       while (ancestor > parent) ancestor = model.parents[ancestor];
       if (ancestor != parent)
-        throw std::invalid_argument("peer link " + std::to_string(i) +
-                                    ": links must be numbered depth first");
+        throw std::invalid_argument("peer link " + std::to_string(i) + ": links must be numbered depth first");
       carrier[i] = model.addJoint(parent, joint(link), frame, "joint" + std::to_string(i));
       model.armature[model.nv - 1] = link.armature;
     }
@@ -114,15 +111,13 @@ const char* PinocchioPeer::description() {
 #else
 #define BACKDRIVE_PEER_COMPILER "GCC " __VERSION__
 #endif
-  return "Pinocchio " PINOCCHIO_VERSION ", its headers by " BACKDRIVE_PEER_COMPILER
-         ", -march=native";
+  return "Pinocchio " PINOCCHIO_VERSION ", its headers by " BACKDRIVE_PEER_COMPILER ", -march=native";
 #endif
 }
 
 void PinocchioPeer::aba(const double* q, const double* v, const double* tau, double* qdd) {
   Workspace& w = *workspace_;
-  w.view(qdd) = pinocchio::aba(w.model, w.data, w.view(q), w.view(v), w.view(tau),
-                               pinocchio::Convention::LOCAL);
+  w.view(qdd) = pinocchio::aba(w.model, w.data, w.view(q), w.view(v), w.view(tau), pinocchio::Convention::LOCAL);
 }
 
 void PinocchioPeer::rnea(const double* q, const double* v, const double* qdd, double* tau) {
@@ -149,8 +144,7 @@ void PinocchioPeer::steps(double* q, double* v, const double* tau, double dt, in
   Workspace& w = *workspace_;
   View q_view = w.view(q), v_view = w.view(v);
   for (int i = 0; i < n; ++i) {
-    v_view += dt * pinocchio::aba(w.model, w.data, q_view, v_view, w.view(tau),
-                                  pinocchio::Convention::LOCAL);
+    v_view += dt * pinocchio::aba(w.model, w.data, q_view, v_view, w.view(tau), pinocchio::Convention::LOCAL);
     q_view += dt * v_view;
   }
 }

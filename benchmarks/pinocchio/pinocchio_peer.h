@@ -33,8 +33,7 @@ class PinocchioPeer {
  public:
   // Links must be numbered depth first (each subtree contiguous), as Pinocchio's derivatives
   // require; throws std::invalid_argument otherwise.
-  explicit PinocchioPeer(const std::vector<PeerLink>& links,
-                         std::array<double, 3> gravity = {0, 0, -9.81});
+  explicit PinocchioPeer(const std::vector<PeerLink>& links, std::array<double, 3> gravity = {0, 0, -9.81});
   ~PinocchioPeer();
   PinocchioPeer(PinocchioPeer&&) noexcept;
   PinocchioPeer& operator=(PinocchioPeer&&) noexcept;

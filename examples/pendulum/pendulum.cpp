@@ -12,8 +12,8 @@ int main() {
   // A rod of 1 m and 1 kg on a hinge; upright at zero, z up.
   ModelBuilder builder;
   const int rod = builder.add_body("rod", {.mass = 1, .com = {0, 0, 0.5}, .inertia = {0.0833, 0.0833, 0.0004}});
-  const int hinge = builder.add_joint("hinge", JointType::revolute, ModelBuilder::world, rod,
-                                      {.axis = {0, 1, 0}, .damping = 0.02});
+  const int hinge =
+      builder.add_joint("hinge", JointType::revolute, ModelBuilder::world, rod, {.axis = {0, 1, 0}, .damping = 0.02});
   Problem problem;
   problem.model = builder.build();
   problem.simulation = {.time_step = 0.005, .steps = 600};
@@ -28,8 +28,13 @@ int main() {
   for (LossTerm& term : problem.loss) term.target = {0, 0, 0, 0};
 
   // The torque at 60 knots, of at most 2.5 N·m: half of what it takes to hold the rod level.
-  problem.variables = {{.name = "torque", .kind = VariableKind::control, .joint = hinge, .knots = 60,
-                        .lower = -2.5, .upper = 2.5, .random = 1}};
+  problem.variables = {{.name = "torque",
+                        .kind = VariableKind::control,
+                        .joint = hinge,
+                        .knots = 60,
+                        .lower = -2.5,
+                        .upper = 2.5,
+                        .random = 1}};
   problem.optimize = {.method = "lbfgs", .iterations = 300, .starts = 8, .goal = 0.1};
 
   const OptimizeResult result = optimize(problem, {.threads = hardware_threads()});

@@ -40,11 +40,10 @@ struct DriveState {
 };
 
 template <class Real, class Const>
-BACKDRIVE_INLINE DriveState<Real> drive_state(const LinkConstants<Const>& c,
-                                              const JointInput<Real>& in, const Real& dt) {
+BACKDRIVE_INLINE DriveState<Real> drive_state(const LinkConstants<Const>& c, const JointInput<Real>& in,
+                                              const Real& dt) {
   const Real error = in.target_position - in.q - dt * in.qd;
-  const Real x = in.effort + error * c.drive_stiffness +
-                 (in.target_velocity - in.qd) * c.drive_damping;
+  const Real x = in.effort + error * c.drive_stiffness + (in.target_velocity - in.qd) * c.drive_damping;
   const Real bound = constant<Real>(0) + c.effort_limit;
   return {x, value_of(x) > value_of(bound) || value_of(x) < value_of(-bound)};
 }
@@ -52,15 +51,13 @@ BACKDRIVE_INLINE DriveState<Real> drive_state(const LinkConstants<Const>& c,
 /// μ/√(q̇² + ε²): friction as a damping coefficient per unit of level μ.
 template <class Real>
 BACKDRIVE_INLINE Real friction_factor(const Real& qd) {
-  return constant<Real>(1) /
-         square_root(qd * qd + constant<Real>(kFrictionVelocity * kFrictionVelocity));
+  return constant<Real>(1) / square_root(qd * qd + constant<Real>(kFrictionVelocity * kFrictionVelocity));
 }
 
 /// The effort at q̈ = 0, and what to add to D.
 template <class Real, class Const>
-BACKDRIVE_INLINE void joint_force(const Link& link, const LinkConstants<Const>& c,
-                                  const JointInput<Real>& in, const Real& dt, Real& effort,
-                                  Real& increment) {
+BACKDRIVE_INLINE void joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
+                                  const Real& dt, Real& effort, Real& increment) {
   Real damping = constant<Real>(0) + c.damping;  // everything that multiplies −q̇⁺
   effort = in.effort;
   increment = constant<Real>(0) + c.armature;
@@ -68,8 +65,7 @@ BACKDRIVE_INLINE void joint_force(const Link& link, const LinkConstants<Const>& 
     const DriveState<Real> drive = drive_state(c, in, dt);
     const Real bound = constant<Real>(0) + c.effort_limit;
     effort = clamp(drive.effort, -bound, bound);
-    increment += select(drive.saturated, constant<Real>(0),
-                        dt * (c.drive_damping + dt * c.drive_stiffness));
+    increment += select(drive.saturated, constant<Real>(0), dt * (c.drive_damping + dt * c.drive_stiffness));
   }
   if (link.has_friction) damping += friction_factor(in.qd) * c.friction;
   if (link.has_limit) {
@@ -90,9 +86,8 @@ struct JointInputBar {
 /// Adjoint of T with q̈ held: w is the cotangent of T, qd_next = q̇ + Δt q̈. Adds to `bar` and, unless null, to
 /// `gradient` (which then also receives −w q̈ for the armature).
 template <class Real, class Const>
-BACKDRIVE_INLINE void adj_joint_force(const Link& link, const LinkConstants<Const>& c,
-                                      const JointInput<Real>& in, const Real& dt, const Real& w,
-                                      const Real& qdd, JointInputBar<Real>& bar,
+BACKDRIVE_INLINE void adj_joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
+                                      const Real& dt, const Real& w, const Real& qdd, JointInputBar<Real>& bar,
                                       LinkGradient<Real>* gradient) {
   const Real zero = constant<Real>(0);
   const Real qd_next = in.qd + dt * qdd;
@@ -111,9 +106,11 @@ BACKDRIVE_INLINE void adj_joint_force(const Link& link, const LinkConstants<Cons
     bar.q -= live * c.drive_stiffness;
     bar.qd -= live * (c.drive_damping + unless(Mutation::drive_velocity, dt * c.drive_stiffness));
     if (gradient) {
-      gradient->drive_stiffness += live * (in.target_position - in.q - dt * (mutated(Mutation::drive_of_old_position) ? in.qd : qd_next));
+      gradient->drive_stiffness +=
+          live * (in.target_position - in.q - dt * (mutated(Mutation::drive_of_old_position) ? in.qd : qd_next));
       gradient->drive_damping += live * (in.target_velocity - qd_next);
-      const Real sign = select(value_of(drive.effort) > value_of(zero), w, mutated(Mutation::effort_limit_sign) ? w : -w);
+      const Real sign =
+          select(value_of(drive.effort) > value_of(zero), w, mutated(Mutation::effort_limit_sign) ? w : -w);
       gradient->effort_limit += select(drive.saturated, sign, zero);
     }
   } else {
@@ -144,4 +141,4 @@ BACKDRIVE_INLINE void adj_joint_force(const Link& link, const LinkConstants<Cons
   bar.qd -= w * damping;
 }
 
-}  // namespace backdrive::featherstone
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

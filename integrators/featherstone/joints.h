@@ -31,8 +31,7 @@ struct Revolute {
     axes.cy = axes.cy * c - x * s;
   }
   template <class Real>
-  BACKDRIVE_INLINE static void subspace(const Mat3<Real>& axes, const Vec3<Real>& origin,
-                                        Spatial<Real>* S) {
+  BACKDRIVE_INLINE static void subspace(const Mat3<Real>& axes, const Vec3<Real>& origin, Spatial<Real>* S) {
     S[0] = {axes.cz, cross(origin, axes.cz)};
   }
 };
@@ -50,8 +49,7 @@ struct Prismatic {
     origin += axes.cz * d[0];
   }
   template <class Real>
-  BACKDRIVE_INLINE static void subspace(const Mat3<Real>& axes, const Vec3<Real>&,
-                                        Spatial<Real>* S) {
+  BACKDRIVE_INLINE static void subspace(const Mat3<Real>& axes, const Vec3<Real>&, Spatial<Real>* S) {
     S[0] = {zero3<Real>(), axes.cz};
   }
 };
@@ -71,9 +69,12 @@ struct Fixed {
 template <class Visitor>
 BACKDRIVE_INLINE void visit_joint(JointType type, Visitor&& visitor) {
   switch (type) {
-    case JointType::revolute: return visitor(Revolute{});
-    case JointType::prismatic: return visitor(Prismatic{});
-    case JointType::fixed: return visitor(Fixed{});
+    case JointType::revolute:
+      return visitor(Revolute{});
+    case JointType::prismatic:
+      return visitor(Prismatic{});
+    case JointType::fixed:
+      return visitor(Fixed{});
   }
 }
 
@@ -93,4 +94,4 @@ BACKDRIVE_INLINE void invert(Real (&d)[kMaxJointDofs][kMaxJointDofs]) {
   }
 }
 
-}  // namespace backdrive::featherstone
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -28,4 +28,4 @@ KernelTable<StorageOf<Real>> make_kernel_table() {
           each_group<PoseArguments<T>, poses_adjoint_group<Real>, lanes>};
 }
 
-}  // namespace backdrive::featherstone
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

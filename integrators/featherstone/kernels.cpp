@@ -46,8 +46,8 @@ Tables choose() {
   if (best >= Isa::v4) t = {&v4::table_float, &v4::table_double, Isa::v4};
 #endif
   if (!t.single) {
-    throw Error(ErrorKind::device, std::string("this build has no kernels for this processor (") +
-                                       to_string(best) + "); expected a build with BACKDRIVE_ISAS=v2;v3;v4");
+    throw Error(ErrorKind::device, std::string("this build has no kernels for this processor (") + to_string(best) +
+                                       "); expected a build with BACKDRIVE_ISAS=v2;v3;v4");
   }
   return t;
 }
@@ -70,11 +70,12 @@ const KernelTable<double>& kernels<double>() {
 }
 template <>
 const KernelTable<Dual<double>>& kernels<Dual<double>>() {
-  static const KernelTable<Dual<double>> table =
-      featherstone::make_kernel_table<Dual<double>>();
+  static const KernelTable<Dual<double>> table = featherstone::make_kernel_table<Dual<double>>();
   return table;
 }
 
-Isa kernel_isa() { return featherstone::tables().isa; }
+Isa kernel_isa() {
+  return featherstone::tables().isa;
+}
 
 }  // namespace backdrive

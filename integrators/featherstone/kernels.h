@@ -15,8 +15,8 @@ namespace backdrive {
 template <class T>
 struct Launch {
   const Topology* topology;
-  /// Rows: kLinkConstants per link, then 9 of alignment per link, then 3 of gravity. constants_stride 1 with one column:
-  /// the same for all worlds; else `stride`.
+  /// Rows: kLinkConstants per link, then 9 of alignment per link, then 3 of gravity. constants_stride 1 with one
+  /// column: the same for all worlds; else `stride`.
   const T* constants;
   bool constants_per_world;
   T time_step;
@@ -28,24 +28,24 @@ struct Launch {
 template <class T>
 struct RolloutArguments {
   Launch<T> launch;
-  const T *q0, *qd0;  ///< [nq], [nv] rows
-  const T* control;   ///< [steps·nu] rows; null: zero
-  T *q, *qd;          ///< [(steps+1)·nq], [(steps+1)·nv] rows; null: keep nothing
-  T *q_end, *qd_end;  ///< [nq], [nv] rows
+  const T *q0, *qd0;    ///< [nq], [nv] rows
+  const T* control;     ///< [steps·nu] rows; null: zero
+  T *q, *qd;            ///< [(steps+1)·nq], [(steps+1)·nv] rows; null: keep nothing
+  T *q_end, *qd_end;    ///< [nq], [nv] rows
   WorldStatus* status;  ///< [worlds]
 };
 
 template <class T>
 struct RolloutAdjointArguments {
   Launch<T> launch;
-  const T *q, *qd;         ///< as recorded
-  const T* control;        ///< null: zero
+  const T *q, *qd;   ///< as recorded
+  const T* control;  ///< null: zero
   const WorldStatus* status;
   const T *q_bar, *qd_bar;          ///< seeds of every recorded state; null: none
   const T *q_end_bar, *qd_end_bar;  ///< seeds of the last state; null: none
   T *q0_bar, *qd0_bar;              ///< out
   T* control_bar;                   ///< out, [steps·nu] rows; null: not asked for
-  T* constants_bar;  ///< out, rows: kLinkGradients per link, then 3 of gravity; null: not asked for
+  T* constants_bar;                 ///< out, rows: kLinkGradients per link, then 3 of gravity; null: not asked for
 };
 
 /// Poses of links: per output 3 rows of position and 9 of rotation (columns), in user axes, world frame.

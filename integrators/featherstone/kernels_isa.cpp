@@ -8,4 +8,4 @@ extern const KernelTable<double> table_double;
 const KernelTable<float> table_float = make_kernel_table<stdx::native_simd<float>>();
 const KernelTable<double> table_double = make_kernel_table<stdx::native_simd<double>>();
 
-}  // namespace backdrive::featherstone
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -36,8 +36,7 @@ struct Reader {
   /// R(quaternion), and for duals R [θ̇]× with the direction's three tangents.
   Mat3<C> rotation(const FrameParameters& frame, const FrameParameters* dots, int item) const {
     const Parameter& o = frame.orientation;
-    const Mat3<double> r = rotation_matrix(o(item, 0, world), o(item, 1, world), o(item, 2, world),
-                                           o(item, 3, world));
+    const Mat3<double> r = rotation_matrix(o(item, 0, world), o(item, 1, world), o(item, 2, world), o(item, 3, world));
     if constexpr (std::is_same_v<C, double>) {
       return r;
     } else {
@@ -60,9 +59,7 @@ Mat3<C> axis_alignment(Vec3<C> a) {
   const bool lower = value_of(a.z) < 0;
   if (lower) a = {a.x, -a.y, -a.z};
   const C one = constant<C>(1), h = one / (one + a.z);
-  Mat3<C> m{{one - h * a.x * a.x, -h * a.x * a.y, -a.x},
-            {-h * a.x * a.y, one - h * a.y * a.y, -a.y},
-            a};
+  Mat3<C> m{{one - h * a.x * a.x, -h * a.x * a.y, -a.x}, {-h * a.x * a.y, one - h * a.y * a.y, -a.y}, a};
   if (lower) {
     for (Vec3<C>* column : {&m.cx, &m.cy, &m.cz}) *column = {column->x, -column->y, -column->z};
   }
@@ -79,15 +76,15 @@ template <class C>
 SolidShape<C> solid_shape_of(const Reader<C>& read, int s) {
   const Model& m = read.model;
   return {m.shape_types[s], read.vector(BACKDRIVE_PICK(shapes.geometry.scale), s),
-          read.number(BACKDRIVE_PICK(shapes.density), s),
-          read.vector(BACKDRIVE_PICK(shapes.frame.position), s),
+          read.number(BACKDRIVE_PICK(shapes.density), s), read.vector(BACKDRIVE_PICK(shapes.frame.position), s),
           read.rotation(m.shapes.frame, read.direction ? &read.direction->shapes.frame : nullptr, s)};
 }
 
 template <class C>
 MassProperties<C> explicit_mass_of(const Reader<C>& read, int body) {
   const auto inertia = [&](int k) { return read.number(BACKDRIVE_PICK(bodies.inertia), body, k); };
-  return {read.number(BACKDRIVE_PICK(bodies.mass), body), read.vector(BACKDRIVE_PICK(bodies.com), body),
+  return {read.number(BACKDRIVE_PICK(bodies.mass), body),
+          read.vector(BACKDRIVE_PICK(bodies.com), body),
           {inertia(0), inertia(1), inertia(2), inertia(3), inertia(4), inertia(5)}};
 }
 
@@ -102,22 +99,21 @@ void each_shape_of(const Model& model, int body, Visit&& visit) {
 template <class C>
 MassProperties<C> body_mass_of(const Reader<C>& read, int body) {
   MassProperties<C> result = explicit_mass_of(read, body);
-  each_shape_of(read.model, body,
-                [&](int s) { result = combined(result, shape_mass(solid_shape_of(read, s))); });
+  each_shape_of(read.model, body, [&](int s) { result = combined(result, shape_mass(solid_shape_of(read, s))); });
   return result;
 }
 
 template <class C>
 Mat3<C> joint_rotation(const Reader<C>& read, int joint) {
-  return read.rotation(read.model.joints.frame,
-                       read.direction ? &read.direction->joints.frame : nullptr, joint);
+  return read.rotation(read.model.joints.frame, read.direction ? &read.direction->joints.frame : nullptr, joint);
 }
 
 /// Walks the per-joint scalars: visit(number of LinkConstants, number of LinkGradient, which Parameter).
 template <class Visit>
 void each_joint_scalar(Visit&& visit) {
 #define BACKDRIVE_SCALAR(name, member) \
-  visit([](auto& c) -> auto& { return c.name; }, BACKDRIVE_PICK(joints.member))
+  visit(                               \
+      [](auto& c) -> auto& { return c.name; }, BACKDRIVE_PICK(joints.member))
   BACKDRIVE_SCALAR(armature, armature);
   BACKDRIVE_SCALAR(damping, damping);
   BACKDRIVE_SCALAR(friction, friction);
@@ -163,8 +159,7 @@ void add_body_gradient(const Reader<C>& read, const Adder<C>& add, int body, con
   const MassProperties<C> own = part_bar(explicit_mass_of(read, body), whole, bar);
   add.number(BACKDRIVE_PICK(bodies.mass), body, 0, own.mass);
   add.vector(BACKDRIVE_PICK(bodies.com), body, own.com);
-  const C inertia[6] = {own.inertia.xx, own.inertia.yy, own.inertia.zz,
-                        own.inertia.xy, own.inertia.xz, own.inertia.yz};
+  const C inertia[6] = {own.inertia.xx, own.inertia.yy, own.inertia.zz, own.inertia.xy, own.inertia.xz, own.inertia.yz};
   for (int k = 0; k < 6; ++k) add.number(BACKDRIVE_PICK(bodies.inertia), body, k, inertia[k]);
   each_shape_of(read.model, body, [&](int s) {
     const SolidShape<C> solid = solid_shape_of(read, s);
@@ -184,21 +179,18 @@ Vec3<C> inertia_turn(const LinkConstants<C>& c, const LinkGradient<C>& bar) {
   const Sym3<C>& J = c.inertia;
   // −2 vee(B J − J B), entries of the antisymmetric matrix (BJ)_ij − (BJ)_ji
   const auto row = [](const Sym3<C>& s, int i) {
-    return i == 0 ? Vec3<C>{s.xx, s.xy, s.xz}
-                  : (i == 1 ? Vec3<C>{s.xy, s.yy, s.yz} : Vec3<C>{s.xz, s.yz, s.zz});
+    return i == 0 ? Vec3<C>{s.xx, s.xy, s.xz} : (i == 1 ? Vec3<C>{s.xy, s.yy, s.yz} : Vec3<C>{s.xz, s.yz, s.zz});
   };
   const auto bj = [&](int i, int j) { return dot(row(B, i), row(J, j)); };
   const C two = constant<C>(2);
-  const Vec3<C> turn{-two * (bj(2, 1) - bj(1, 2)), -two * (bj(0, 2) - bj(2, 0)),
-                     -two * (bj(1, 0) - bj(0, 1))};
+  const Vec3<C> turn{-two * (bj(2, 1) - bj(1, 2)), -two * (bj(0, 2) - bj(2, 0)), -two * (bj(1, 0) - bj(0, 1))};
   return cross(bar.com, c.com) + turn;
 }
 
 }  // namespace
 
 template <class C>
-void model_constants(const Model& model, int world, const Parameters* direction,
-                     ModelConstants<C>& result) {
+void model_constants(const Model& model, int world, const Parameters* direction, ModelConstants<C>& result) {
   const Reader<C> read{model, direction, world};
   const PoolVector<Link>& links = model.topology.links;
   result.links.resize(links.size());
@@ -228,8 +220,8 @@ void model_constants(const Model& model, int world, const Parameters* direction,
 
 template <class C>
 void add_parameter_gradient(const Model& model, int world, const Parameters* direction,
-                            std::span<const LinkGradient<C>> links_bar, const Vec3<C>& gravity,
-                            Parameters& value, Parameters* dot) {
+                            std::span<const LinkGradient<C>> links_bar, const Vec3<C>& gravity, Parameters& value,
+                            Parameters* dot) {
   const Reader<C> read{model, direction, world};
   const Adder<C> add{value, dot, world};
   ModelConstants<C> constants;
@@ -249,9 +241,9 @@ void add_parameter_gradient(const Model& model, int world, const Parameters* dir
     const Mat3<C>& A = constants.alignment[i];
     add.vector(BACKDRIVE_PICK(joints.frame.position), links[i].joint, translation);
     add.vector(BACKDRIVE_PICK(joints.frame.orientation), links[i].joint, A * bar.rotation);
-    add_body_gradient(read, add, links[i].body,
-                      MassProperties<C>{bar.mass, A * bar.com,
-                                        six_numbers(rotated(A, symmetric_gradient(bar.inertia)))});
+    add_body_gradient(
+        read, add, links[i].body,
+        MassProperties<C>{bar.mass, A * bar.com, six_numbers(rotated(A, symmetric_gradient(bar.inertia)))});
     LinkGradient<C> copy = bar;
     each_joint_scalar([&](auto number, auto pick) {
       // An absent limit was replaced by a constant, which has no gradient.
@@ -270,11 +262,10 @@ void add_parameter_gradient(const Model& model, int world, const Parameters* dir
 
 #undef BACKDRIVE_PICK
 
-#define BACKDRIVE_INSTANTIATE(C)                                                                   \
-  template void model_constants<C>(const Model&, int, const Parameters*, ModelConstants<C>&);      \
-  template void add_parameter_gradient<C>(const Model&, int, const Parameters*,                    \
-                                          std::span<const LinkGradient<C>>, const Vec3<C>&,        \
-                                          Parameters&, Parameters*);
+#define BACKDRIVE_INSTANTIATE(C)                                                                                  \
+  template void model_constants<C>(const Model&, int, const Parameters*, ModelConstants<C>&);                     \
+  template void add_parameter_gradient<C>(const Model&, int, const Parameters*, std::span<const LinkGradient<C>>, \
+                                          const Vec3<C>&, Parameters&, Parameters*);
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)
 

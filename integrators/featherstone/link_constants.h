@@ -1,8 +1,8 @@
 #pragma once
 // What the kernels know of a model: per link, parameters turned into the axes in which the step is cheapest.
 //
-// Internal axes: each moving link's frame is turned by a constant A with A e_z = axis, so that every joint moves about or
-// along z. A is the smallest such rotation; results do not depend on that choice.
+// Internal axes: each moving link's frame is turned by a constant A with A e_z = axis, so that every joint moves about
+// or along z. A is the smallest such rotation; results do not depend on that choice.
 #include <span>
 
 #include "engine/dual.h"
@@ -48,16 +48,16 @@ struct ModelConstants {
   Vec3<C> gravity;
 };
 
-/// Turns the model's parameters into constants, allocating nothing when `result` has been used before. `direction` (shape of zero_parameters) gives the dots of dual numbers.
-/// O(links + shapes). C is double or Dual<double>.
+/// Turns the model's parameters into constants, allocating nothing when `result` has been used before. `direction`
+/// (shape of zero_parameters) gives the dots of dual numbers. O(links + shapes). C is double or Dual<double>.
 template <class C>
 void model_constants(const Model& model, int world, const Parameters* direction, ModelConstants<C>& result);
 
-/// Adjoint of model_constants: adds the gradient of the parameters of `world` to `value` (shape of zero_parameters) and,
-/// for dual numbers, its derivative along `direction` to `dot`. Uniform parameters receive it in their only world.
+/// Adjoint of model_constants: adds the gradient of the parameters of `world` to `value` (shape of zero_parameters)
+/// and, for dual numbers, its derivative along `direction` to `dot`. Uniform parameters receive it in their only world.
 template <class C>
 void add_parameter_gradient(const Model& model, int world, const Parameters* direction,
-                            std::span<const LinkGradient<C>> links, const Vec3<C>& gravity,
-                            Parameters& value, Parameters* dot = nullptr);
+                            std::span<const LinkGradient<C>> links, const Vec3<C>& gravity, Parameters& value,
+                            Parameters* dot = nullptr);
 
 }  // namespace backdrive

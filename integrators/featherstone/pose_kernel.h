@@ -13,16 +13,17 @@ void link_poses(Workspace<Real, Real>& ws) {
     Mat3<Real> axes;
     Vec3<Real> origin;
     placement(ws, link, ws.constants[i], axes, origin);
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      Real displacement[2];
-      joint.displace(ws.q + link.q, displacement);
-      joint.move(displacement, axes, origin);
-      if constexpr (decltype(joint)::dofs > 0) {
-        Spatial<Real> S[decltype(joint)::dofs];
-        joint.subspace(axes, origin, S);
-        for (int k = 0; k < decltype(joint)::dofs; ++k) ws.dof[link.v + k].S = S[k];
-      }
-    });
+    visit_joint(
+        link.type, [&](auto joint) __attribute__((always_inline)) {
+          Real displacement[2];
+          joint.displace(ws.q + link.q, displacement);
+          joint.move(displacement, axes, origin);
+          if constexpr (decltype(joint)::dofs > 0) {
+            Spatial<Real> S[decltype(joint)::dofs];
+            joint.subspace(axes, origin, S);
+            for (int k = 0; k < decltype(joint)::dofs; ++k) ws.dof[link.v + k].S = S[k];
+          }
+        });
     ws.link[i].axes = axes;
     ws.link[i].origin = origin;
   }
@@ -47,16 +48,14 @@ void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::
         Vec3<Real> position;
         Mat3<Real> rotation;
       } pose{g.ws.link[i].origin + root, g.ws.link[i].axes * transposed(g.alignment[i])};
-      store_rows(a.poses, (std::size_t(step) * a.count + k) * 12, 12, stride, first_world,
-                 &pose.position.x);
+      store_rows(a.poses, (std::size_t(step) * a.count + k) * 12, 12, stride, first_world, &pose.position.x);
     }
   }
 }
 
 /// One state: pose cotangents to q̄ and placements.
 template <class Real>
-void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real>>& a, int step,
-                       int first_world) {
+void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real>>& a, int step, int first_world) {
   Workspace<Real, Real>& ws = g.ws;
   for (int i = 0; i < ws.link_count; ++i) ws.link[i].force = zero6<Real>();
   for (int k = 0; k < a.count; ++k) {
@@ -65,13 +64,12 @@ void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real
       Vec3<Real> position;
       Mat3<Real> rotation;
     } bar;
-    load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * 12, 12, a.launch.stride, first_world,
-              &bar.position.x);
+    load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * 12, 12, a.launch.stride, first_world, &bar.position.x);
     const Mat3<Real> axes = ws.link[i].axes * transposed(g.alignment[i]);
-    const Vec3<Real> turn = cross(axes.cx, bar.rotation.cx) + cross(axes.cy, bar.rotation.cy) +
-                            cross(axes.cz, bar.rotation.cz);
-    ws.link[i].force.ang += unless(Mutation::pose_turn, turn) +
-                            unless(Mutation::pose_lever, cross(ws.link[i].origin, bar.position));
+    const Vec3<Real> turn =
+        cross(axes.cx, bar.rotation.cx) + cross(axes.cy, bar.rotation.cy) + cross(axes.cz, bar.rotation.cz);
+    ws.link[i].force.ang +=
+        unless(Mutation::pose_turn, turn) + unless(Mutation::pose_lever, cross(ws.link[i].origin, bar.position));
     ws.link[i].force.lin += bar.position;
     // rotation = R Aᵀ: A exp(η) turns it by −R η.
     if (a.constants_bar) g.gradient[i].alignment -= transposed_times(ws.link[i].axes, turn);
@@ -79,11 +77,12 @@ void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     const Spatial<Real> Z = ws.link[i].force;
-    visit_joint(link.type, [&](auto joint) __attribute__((always_inline)) {
-      for (int k = 0; k < decltype(joint)::dofs; ++k) {
-        g.q_bar[link.q + k] += dot(ws.dof[link.v + k].S, Z);
-      }
-    });
+    visit_joint(
+        link.type, [&](auto joint) __attribute__((always_inline)) {
+          for (int k = 0; k < decltype(joint)::dofs; ++k) {
+            g.q_bar[link.q + k] += dot(ws.dof[link.v + k].S, Z);
+          }
+        });
     if (a.constants_bar) {
       placement_adjoint(ws, i, Z, g.gradient[i]);
       if (link.parent < 0) g.gradient[i].translation += unless(Mutation::root_translation, Z.lin);
@@ -93,8 +92,7 @@ void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real
 }
 
 template <class Real>
-void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_world,
-                         std::byte* scratch) {
+void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
   const Topology& t = *a.launch.topology;
   const int stride = a.launch.stride;
@@ -115,4 +113,4 @@ void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_worl
   }
 }
 
-}  // namespace backdrive::featherstone
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -16,9 +16,9 @@ double number_in(const Real& x, [[maybe_unused]] int lane_index) {
   }
 }
 
-/// Which joint made a lane non-finite. One non-finite acceleration spoils all others, so causes are looked for in turn: a
-/// position, velocity or effort that is not finite (nearest the root); a singular D (nearest the leaves); else the joint
-/// that was about to move furthest in this step.
+/// Which joint made a lane non-finite. One non-finite acceleration spoils all others, so causes are looked for in turn:
+/// a position, velocity or effort that is not finite (nearest the root); a singular D (nearest the leaves); else the
+/// joint that was about to move furthest in this step.
 template <class Real>
 int joint_at_fault(const Workspace<Real, Real>& ws, int lane_index) {
   const double dt = number_in(ws.dt, lane_index);
@@ -55,8 +55,8 @@ void blame(const Workspace<Real, Real>& ws, const Mask& bad, int step, int first
 /// Equation (5). A lane whose new state is not finite keeps the old one, then and ever after: `halted` is zero for the
 /// lanes that go on, NaN for the others. All joints so far have a coordinate to each degree of freedom.
 template <class Real>
-BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_world, int worlds,
-                                Real& halted, WorldStatus* status) {
+BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_world, int worlds, Real& halted,
+                                WorldStatus* status) {
   Real check = halted;
   for (int k = 0; k < ws.nv; ++k) {
     DofScratch<Real>& old = ws.dof[k];  // r and x are free by now
@@ -77,8 +77,7 @@ BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_w
 }
 
 template <class Real>
-void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world,
-                   std::byte* scratch) {
+void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
   const Topology& t = *a.launch.topology;
   const int stride = a.launch.stride;
@@ -92,7 +91,8 @@ void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world,
       store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, g.ws.qd, 1);
     }
     if (a.control) {
-      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control, step + 1 < a.launch.steps);
+      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control,
+                step + 1 < a.launch.steps);
     }
     forward_dynamics<false>(g.ws);
     integrate(g.ws, step, first_world, a.launch.worlds, halted, a.status);
@@ -107,8 +107,8 @@ void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world,
 
 /// Adds the seeds of recorded state `step` to the running cotangents.
 template <class Real>
-BACKDRIVE_INLINE void add_seeds(const StorageOf<Real>* seeds, std::size_t first_row, int rows,
-                                int stride, int first_world, Real* bar) {
+BACKDRIVE_INLINE void add_seeds(const StorageOf<Real>* seeds, std::size_t first_row, int rows, int stride,
+                                int first_world, Real* bar) {
   if (!seeds) return;
   const StorageOf<Real>* at = seeds + first_row * stride + first_world;
   for (int r = 0; r < rows; ++r, at += stride) bar[r] += load<Real>(at);
@@ -116,8 +116,8 @@ BACKDRIVE_INLINE void add_seeds(const StorageOf<Real>* seeds, std::size_t first_
 
 /// NaN for the worlds of this group that stopped: their gradient does not exist, and is not zero.
 template <class Real>
-void mark_stopped(const WorldStatus* status, int worlds, int first_world, StorageOf<Real>* rows,
-                  std::size_t count, int stride) {
+void mark_stopped(const WorldStatus* status, int worlds, int first_world, StorageOf<Real>* rows, std::size_t count,
+                  int stride) {
   for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
     const int world = first_world + l;
     if (!rows || world >= worlds || !status[world].stopped()) continue;
@@ -128,8 +128,7 @@ void mark_stopped(const WorldStatus* status, int worlds, int first_world, Storag
 }
 
 template <class Real>
-void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
-                           std::byte* scratch) {
+void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
   const Topology& t = *a.launch.topology;
   const int stride = a.launch.stride, steps = a.launch.steps;
@@ -179,4 +178,4 @@ void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, in
   mark(a.constants_bar, gradient_rows + 3);
 }
 
-}  // namespace backdrive::featherstone
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

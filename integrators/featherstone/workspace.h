@@ -62,16 +62,14 @@ void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int fi
                     std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t row = first_row + k;
-    to[k] = launch.constants_per_world
-                ? load<Real>(launch.constants + row * launch.stride + first_world)
-                : Real(launch.constants[row]);
+    to[k] = launch.constants_per_world ? load<Real>(launch.constants + row * launch.stride + first_world)
+                                       : Real(launch.constants[row]);
   }
 }
 
 /// Workspace for the group of worlds that starts at first_world.
 template <class Real>
-GroupScratch<Real> prepare(const Launch<StorageOf<Real>>& launch, int first_world,
-                           std::byte* scratch) {
+GroupScratch<Real> prepare(const Launch<StorageOf<Real>>& launch, int first_world, std::byte* scratch) {
   GroupScratch<Real> g;
   const Topology& t = *launch.topology;
   carve(t, scratch, g);
@@ -88,11 +86,11 @@ GroupScratch<Real> prepare(const Launch<StorageOf<Real>>& launch, int first_worl
   return g;
 }
 
-/// Of one group of worlds. `next` is ±1 when the `rows` after or before these are read next: they are fetched ahead, since
-/// no hardware sees the pattern in them.
+/// Of one group of worlds. `next` is ±1 when the `rows` after or before these are read next: they are fetched ahead,
+/// since no hardware sees the pattern in them.
 template <class Real>
-BACKDRIVE_INLINE void load_rows(const StorageOf<Real>* from, std::size_t first_row, int rows,
-                                int stride, int first_world, Real* to, int next = 0) {
+BACKDRIVE_INLINE void load_rows(const StorageOf<Real>* from, std::size_t first_row, int rows, int stride,
+                                int first_world, Real* to, int next = 0) {
   const StorageOf<Real>* at = from + first_row * stride + first_world;
   const std::ptrdiff_t ahead = std::ptrdiff_t(next) * rows * stride;
   for (int r = 0; r < rows; ++r, at += stride) {
@@ -101,8 +99,8 @@ BACKDRIVE_INLINE void load_rows(const StorageOf<Real>* from, std::size_t first_r
   }
 }
 template <class Real>
-BACKDRIVE_INLINE void store_rows(StorageOf<Real>* to, std::size_t first_row, int rows, int stride,
-                                 int first_world, const Real* from, int next = 0) {
+BACKDRIVE_INLINE void store_rows(StorageOf<Real>* to, std::size_t first_row, int rows, int stride, int first_world,
+                                 const Real* from, int next = 0) {
   StorageOf<Real>* at = to + first_row * stride + first_world;
   const std::ptrdiff_t ahead = std::ptrdiff_t(next) * rows * stride;
   for (int r = 0; r < rows; ++r, at += stride) {
@@ -111,4 +109,4 @@ BACKDRIVE_INLINE void store_rows(StorageOf<Real>* to, std::size_t first_row, int
   }
 }
 
-}  // namespace backdrive::featherstone
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

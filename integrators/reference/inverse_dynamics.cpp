@@ -10,8 +10,7 @@ namespace {
 
 void check_size(const char* what, std::size_t size, int expected) {
   if (size == static_cast<std::size_t>(expected)) return;
-  usage_error(std::string(what) + " has " + std::to_string(size) + " numbers, expected " +
-              std::to_string(expected));
+  usage_error(std::string(what) + " has " + std::to_string(size) + " numbers, expected " + std::to_string(expected));
 }
 
 /// World poses of the links, in kernel order.
@@ -38,9 +37,8 @@ std::vector<WorldPose> world_poses(const Model& model, const std::vector<double>
 
 // Table 5.1 of the book, with −gravity as the acceleration of the world.
 template <class Scalar>
-std::vector<Scalar> inverse_dynamics(const Model& model, const std::vector<Scalar>& q,
-                                     const std::vector<Scalar>& qd, const std::vector<Scalar>& qdd,
-                                     int world) {
+std::vector<Scalar> inverse_dynamics(const Model& model, const std::vector<Scalar>& q, const std::vector<Scalar>& qd,
+                                     const std::vector<Scalar>& qdd, int world) {
   const Topology& t = model.topology;
   check_size("q", q.size(), t.nq);
   check_size("qd", qd.size(), t.nv);
@@ -71,8 +69,7 @@ std::vector<Scalar> inverse_dynamics(const Model& model, const std::vector<Scala
   for (std::size_t i = n; i-- > 0;) {
     const Link& link = t.links[i];
     if (link.type != JointType::fixed) {
-      tau[link.v] = (motions[i].S.transpose() * f[i])(0) +
-                    model.joints.armature(link.joint, 0, world) * qdd[link.v];
+      tau[link.v] = (motions[i].S.transpose() * f[i])(0) + model.joints.armature(link.joint, 0, world) * qdd[link.v];
     }
     if (link.parent >= 0) f[link.parent] += motions[i].X.transpose() * f[i];
   }
@@ -80,14 +77,12 @@ std::vector<Scalar> inverse_dynamics(const Model& model, const std::vector<Scala
 }
 
 template std::vector<double> inverse_dynamics<double>(const Model&, const std::vector<double>&,
-                                                      const std::vector<double>&,
-                                                      const std::vector<double>&, int);
+                                                      const std::vector<double>&, const std::vector<double>&, int);
 template std::vector<std::complex<double>> inverse_dynamics<std::complex<double>>(
-    const Model&, const std::vector<std::complex<double>>&,
-    const std::vector<std::complex<double>>&, const std::vector<std::complex<double>>&, int);
+    const Model&, const std::vector<std::complex<double>>&, const std::vector<std::complex<double>>&,
+    const std::vector<std::complex<double>>&, int);
 
-double kinetic_energy(const Model& model, const std::vector<double>& q,
-                      const std::vector<double>& qd, int world) {
+double kinetic_energy(const Model& model, const std::vector<double>& q, const std::vector<double>& qd, int world) {
   const Topology& t = model.topology;
   check_size("q", q.size(), t.nq);
   check_size("qd", qd.size(), t.nv);
@@ -109,8 +104,7 @@ double kinetic_energy(const Model& model, const std::vector<double>& q,
 
 double potential_energy(const Model& model, const std::vector<double>& q, int world) {
   const auto poses = world_poses(model, q, world);
-  const Vector3<double> gravity(model.gravity(0, 0, world), model.gravity(0, 1, world),
-                                model.gravity(0, 2, world));
+  const Vector3<double> gravity(model.gravity(0, 0, world), model.gravity(0, 1, world), model.gravity(0, 2, world));
   double energy = 0;
   for (std::size_t i = 0; i < poses.size(); ++i) {
     const Matrix6<double> I = link_inertia(model, model.topology.links[i], world);

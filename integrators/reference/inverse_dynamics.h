@@ -1,6 +1,7 @@
 #pragma once
-// Inverse dynamics, energies and poses by the classical route in link coordinates: a second opinion on the kernels, which
-// share no code with it, and the place to ask for one configuration at a time. Nothing here is fast; each call allocates.
+// Inverse dynamics, energies and poses by the classical route in link coordinates: a second opinion on the kernels,
+// which share no code with it, and the place to ask for one configuration at a time. Nothing here is fast; each call
+// allocates.
 //
 // Vectors are indexed as the kernels' states are: positions by topology.links[i].q, the others by topology.links[i].v;
 // rad or m, rad/s or m/s, rad/s² or m/s², N·m or N.
@@ -16,16 +17,14 @@ namespace backdrive::reference {
 /// Scalar is double or std::complex<double>: with x + iε, ε = 1e-30, the imaginary part is ε times the derivative along
 /// x, exact to rounding.
 template <class Scalar>
-std::vector<Scalar> inverse_dynamics(const Model& model, const std::vector<Scalar>& q,
-                                     const std::vector<Scalar>& qd, const std::vector<Scalar>& qdd,
-                                     int world = 0);
+std::vector<Scalar> inverse_dynamics(const Model& model, const std::vector<Scalar>& q, const std::vector<Scalar>& qd,
+                                     const std::vector<Scalar>& qdd, int world = 0);
 
 /// ½ q̇ᵀ M q̇ in J, armature included. O(links).
-double kinetic_energy(const Model& model, const std::vector<double>& q,
-                      const std::vector<double>& qd, int world = 0);
+double kinetic_energy(const Model& model, const std::vector<double>& q, const std::vector<double>& qd, int world = 0);
 
-/// −Σ m gᵀ c in J: zero with every centre of mass at the world's origin. Springs of drives and limits are no part of it.
-/// O(links).
+/// −Σ m gᵀ c in J: zero with every centre of mass at the world's origin. Springs of drives and limits are no part of
+/// it. O(links).
 double potential_energy(const Model& model, const std::vector<double>& q, int world = 0);
 
 struct LinkPose {

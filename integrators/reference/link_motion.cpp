@@ -11,8 +11,7 @@ Vector3<double> vector_at(const Parameter& p, int item, int world) {
 }
 
 Matrix3<double> rotation_at(const Parameter& p, int item, int world) {
-  return Eigen::Quaterniond(p(item, 3, world), p(item, 0, world), p(item, 1, world),
-                            p(item, 2, world))
+  return Eigen::Quaterniond(p(item, 3, world), p(item, 0, world), p(item, 1, world), p(item, 2, world))
       .toRotationMatrix();
 }
 
@@ -20,13 +19,12 @@ Matrix3<double> rotation_at(const Parameter& p, int item, int world) {
 Matrix6<double> rigid_body(double mass, const Vector3<double>& com, const Matrix3<double>& J) {
   const Matrix3<double> c = skew<double>(com);
   Matrix6<double> I;
-  I << J + mass * c * c.transpose(), mass * c, mass * c.transpose(),
-      mass * Matrix3<double>::Identity();
+  I << J + mass * c * c.transpose(), mass * c, mass * c.transpose(), mass * Matrix3<double>::Identity();
   return I;
 }
 
 struct Solid {
-  double volume;           ///< m³
+  double volume;            ///< m³
   Vector3<double> inertia;  ///< principal, per unit of density, about the centre, m⁵
 };
 
@@ -42,12 +40,16 @@ Solid solid(GeometryType type, const Vector3<double>& s) {
     return Solid{m, {across, across, m * r * r / 2}};
   };
   switch (type) {
-    case GeometryType::plane: break;
+    case GeometryType::plane:
+      break;
     case GeometryType::sphere:
       return of_squares(4 * M_PI / 3 * r * r * r, 0.2, {r, r, r});
-    case GeometryType::ellipsoid: return of_squares(4 * M_PI / 3 * s.prod(), 0.2, s);
-    case GeometryType::box: return of_squares(8 * s.prod(), 1.0 / 3, s);
-    case GeometryType::cylinder: return cylinder();
+    case GeometryType::ellipsoid:
+      return of_squares(4 * M_PI / 3 * s.prod(), 0.2, s);
+    case GeometryType::box:
+      return of_squares(8 * s.prod(), 1.0 / 3, s);
+    case GeometryType::cylinder:
+      return cylinder();
     case GeometryType::capsule: {
       // Two half balls at the ends; each has its centre 3/8 r from its flat side, and 83/320 m r² about it.
       Solid result = cylinder();
@@ -77,8 +79,7 @@ Matrix6<double> link_inertia(const Model& model, const Link& link, int world) {
   const auto j = [&](int k) { return J(b, k, world); };
   Matrix3<double> about_com;
   about_com << j(0), j(3), j(4), j(3), j(1), j(5), j(4), j(5), j(2);
-  Matrix6<double> I = rigid_body(model.bodies.mass(b, 0, world),
-                                 vector_at(model.bodies.com, b, world), about_com);
+  Matrix6<double> I = rigid_body(model.bodies.mass(b, 0, world), vector_at(model.bodies.com, b, world), about_com);
   for (std::size_t s = 0; s < model.shape_bodies.size(); ++s) {
     if (model.shape_bodies[s] != b) continue;
     const int item = static_cast<int>(s);
@@ -93,14 +94,12 @@ Matrix6<double> link_inertia(const Model& model, const Link& link, int world) {
 }
 
 template <class Scalar>
-std::vector<LinkMotion<Scalar>> link_motions(const Model& model, const std::vector<Scalar>& q,
-                                             int world) {
+std::vector<LinkMotion<Scalar>> link_motions(const Model& model, const std::vector<Scalar>& q, int world) {
   std::vector<LinkMotion<Scalar>> motions;
   for (const Link& link : model.topology.links) {
     LinkMotion<Scalar> m;
     const Vector3<double> axis = vector_at(model.joints.axis, link.joint, world);
-    m.rotation =
-        rotation_at(model.joints.frame.orientation, link.joint, world).template cast<Scalar>();
+    m.rotation = rotation_at(model.joints.frame.orientation, link.joint, world).template cast<Scalar>();
     m.position = vector_at(model.joints.frame.position, link.joint, world).template cast<Scalar>();
     m.S.setZero();
     if (link.type == JointType::revolute) {
@@ -117,8 +116,7 @@ std::vector<LinkMotion<Scalar>> link_motions(const Model& model, const std::vect
   return motions;
 }
 
-template std::vector<LinkMotion<double>> link_motions<double>(const Model&,
-                                                              const std::vector<double>&, int);
+template std::vector<LinkMotion<double>> link_motions<double>(const Model&, const std::vector<double>&, int);
 template std::vector<LinkMotion<std::complex<double>>> link_motions<std::complex<double>>(
     const Model&, const std::vector<std::complex<double>>&, int);
 

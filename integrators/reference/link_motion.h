@@ -34,8 +34,7 @@ Matrix6<double> link_inertia(const Model& model, const Link& link, int world);
 
 /// All links in kernel order. `q` as in topology.links[i].q.
 template <class Scalar>
-std::vector<LinkMotion<Scalar>> link_motions(const Model& model, const std::vector<Scalar>& q,
-                                             int world);
+std::vector<LinkMotion<Scalar>> link_motions(const Model& model, const std::vector<Scalar>& q, int world);
 
 /// [v]× of a 3-vector.
 template <class Scalar>
@@ -51,8 +50,7 @@ Vector6<Scalar> motion_cross(const Vector6<Scalar>& v, const Vector6<Scalar>& m)
   const Vector3<Scalar> w = v.template head<3>(), u = v.template tail<3>();
   Vector6<Scalar> result;
   result.template head<3>() = skew<Scalar>(w) * m.template head<3>();
-  result.template tail<3>() =
-      skew<Scalar>(w) * m.template tail<3>() + skew<Scalar>(u) * m.template head<3>();
+  result.template tail<3>() = skew<Scalar>(w) * m.template tail<3>() + skew<Scalar>(u) * m.template head<3>();
   return result;
 }
 
@@ -61,8 +59,7 @@ template <class Scalar>
 Vector6<Scalar> force_cross(const Vector6<Scalar>& v, const Vector6<Scalar>& f) {
   const Vector3<Scalar> w = v.template head<3>(), u = v.template tail<3>();
   Vector6<Scalar> result;
-  result.template head<3>() =
-      skew<Scalar>(w) * f.template head<3>() + skew<Scalar>(u) * f.template tail<3>();
+  result.template head<3>() = skew<Scalar>(w) * f.template head<3>() + skew<Scalar>(u) * f.template tail<3>();
   result.template tail<3>() = skew<Scalar>(w) * f.template tail<3>();
   return result;
 }

@@ -36,14 +36,12 @@ std::vector<double> mass_matrix(const Model& model, const std::vector<double>& q
 }
 
 std::vector<double> forward_dynamics_dense(const Model& model, const std::vector<double>& q,
-                                           const std::vector<double>& qd,
-                                           const std::vector<double>& tau, int world) {
+                                           const std::vector<double>& qd, const std::vector<double>& tau, int world) {
   const int nv = model.topology.nv;
   if (tau.size() != static_cast<std::size_t>(nv)) {
     usage_error("tau has " + std::to_string(tau.size()) + " numbers, expected " + std::to_string(nv));
   }
-  const std::vector<double> bias =
-      inverse_dynamics(model, q, qd, std::vector<double>(nv, 0.0), world);
+  const std::vector<double> bias = inverse_dynamics(model, q, qd, std::vector<double>(nv, 0.0), world);
   const std::vector<double> M = mass_matrix(model, q, world);
   const Eigen::Map<const Eigen::MatrixXd> matrix(M.data(), nv, nv);
   const Eigen::Map<const Eigen::VectorXd> force(tau.data(), nv), h(bias.data(), nv);

@@ -122,7 +122,8 @@ TEST_F(SimctlResultsTest, OptimizeLeavesACompleteResultThatReplays) {
 }
 
 TEST_F(SimctlResultsTest, MissedGoalExitsWithOneAndKeepsTheResult) {
-  const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--iterations", "2", "--set", "optimize/goal=1e-9"});
+  const Outcome o =
+      simctl({"optimize", pendulum_, "--output", "out", "--iterations", "2", "--set", "optimize/goal=1e-9"});
   EXPECT_EQ(o.exit, 1) << o.err;
   EXPECT_NE(o.out.find("not reached"), std::string::npos) << o.out;
   EXPECT_EQ(entries("out").size(), 4u);
@@ -131,7 +132,8 @@ TEST_F(SimctlResultsTest, MissedGoalExitsWithOneAndKeepsTheResult) {
 TEST_F(SimctlResultsTest, ThreadsLeaveNoTraceAndSeedsDo) {
   const auto result = [&](const std::string& threads, const std::string& seed) {
     const std::string out = "out-" + threads + "-" + seed;
-    simctl({"optimize", pendulum_, "--output", out, "--iterations", "10", "--threads", threads, "--seed", seed, "--worlds", "40"});
+    simctl({"optimize", pendulum_, "--output", out, "--iterations", "10", "--threads", threads, "--seed", seed,
+            "--worlds", "40"});
     return read(out + "/result.yaml");
   };
   const std::string one = result("1", "0");
@@ -157,9 +159,8 @@ TEST_F(SimctlResultsTest, InterruptedRunKeepsWhatItHas) {
   settings.interrupt_at = "running";
   const std::string text = kPendulum;
   const std::string bare = write("bare.yaml", text.substr(0, text.find("optimize:")));
-  const Outcome o = simctl({"run", bare, "--output", "out", "--json", "--set",
-                            "simulation={time_step: 10 ms, steps: 10000000}"},
-                           settings);
+  const Outcome o = simctl(
+      {"run", bare, "--output", "out", "--json", "--set", "simulation={time_step: 10 ms, steps: 10000000}"}, settings);
   EXPECT_EQ(o.exit, 130) << o.err;
   const size_t steps = o.json().at("steps");
   EXPECT_EQ(parse_csv(read("out/trajectory.csv")).size(), steps + 2);
@@ -175,7 +176,8 @@ TEST_F(SimctlResultsTest, FullDiskIsAnError) {
 }
 
 TEST_F(SimctlResultsTest, OutputThatCannotBeIsAnErrorBeforeTheWork) {
-  const Outcome o = simctl({"optimize", pendulum_, "--output", "pendulum.yaml/out", "--set", "optimize/iterations=1000000"});
+  const Outcome o =
+      simctl({"optimize", pendulum_, "--output", "pendulum.yaml/out", "--set", "optimize/iterations=1000000"});
   EXPECT_EQ(o.exit, 2) << o.err;
   EXPECT_EQ(entries(), Names{"pendulum.yaml"});
 }

@@ -77,7 +77,8 @@ std::vector<std::string> SimctlTest::entries(const std::string& folder) const {
 namespace {
 
 [[noreturn]] void become_simctl(const fs::path& folder, const fs::path& out, const fs::path& err,
-                                const std::vector<std::string>& arguments, const std::vector<std::string>& environment) {
+                                const std::vector<std::string>& arguments,
+                                const std::vector<std::string>& environment) {
   const int out_fd = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   const int err_fd = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (out_fd < 0 || err_fd < 0 || dup2(out_fd, 1) < 0 || dup2(err_fd, 2) < 0 || chdir(folder.c_str()) != 0) _exit(126);

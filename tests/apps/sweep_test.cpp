@@ -40,7 +40,8 @@ TEST_F(SimctlSweepTest, EveryPointIsWhatRunGives) {
 }
 
 TEST_F(SimctlSweepTest, AStoppedPointSaysSoAndTheOthersGoOn) {
-  const Outcome o = simctl({"sweep", pendulum_, "--set", "initial_state/hinge/velocity=0,1e200,1", "--output", "sweep.csv"});
+  const Outcome o =
+      simctl({"sweep", pendulum_, "--set", "initial_state/hinge/velocity=0,1e200,1", "--output", "sweep.csv"});
   EXPECT_EQ(o.exit, 4);
   const Rows rows = parse_csv(read("sweep.csv"));
   ASSERT_EQ(rows.size(), 4u);
@@ -60,7 +61,8 @@ TEST_F(SimctlSweepTest, ValuesMayBeLists) {
 }
 
 TEST_F(SimctlSweepTest, OptimizesEachPoint) {
-  const Outcome o = simctl({"sweep", pendulum_, "--do", "optimize", "--set", "bodies/rod/mass=0.5,1,2", "--threads", "2"});
+  const Outcome o =
+      simctl({"sweep", pendulum_, "--do", "optimize", "--set", "bodies/rod/mass=0.5,1,2", "--threads", "2"});
   ASSERT_EQ(o.exit, 0) << o.err;
   const Rows rows = parse_csv(o.out);
   ASSERT_EQ(rows.size(), 4u);
@@ -95,7 +97,9 @@ TEST_F(SimctlSweepTest, BenchMeasuresAndAllocatesOnce) {
     EXPECT_GT(m.at("ratio"), 1);
     EXPECT_EQ(m.at("allocations_after_first_iteration"), 0);
   }
-  EXPECT_EQ(simctl({"bench", pendulum_, "--worlds", "16", "--steps", "10", "--precision", "float32", "--threads", "1"}).exit, 0);
+  EXPECT_EQ(
+      simctl({"bench", pendulum_, "--worlds", "16", "--steps", "10", "--precision", "float32", "--threads", "1"}).exit,
+      0);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@ namespace {
 
 using ::testing::ValuesIn;
 
-const std::vector<std::string> kCommands = {"optimize", "run", "gradcheck", "bench", "sweep", "validate", "info", "schema"};
+const std::vector<std::string> kCommands = {"optimize", "run",      "gradcheck", "bench",
+                                            "sweep",    "validate", "info",      "schema"};
 
 class SimctlHelpTest : public SimctlTest, public ::testing::WithParamInterface<std::string> {};
 
@@ -20,8 +21,7 @@ TEST_P(SimctlHelpTest, SaysPurposeExamplesAndExitCodes) {
   EXPECT_NE(o.out.find("simctl " + GetParam()), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Commands, SimctlHelpTest, ValuesIn(kCommands),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Commands, SimctlHelpTest, ValuesIn(kCommands), [](const auto& info) { return info.param; });
 
 class SimctlUsageTest : public SimctlTest {
  protected:

@@ -19,8 +19,9 @@ Problem problem() {
   p.model = test::random_tree(4, options);
   p.simulation.time_step = 0.005;
   p.simulation.steps = kSteps;
-  for (const LossQuantity quantity : {LossQuantity::joint_position, LossQuantity::joint_velocity, LossQuantity::body_position,
-                                      LossQuantity::body_orientation, LossQuantity::control}) {
+  for (const LossQuantity quantity :
+       {LossQuantity::joint_position, LossQuantity::joint_velocity, LossQuantity::body_position,
+        LossQuantity::body_orientation, LossQuantity::control}) {
     LossTerm& term = p.loss.emplace_back();
     term.name = "a name too long to be kept within a string object";
     term.quantity = quantity;

@@ -12,8 +12,8 @@ namespace backdrive {
 namespace {
 
 const GradientCheckRow& row_of(const GradientCheck& check, const std::string& name) {
-  const auto found = std::find_if(check.rows.begin(), check.rows.end(),
-                                  [&](const GradientCheckRow& row) { return row.name == name; });
+  const auto found =
+      std::find_if(check.rows.begin(), check.rows.end(), [&](const GradientCheckRow& row) { return row.name == name; });
   if (found == check.rows.end()) throw std::runtime_error("no row " + name);
   return *found;
 }
@@ -22,9 +22,8 @@ TEST(GradientCheck, EveryGradientOfACartPolePasses) {
   const GradientCheck check = check_gradients(cases::cart_pole());
   EXPECT_TRUE(check.passed);
   for (const GradientCheckRow& row : check.rows) {
-    EXPECT_TRUE(row.passed) << row.name << ": adjoint " << row.adjoint << ", differences "
-                            << row.differences << ", dual " << row.dual << "; "
-                            << row.tolerance_source;
+    EXPECT_TRUE(row.passed) << row.name << ": adjoint " << row.adjoint << ", differences " << row.differences
+                            << ", dual " << row.dual << "; " << row.tolerance_source;
     if (!row.used) continue;
     EXPECT_GT(row.count, 0) << row.name;
     EXPECT_FALSE(row.tolerance_source.empty()) << row.name;
@@ -40,18 +39,17 @@ TEST(GradientCheck, ListsEveryParameterOfEveryItem) {
       EXPECT_NO_THROW(row_of(check, path_of(problem.model, {&field, item, -1})));
     }
   }
-  for (const char* name : {"initial_state/slider/position", "initial_state/hinge/velocity",
-                           "control/slider/effort", "control/slider/target_position",
-                           "control/slider/target_velocity", "control/* (one random direction)"}) {
+  for (const char* name :
+       {"initial_state/slider/position", "initial_state/hinge/velocity", "control/slider/effort",
+        "control/slider/target_position", "control/slider/target_velocity", "control/* (one random direction)"}) {
     EXPECT_NO_THROW(row_of(check, name));
   }
 }
 
 TEST(GradientCheck, TolerancesAreTight) {
   const GradientCheck check = check_gradients(cases::cart_pole());
-  for (const char* name :
-       {"bodies/pole/com", "joints/hinge/axis", "joints/hinge/frame/orientation",
-        "shapes/box/geometry/scale", "gravity", "initial_state/hinge/position"}) {
+  for (const char* name : {"bodies/pole/com", "joints/hinge/axis", "joints/hinge/frame/orientation",
+                           "shapes/box/geometry/scale", "gravity", "initial_state/hinge/position"}) {
     const GradientCheckRow& row = row_of(check, name);
     EXPECT_LT(row.dual_tolerance, 1e-8 * std::abs(row.adjoint)) << name;
     EXPECT_LT(row.differences_tolerance, 1e-3 * std::abs(row.adjoint)) << name;
@@ -68,20 +66,17 @@ TEST_P(GradientFault, OfAThousandthIsCaught) {
   options.fault_factor = 1 + 1e-3;
   const GradientCheck check = check_gradients(cases::cart_pole(), options);
   EXPECT_FALSE(check.passed);
-  for (const GradientCheckRow& row : check.rows)
-    EXPECT_EQ(row.passed, row.name != GetParam()) << row.name;
+  for (const GradientCheckRow& row : check.rows) EXPECT_EQ(row.passed, row.name != GetParam()) << row.name;
   const GradientCheckRow& row = row_of(check, GetParam());
   EXPECT_GT(row.dual_error, row.dual_tolerance);
   EXPECT_FALSE(row.zero);
 }
 INSTANTIATE_TEST_SUITE_P(Rows, GradientFault,
-                         testing::Values("initial_state/hinge/position",
-                                         "initial_state/slider/velocity", "control/slider/effort",
-                                         "control/* (one random direction)", "bodies/pole/inertia",
-                                         "bodies/tip/com", "joints/slider/friction",
-                                         "joints/slider/limit/stiffness",
-                                         "joints/slider/drive/damping", "joints/hinge/axis",
-                                         "shapes/box/density", "gravity"));
+                         testing::Values("initial_state/hinge/position", "initial_state/slider/velocity",
+                                         "control/slider/effort", "control/* (one random direction)",
+                                         "bodies/pole/inertia", "bodies/tip/com", "joints/slider/friction",
+                                         "joints/slider/limit/stiffness", "joints/slider/drive/damping",
+                                         "joints/hinge/axis", "shapes/box/density", "gravity"));
 
 TEST(GradientCheck, SaysHonestlyWhatIsZero) {
   Problem problem = cases::cart_pole();
@@ -102,12 +97,10 @@ TEST(GradientCheck, SaysHonestlyWhatIsZero) {
 TEST(GradientCheck, NamesAKinkThatItStandsOn) {
   // The slider begins right at its limit: the damper acts on one side only.
   Problem problem = cases::cart_pole();
-  problem.initial_position[0] =
-      problem.model.joints.limit.upper(problem.model.find_joint("slider"));
+  problem.initial_position[0] = problem.model.joints.limit.upper(problem.model.find_joint("slider"));
   const GradientCheck check = check_gradients(problem);
   const GradientCheckRow& row = row_of(check, "initial_state/slider/position");
-  EXPECT_NE(row.note.find("kink"), std::string::npos)
-      << row.note << ": " << row.adjoint << " " << row.differences;
+  EXPECT_NE(row.note.find("kink"), std::string::npos) << row.note << ": " << row.adjoint << " " << row.differences;
   EXPECT_TRUE(row.passed);
   EXPECT_TRUE(check.passed);
 }
@@ -130,8 +123,7 @@ TEST(GradientCheck, SamplesControlsBySeed) {
 TEST(GradientCheck, SameBitsForAnyNumberOfThreads) {
   GradientCheckOptions two;
   two.threads = 2;
-  const GradientCheck a = check_gradients(cases::cart_pole()),
-                      b = check_gradients(cases::cart_pole(), two);
+  const GradientCheck a = check_gradients(cases::cart_pole()), b = check_gradients(cases::cart_pole(), two);
   ASSERT_EQ(a.rows.size(), b.rows.size());
   for (size_t i = 0; i < a.rows.size(); ++i) {
     EXPECT_EQ(a.rows[i].adjoint, b.rows[i].adjoint) << a.rows[i].name;

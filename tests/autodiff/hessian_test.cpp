@@ -35,10 +35,9 @@ Problem varied() {
   velocity.kind = VariableKind::initial_velocity;
   problem.variables = {control, target, position, velocity};
   for (const char* path :
-       {"bodies/pole/mass", "bodies/tip/com", "bodies/pole/inertia", "joints/hinge/axis",
-        "joints/hinge/damping", "joints/slider/friction", "joints/slider/drive/stiffness",
-        "joints/hinge/frame/orientation", "joints/weld/frame/orientation",
-        "joints/slider/limit/upper", "shapes/box/geometry/scale", "gravity"}) {
+       {"bodies/pole/mass", "bodies/tip/com", "bodies/pole/inertia", "joints/hinge/axis", "joints/hinge/damping",
+        "joints/slider/friction", "joints/slider/drive/stiffness", "joints/hinge/frame/orientation",
+        "joints/weld/frame/orientation", "joints/slider/limit/upper", "shapes/box/geometry/scale", "gravity"}) {
     problem.variables.push_back(cases::parameter(model, path));
   }
   problem.variables.back().scale = 9.81;
@@ -77,10 +76,8 @@ TEST(HessianVectorProduct, IsSymmetric) {
   const Problem problem = varied();
   const std::vector<double> x = point_of(problem);
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    const std::vector<double> u = random_direction(x.size(), seed),
-                              v = random_direction(x.size(), 100 + seed);
-    const HessianProduct hu = hessian_vector_product(problem, x, u),
-                         hv = hessian_vector_product(problem, x, v);
+    const std::vector<double> u = random_direction(x.size(), seed), v = random_direction(x.size(), 100 + seed);
+    const HessianProduct hu = hessian_vector_product(problem, x, u), hv = hessian_vector_product(problem, x, v);
     const double scale = norm(u) * norm(hv.product);
     EXPECT_GT(std::abs(dot(u, hv.product)), 1e-6 * scale);
     EXPECT_NEAR(dot(u, hv.product), dot(v, hu.product), 1e-9 * scale);
@@ -170,13 +167,10 @@ TEST(HessianVectorProduct, OfAQuadraticIsItsMatrix) {
 
 TEST(HessianVectorProduct, RefusesWrongSizesAndStoppedRollouts) {
   Problem problem = cases::pendulum();
-  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(10), std::vector<double>(9)),
-               Error);
-  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(9), std::vector<double>(9)),
-               Error);
+  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(10), std::vector<double>(9)), Error);
+  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(9), std::vector<double>(9)), Error);
   problem.initial_velocity = {1e200};
-  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(10), std::vector<double>(10)),
-               Error);
+  EXPECT_THROW(hessian_vector_product(problem, std::vector<double>(10), std::vector<double>(10)), Error);
 }
 
 }  // namespace

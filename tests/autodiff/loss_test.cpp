@@ -96,9 +96,9 @@ double error_of(const Scored& s, const LossTerm& term, int state, int world) {
   }
   // ½ |R − R*|² (Frobenius) = 3 − tr(R*ᵀ R)
   const double x = term.target[0], y = term.target[1], z = term.target[2], w = term.target[3];
-  const double goal[9] = {1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w),
-                          2 * (x * y - z * w), 1 - 2 * (x * x + z * z), 2 * (y * z + x * w),
-                          2 * (x * z + y * w), 2 * (y * z - x * w), 1 - 2 * (x * x + y * y)};
+  const double goal[9] = {1 - 2 * (y * y + z * z), 2 * (x * y + z * w),     2 * (x * z - y * w),
+                          2 * (x * y - z * w),     1 - 2 * (x * x + z * z), 2 * (y * z + x * w),
+                          2 * (x * z + y * w),     2 * (y * z - x * w),     1 - 2 * (x * x + y * y)};
   for (int k = 0; k < 9; ++k) sum += 0.5 * (pose.rotation[k] - goal[k]) * (pose.rotation[k] - goal[k]);
   return sum;
 }
@@ -251,7 +251,8 @@ TEST(Loss, WhatCannotBeScoredIsAnError) {
                      {"no terminal value", "target velocity"});
 }
 
-// ---- signals -----------------------------------------------------------------------------------------------------------
+// ---- signals
+// -----------------------------------------------------------------------------------------------------------
 
 TEST(Knots, AreSpreadFromTheFirstToTheLastStep) {
   const auto value = [](const std::vector<double>& knots, int steps, int step, bool hold) {

@@ -10,8 +10,7 @@ namespace backdrive::cases {
 /// A rod of 1 kg and 1 m that hangs from a hinge about y.
 inline ModelBuilder pendulum_builder(const JointOptions& hinge = {}) {
   ModelBuilder builder;
-  const int rod = builder.add_body(
-      "rod", {.mass = 1, .com = {0, 0, -0.5}, .inertia = {0.08, 0.08, 0.001, 0, 0, 0}});
+  const int rod = builder.add_body("rod", {.mass = 1, .com = {0, 0, -0.5}, .inertia = {0.08, 0.08, 0.001, 0, 0, 0}});
   JointOptions options = hinge;
   options.axis = {0, 1, 0};
   builder.add_joint("hinge", JointType::revolute, ModelBuilder::world, rod, options);
@@ -28,9 +27,8 @@ inline Problem pendulum(double angle = 1) {
   p.initial_position = {0};
   p.initial_velocity = {0};
   p.loss.push_back({.name = "terminal/hinge/position", .target = {angle, 0, 0, 1}, .weight = 10});
-  p.loss.push_back({.name = "terminal/hinge/velocity",
-                    .quantity = LossQuantity::joint_velocity,
-                    .target = {0, 0, 0, 1}});
+  p.loss.push_back(
+      {.name = "terminal/hinge/velocity", .quantity = LossQuantity::joint_velocity, .target = {0, 0, 0, 1}});
   p.loss.push_back({.name = "running/hinge/effort",
                     .quantity = LossQuantity::control,
                     .terminal = false,
@@ -52,8 +50,7 @@ inline double final_loss(const Problem& problem) {
   options.time_step = problem.simulation.time_step;
   options.steps = problem.simulation.steps;
   const Control<double> control = initial_control<double>(problem, 1);
-  const auto trajectory =
-      rollout(problem.model, initial_state<double>(problem, 1), control, options);
+  const auto trajectory = rollout(problem.model, initial_state<double>(problem, 1), control, options);
   return evaluate_loss<double>(problem, trajectory, control, options, nullptr).total(0, 0);
 }
 
@@ -70,15 +67,12 @@ inline Variable parameter(const Model& model, const std::string& path) {
 /// motion.
 inline Problem cart_pole() {
   ModelBuilder builder;
-  const int cart = builder.add_body("cart", {.mass = 0.4,
-                                             .com = {0.01, 0.02, 0.03},
-                                             .inertia = {0.02, 0.03, 0.04, 0.001, 0.002, -0.001}});
-  const int pole =
-      builder.add_body("pole", {.mass = 0.1,
-                                .com = {0.01, -0.02, 0.5},
-                                .inertia = {0.0083, 0.0084, 0.0009, 0.0001, -0.0002, 0.0003}});
-  const int tip = builder.add_body(
-      "tip", {.mass = 0.05, .com = {0, 0.01, 0.02}, .inertia = {1e-4, 1.2e-4, 0.9e-4, 0, 0, 0}});
+  const int cart = builder.add_body(
+      "cart", {.mass = 0.4, .com = {0.01, 0.02, 0.03}, .inertia = {0.02, 0.03, 0.04, 0.001, 0.002, -0.001}});
+  const int pole = builder.add_body(
+      "pole", {.mass = 0.1, .com = {0.01, -0.02, 0.5}, .inertia = {0.0083, 0.0084, 0.0009, 0.0001, -0.0002, 0.0003}});
+  const int tip =
+      builder.add_body("tip", {.mass = 0.05, .com = {0, 0.01, 0.02}, .inertia = {1e-4, 1.2e-4, 0.9e-4, 0, 0, 0}});
   JointOptions slider;
   slider.frame = {{0.1, 0.2, 0.3}, {0.05, -0.1, 0.02, 0.99}};
   slider.axis = {1, 0.1, -0.05};
@@ -102,8 +96,7 @@ inline Problem cart_pole() {
                      .scale = {0.2, 0.1, 0.08},
                      .frame = {{0.01, -0.02, 0.03}, {0.2, 0.1, -0.1, 0.95}},
                      .density = 60});
-  builder.add_shape("ball", tip,
-                    {.type = GeometryType::sphere, .scale = {0.03, 0, 0}, .frame = {}});
+  builder.add_shape("ball", tip, {.type = GeometryType::sphere, .scale = {0.03, 0, 0}, .frame = {}});
   Problem p;
   p.model = builder.build();
   p.simulation = {"featherstone", 0.01, 60};
@@ -113,20 +106,12 @@ inline Problem cart_pole() {
   p.controls.push_back({s, ControlChannel::effort, {1, -2, 3, 0.5, 1}});
   p.controls.push_back({s, ControlChannel::target_position, {0.1, 0.3}});
   p.controls.push_back({h, ControlChannel::effort, {0.2, -0.1, 0.3}, true});
-  p.loss.push_back({.name = "terminal/hinge/position",
-                    .index = h,
-                    .target = {0, 0, 0, 1},
-                    .on_circle = true,
-                    .weight = 3});
-  p.loss.push_back({.name = "terminal/slider/velocity",
-                    .quantity = LossQuantity::joint_velocity,
-                    .index = s,
-                    .weight = 0.5});
-  p.loss.push_back({.name = "running/slider/position",
-                    .terminal = false,
-                    .index = s,
-                    .target = {0.2, 0, 0, 1},
-                    .weight = 2});
+  p.loss.push_back(
+      {.name = "terminal/hinge/position", .index = h, .target = {0, 0, 0, 1}, .on_circle = true, .weight = 3});
+  p.loss.push_back(
+      {.name = "terminal/slider/velocity", .quantity = LossQuantity::joint_velocity, .index = s, .weight = 0.5});
+  p.loss.push_back(
+      {.name = "running/slider/position", .terminal = false, .index = s, .target = {0.2, 0, 0, 1}, .weight = 2});
   p.loss.push_back({.name = "running/slider/effort",
                     .quantity = LossQuantity::control,
                     .terminal = false,

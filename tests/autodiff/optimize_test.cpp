@@ -174,32 +174,27 @@ TEST_P(Optimize, ComesBackFromWhereTheLossIsNotFinite) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, Optimize,
-                         testing::Values(Case{"lbfgs", false}, Case{"lbfgs", true},
-                                         Case{"adam", false}, Case{"adam", true}),
+                         testing::Values(Case{"lbfgs", false}, Case{"lbfgs", true}, Case{"adam", false},
+                                         Case{"adam", true}),
                          [](const auto& info) {
-                           return std::string(info.param.method) +
-                                  (info.param.bounded ? "_bounded" : "");
+                           return std::string(info.param.method) + (info.param.bounded ? "_bounded" : "");
                          });
 
 TEST(OptimizeLbfgs, FindsParametersOfAKnownMotion) {
   // Identification: damping and mass of the pole from where it ends, with more data than unknowns.
   Problem truth = cases::cart_pole();
   RolloutOptions options{truth.simulation.time_step, truth.simulation.steps};
-  const auto trajectory = rollout(truth.model, initial_state<double>(truth, 1),
-                                  initial_control<double>(truth, 1), options);
+  const auto trajectory =
+      rollout(truth.model, initial_state<double>(truth, 1), initial_control<double>(truth, 1), options);
   Problem problem = truth;
   problem.loss.clear();
   for (int j = 0; j < 2; ++j) {
-    for (const LossQuantity quantity :
-         {LossQuantity::joint_position, LossQuantity::joint_velocity}) {
+    for (const LossQuantity quantity : {LossQuantity::joint_position, LossQuantity::joint_velocity}) {
       const Link& link = problem.model.topology.links[problem.model.link_of_joint(j)];
       const bool position = quantity == LossQuantity::joint_position;
       const double end = position ? trajectory.final.q(link.q, 0) : trajectory.final.qd(link.v, 0);
-      problem.loss.push_back({.name = "end",
-                              .quantity = quantity,
-                              .index = j,
-                              .target = {end, 0, 0, 1},
-                              .weight = 100});
+      problem.loss.push_back(
+          {.name = "end", .quantity = quantity, .index = j, .target = {end, 0, 0, 1}, .weight = 100});
     }
   }
   problem.variables = {cases::parameter(problem.model, "joints/hinge/damping"),

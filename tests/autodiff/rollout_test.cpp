@@ -124,8 +124,7 @@ TEST(Rollout, PosesOfBodiesThatAreNotThereAreAnError) {
   const Buffer<double> q(3, 1), uneven(4, 1);
   for (const int body : {-1, 3}) {
     const std::vector<int> bodies{body};
-    expect_usage_error([&] { body_poses<double>(nullptr, model, q, bodies, {}); },
-                       {"body index", "3 bodies"});
+    expect_usage_error([&] { body_poses<double>(nullptr, model, q, bodies, {}); }, {"body index", "3 bodies"});
   }
   const std::vector<int> bodies{0};
   expect_usage_error([&] { body_poses<double>(nullptr, model, uneven, bodies, {}); }, {"4 rows", "multiple of 3"});

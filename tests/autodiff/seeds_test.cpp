@@ -1,4 +1,5 @@
-// The three faults that this engine exists to rule out: gradients that accumulate, memory that leaks, storage that dangles.
+// The three faults that this engine exists to rule out: gradients that accumulate, memory that leaks, storage that
+// dangles.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -17,7 +18,8 @@
 namespace backdrive {
 namespace {
 
-// ---- the story of Warp #249: an inverted pendulum, whose gradient is taken again and again ------------------------------
+// ---- the story of Warp #249: an inverted pendulum, whose gradient is taken again and again
+// ------------------------------
 
 /// Standing on its hinge, with a torque: loss ½ Σ (θ_T − π/2)².
 struct InvertedPendulum {
@@ -150,7 +152,8 @@ TEST(SeedsAccumulation, ExplicitSumsAreExact) {
   }
 }
 
-// ---- leaks -------------------------------------------------------------------------------------------------------------
+// ---- leaks
+// -------------------------------------------------------------------------------------------------------------
 
 struct Live {
   std::size_t live, pooled, nodes, heap;
@@ -280,13 +283,15 @@ TEST(SeedsLeak, RecordingsThatChangeThreads) {
   EXPECT_EQ(tape_counters().nodes, 0u);
 }
 
-// ---- the story of Warp #720: requires_grad of a nested parameter is switched off under a recording ----------------------
+// ---- the story of Warp #720: requires_grad of a nested parameter is switched off under a recording
+// ----------------------
 
 /// A pole that takes its mass from a shape, so that geometry.scale has a gradient.
 Model scaled_model() {
   ModelBuilder builder;
   builder.add_body("ball", {});
-  builder.add_shape("ball", 0, {.type = GeometryType::sphere, .scale = {0.1, 0, 0}, .frame = {{0, 0, -0.5}}, .density = 500});
+  builder.add_shape("ball", 0,
+                    {.type = GeometryType::sphere, .scale = {0.1, 0, 0}, .frame = {{0, 0, -0.5}}, .density = 500});
   JointOptions hinge;
   hinge.axis = {0, 1, 0};
   builder.add_joint("hinge", JointType::revolute, ModelBuilder::world, 0, hinge);
@@ -332,12 +337,25 @@ TEST(SeedsDangling, AnyOrderOfEventsBetweenRecordAndBackward) {
     const Buffer<double> leaf = start.q;
     for (const int event : events) {
       switch (event) {
-        case 0: if (model) set_requires_grad(*model, "shapes", false); break;
-        case 1: if (model) model->shapes.geometry.scale = model->shapes.geometry.scale.zeros(3, 1); break;
-        case 2: if (model) model->shapes = scaled_model().shapes; break;
-        case 3: model.reset(); break;
-        case 4: start = State<double>(); t = Trajectory<double>(); break;
-        case 5: others.take(memory); break;
+        case 0:
+          if (model) set_requires_grad(*model, "shapes", false);
+          break;
+        case 1:
+          if (model) model->shapes.geometry.scale = model->shapes.geometry.scale.zeros(3, 1);
+          break;
+        case 2:
+          if (model) model->shapes = scaled_model().shapes;
+          break;
+        case 3:
+          model.reset();
+          break;
+        case 4:
+          start = State<double>();
+          t = Trajectory<double>();
+          break;
+        case 5:
+          others.take(memory);
+          break;
       }
     }
     const Gradients<double> g = std::move(tape).backward(seeds);

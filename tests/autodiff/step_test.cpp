@@ -1,4 +1,5 @@
-// One step at a time, with a policy between the steps as a custom operation, against the fused rollout and dual numbers.
+// One step at a time, with a policy between the steps as a custom operation, against the fused rollout and dual
+// numbers.
 #include <gtest/gtest.h>
 
 #include "models/fields.h"
@@ -48,8 +49,8 @@ void expect_parameters_near(const Parameters& a, const Parameters& b, double tol
   }
 }
 
-// Open loop: the states and the gradients of states and controls are the same bits; gradients of parameters are added up
-// in another order (twelve steps, a few roundings of 1e-16 each).
+// Open loop: the states and the gradients of states and controls are the same bits; gradients of parameters are added
+// up in another order (twelve steps, a few roundings of 1e-16 each).
 TEST(Step, ByItselfEqualsTheFusedRollout) {
   const Model model = step_model();
   const int nu = model.topology.nu;

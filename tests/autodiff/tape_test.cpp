@@ -5,11 +5,11 @@
 
 #include <thread>
 
+#include "autodiff/rollout.h"
 #include "tests/support/batch.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
 #include "tests/support/policy.h"
-#include "autodiff/rollout.h"
 
 namespace backdrive {
 namespace {
@@ -80,9 +80,8 @@ TEST(SeedsTape, SeedsHaveTheShapeOfTheirTarget) {
 // A buffer that a recording read or made and that was written to since would give the gradient of other numbers.
 TEST(SeedsTape, ARecordedBufferMayNotBeWrittenBeforeBackward) {
   const auto targets = [](Recording& r) {
-    return std::vector<Buffer<double>>{r.batch.state.q,       r.batch.state.qd, r.batch.control.u,
-                                       r.trajectory.q,        r.trajectory.qd,  r.trajectory.final.q,
-                                       r.trajectory.final.qd, r.poses};
+    return std::vector<Buffer<double>>{r.batch.state.q, r.batch.state.qd,     r.batch.control.u,     r.trajectory.q,
+                                       r.trajectory.qd, r.trajectory.final.q, r.trajectory.final.qd, r.poses};
   };
   Recording sample;
   for (std::size_t k = 0; k < targets(sample).size(); ++k) {
@@ -202,7 +201,8 @@ Buffer<double> recorded_sum(Tape<double>& tape, const Buffer<double>& a, const B
   return y;
 }
 
-// Handing one cotangent to several inputs must not tie their cotangents together: y = (a + b) + a has ∂y/∂a = 2, ∂y/∂b = 1.
+// Handing one cotangent to several inputs must not tie their cotangents together: y = (a + b) + a has ∂y/∂a = 2, ∂y/∂b
+// = 1.
 TEST(SeedsCustom, OneCotangentHandedToSeveralInputs) {
   for (const bool first : {false, true}) {
     Tape<double> tape;

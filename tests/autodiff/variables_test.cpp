@@ -110,8 +110,7 @@ TEST(Variables, TurnAxesAndOrientationsOnTheirManifold) {
   // q · (0, 0, sin 45°, cos 45°)
   const Parameter& before = problem.model.joints.frame.orientation;
   const Parameter& after = turned.model.joints.frame.orientation;
-  const double s = std::sqrt(0.5), x = before(weld, 0), y = before(weld, 1), z = before(weld, 2),
-               w = before(weld, 3);
+  const double s = std::sqrt(0.5), x = before(weld, 0), y = before(weld, 1), z = before(weld, 2), w = before(weld, 3);
   EXPECT_NEAR(after(weld, 0), s * (x + y), 1e-15);
   EXPECT_NEAR(after(weld, 1), s * (y - x), 1e-15);
   EXPECT_NEAR(after(weld, 2), s * (z + w), 1e-15);
@@ -136,11 +135,10 @@ TEST(Variables, RefuseWhatCannotMatter) {
   EXPECT_TRUE(refused({cases::parameter(model, "joints/hinge/drive/stiffness")}));
   EXPECT_TRUE(refused({cases::parameter(model, "joints/hinge/limit/lower")}));
   EXPECT_TRUE(refused({cases::parameter(model, "shapes/ball/geometry/scale")}));
-  EXPECT_FALSE(refused({cases::parameter(model, "shapes/ball/geometry/scale"),
-                        cases::parameter(model, "shapes/ball/density")}));
-  EXPECT_TRUE(refused({cases::parameter(model, "gravity/x"), cases::parameter(model, "gravity")}));
   EXPECT_FALSE(
-      refused({cases::parameter(model, "gravity/x"), cases::parameter(model, "gravity/y")}));
+      refused({cases::parameter(model, "shapes/ball/geometry/scale"), cases::parameter(model, "shapes/ball/density")}));
+  EXPECT_TRUE(refused({cases::parameter(model, "gravity/x"), cases::parameter(model, "gravity")}));
+  EXPECT_FALSE(refused({cases::parameter(model, "gravity/x"), cases::parameter(model, "gravity/y")}));
   Variable target;
   target.name = "control/hinge/target_position";
   target.joint = model.find_joint("hinge");

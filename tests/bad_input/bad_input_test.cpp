@@ -160,8 +160,7 @@ TEST(BadInputFile, MissingFolderOrTooLarge) {
     }
     return "accepted";
   };
-  EXPECT_NE(message(kFolder / "no_such_scene.yaml").find("expected an existing scene file"),
-            std::string::npos);
+  EXPECT_NE(message(kFolder / "no_such_scene.yaml").find("expected an existing scene file"), std::string::npos);
   EXPECT_NE(message(kFolder).find("found a directory"), std::string::npos);
   const std::string large((size_t{16} << 20) + 1, ' ');
   EXPECT_THROW(parse_scene(large, "large.yaml", "."), Error);

@@ -55,18 +55,15 @@ TEST(ExactSum, ErrorIsWithinTheBound) {
     for (size_t n : {1u, 2u, 17u, 4096u}) {
       std::vector<double> values = scattered(n, spread, 11 + static_cast<unsigned>(n));
       // The reference adds in quadruple precision from the smallest to the largest.
-      std::sort(values.begin(), values.end(),
-                [](double a, double b) { return std::abs(a) < std::abs(b); });
+      std::sort(values.begin(), values.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
       __extension__ __float128 exact = 0;
       for (double x : values) exact += x;
       const double result = sum(values);
       const double ulp = std::nextafter(std::abs(result), INFINITY) - std::abs(result);
       const int width = static_cast<int>(std::bit_width(n));
-      const double bound =
-          0.5 * ulp + static_cast<double>(n) * std::ldexp(std::abs(values.back()), width - 125);
+      const double bound = 0.5 * ulp + static_cast<double>(n) * std::ldexp(std::abs(values.back()), width - 125);
       // The reference itself errs by a few units of 2^-113.
-      EXPECT_LE(std::abs(static_cast<double>(result - exact)), bound * (1 + 1e-9))
-          << n << ", spread " << spread;
+      EXPECT_LE(std::abs(static_cast<double>(result - exact)), bound * (1 + 1e-9)) << n << ", spread " << spread;
     }
   }
 }
@@ -81,14 +78,12 @@ TEST(ExactSum, CancellationIsExact) {
 }
 
 TEST(ExactSum, Extremes) {
-  const double inf = std::numeric_limits<double>::infinity(),
-               big = std::numeric_limits<double>::max();
+  const double inf = std::numeric_limits<double>::infinity(), big = std::numeric_limits<double>::max();
   EXPECT_EQ(bits(sum({})), bits(0.0));
   EXPECT_EQ(bits(sum({-0.0, 0.0, -0.0})), bits(0.0));
   EXPECT_EQ(sum({5e-324, 5e-324}), 1e-323);
   EXPECT_EQ(sum({-5e-324}), -5e-324);
-  EXPECT_EQ(sum({std::numeric_limits<double>::min(), -5e-324}),
-            std::numeric_limits<double>::min() - 5e-324);
+  EXPECT_EQ(sum({std::numeric_limits<double>::min(), -5e-324}), std::numeric_limits<double>::min() - 5e-324);
   EXPECT_EQ(sum({big}), big);
   EXPECT_EQ(sum({big, big}), inf);
   EXPECT_EQ(sum({-big, -big}), -inf);

@@ -87,8 +87,7 @@ TEST(Memory, LoopStaysFlat) {
   EXPECT_EQ(after.pooled_bytes, warm.pooled_bytes);
   EXPECT_EQ(after.live_bytes, 0u);
   EXPECT_EQ(after.requests, 101 * warm.requests);
-  EXPECT_EQ(test::system_allocations() - system, 100u)
-      << "only the test's own vector, once per iteration";
+  EXPECT_EQ(test::system_allocations() - system, 100u) << "only the test's own vector, once per iteration";
 }
 
 TEST(Memory, BlockOutlivesItsMemory) {

@@ -40,8 +40,7 @@ std::vector<T> arguments(double range, int count) {
     all.push_back(static_cast<T>(uniform(random)));
     all.push_back(static_cast<T>(std::exp2(exponent(random))));
     const T corner = static_cast<T>(M_PI_4 * std::floor(uniform(random) / M_PI_4));
-    for (T x : {corner, std::nextafter(corner, T(1e9)), std::nextafter(corner, T(-1e9))})
-      all.push_back(x);
+    for (T x : {corner, std::nextafter(corner, T(1e9)), std::nextafter(corner, T(-1e9))}) all.push_back(x);
   }
   return all;
 }
@@ -124,8 +123,7 @@ TEST(SinCos, ExactAtZeroAndNaNBeyondNumbers) {
   sincos(0.0, s, c);
   EXPECT_EQ(s, 0);
   EXPECT_EQ(c, 1);
-  for (double x :
-       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+  for (double x : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     sincos(x, s, c);
     EXPECT_TRUE(std::isnan(s));
     EXPECT_TRUE(std::isnan(c));
@@ -152,12 +150,8 @@ auto bits(T x) {
 template <class Pack>
 void expect_lanes_independent() {
   using T = typename Pack::value_type;
-  const T strangers[] = {T(1e30),
-                         std::numeric_limits<T>::infinity(),
-                         std::numeric_limits<T>::quiet_NaN(),
-                         T(0),
-                         T(-3e5),
-                         T(1e-30)};
+  const T strangers[] = {
+      T(1e30), std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(), T(0), T(-3e5), T(1e-30)};
   const auto all = arguments<T>(100, 200);
   for (size_t i = 0; i < all.size(); ++i) {
     Pack s, c;

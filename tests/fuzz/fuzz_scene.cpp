@@ -46,16 +46,13 @@ void check(std::string_view text) {
   }
   std::string written;
   try {
-    const Scene scene =
-        parse_scene(text, "fuzz.yaml", empty_folder(), std::span(&set, has_set ? 1 : 0));
+    const Scene scene = parse_scene(text, "fuzz.yaml", empty_folder(), std::span(&set, has_set ? 1 : 0));
     written = scene_with_values(scene, scene.problem);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::input) die("not an input error:", error.what());
     const std::string_view message = error.what();
-    if (message.find("expected") == std::string_view::npos)
-      die("says not what was expected:", error.what());
-    if (!message.starts_with("fuzz.yaml:") && !message.starts_with("--set "))
-      die("names no place:", error.what());
+    if (message.find("expected") == std::string_view::npos) die("says not what was expected:", error.what());
+    if (!message.starts_with("fuzz.yaml:") && !message.starts_with("--set ")) die("names no place:", error.what());
     return;
   }
   try {

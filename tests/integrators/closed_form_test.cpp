@@ -1,4 +1,5 @@
-// Gradients with known answers (design, section 12): 1 free fall, 2 the oscillator, 7 the derivatives of forward dynamics.
+// Gradients with known answers (design, section 12): 1 free fall, 2 the oscillator, 7 the derivatives of forward
+// dynamics.
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
@@ -13,8 +14,8 @@
 namespace backdrive {
 namespace {
 
-// 1. Semi-implicit Euler under constant acceleration: x_N = x₀ + N Δt v₀ + Δt² N(N+1)/2 g + Σ Δt² (N−k) f_k / m. Sums of
-// N ≤ 64 terms: N roundings of 1e-16.
+// 1. Semi-implicit Euler under constant acceleration: x_N = x₀ + N Δt v₀ + Δt² N(N+1)/2 g + Σ Δt² (N−k) f_k / m. Sums
+// of N ≤ 64 terms: N roundings of 1e-16.
 TEST(ClosedFormFreeFall, IsExactToRounding) {
   constexpr double mass = 2.5, dt = 1.0 / 240;
   for (const int N : {1, 7, 64}) {

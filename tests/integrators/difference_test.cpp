@@ -1,5 +1,5 @@
-// Gradients against central differences, to 1e-6: a route that shares nothing with the adjoint or with dual numbers, only
-// less exact. Each tolerance is computed from the differences themselves.
+// Gradients against central differences, to 1e-6: a route that shares nothing with the adjoint or with dual numbers,
+// only less exact. Each tolerance is computed from the differences themselves.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,8 @@ using test::CaseGradient;
 using test::Direction;
 using test::GradientCase;
 
-/// Step of the differences, in units of what is varied: rounding errs by about 1e-16 f / h, truncation by h² f‴ / 6; equal near the cube root of 1e-16.
+/// Step of the differences, in units of what is varied: rounding errs by about 1e-16 f / h, truncation by h² f‴ / 6;
+/// equal near the cube root of 1e-16.
 constexpr double kStep = 1e-5;
 
 void add(Buffer<double>& to, const Buffer<double>& v, double s) {
@@ -69,8 +70,8 @@ GradientCase moved(const GradientCase& c, const Direction& v, double s) {
   return to;
 }
 
-/// The usual size of a block's numbers, in which steps and errors are measured: an inertia of 0.01 kg·m² cannot be moved
-/// by 1e-5 for a small difference, a density of 500 kg/m³ can.
+/// The usual size of a block's numbers, in which steps and errors are measured: an inertia of 0.01 kg·m² cannot be
+/// moved by 1e-5 for a small difference, a density of 500 kg/m³ can.
 double size_of(const Model& model, const std::string& block) {
   double squares = 0;
   int count = 0;
@@ -92,9 +93,9 @@ double difference(const GradientCase& c, const Direction& v, double h) {
   return (test::value_of_case<double>(moved(c, v, h)) - test::value_of_case<double>(moved(c, v, -h))) / (2 * h);
 }
 
-/// Limits, friction and drives, but no effort limits: where a drive saturates the force jumps, and a difference across the
-/// jump says nothing. (Limits are C¹: their kink costs at most h times the jump of f″ in the steps that h carries across
-/// it.)
+/// Limits, friction and drives, but no effort limits: where a drive saturates the force jumps, and a difference across
+/// the jump says nothing. (Limits are C¹: their kink costs at most h times the jump of f″ in the steps that h carries
+/// across it.)
 GradientCase smooth_case(std::uint64_t seed) {
   test::TreeOptions options;
   options.links = 7;
@@ -117,14 +118,15 @@ TEST_P(Differences, AgreeWithTheAdjoint) {
     const double size = size_of(c.model, GetParam()), h = kStep * size;
     const test::Product exact = test::reverse_product(gradient, v);
     const double fine = difference(c, v, h), coarse = difference(c, v, 2 * h);
-    // D(h) = f′ + h² f‴/6 + …, so D(2h) − D(h) is three times the truncation of D(h). f is a sum of some hundred terms, each
-    // with the rounding of twelve steps, of which the difference divides by h.
+    // D(h) = f′ + h² f‴/6 + …, so D(2h) − D(h) is three times the truncation of D(h). f is a sum of some hundred terms,
+    // each with the rounding of twelve steps, of which the difference divides by h.
     const double truncation = std::abs(coarse - fine) / 3;
     double magnitude = 0;
     for (const Buffer<double>* b : {&c.q_bar, &c.qd_bar, &c.pose_bar}) magnitude += std::sqrt(b->rows());
     const double rounding = 2.2e-16 * 12 * magnitude / h;
     const double tolerance = 2 * truncation + rounding;
-    EXPECT_LT(tolerance * size, 1e-6 * (1 + exact.magnitude * size)) << "the differences themselves are no better, seed " << seed;
+    EXPECT_LT(tolerance * size, 1e-6 * (1 + exact.magnitude * size))
+        << "the differences themselves are no better, seed " << seed;
     EXPECT_NEAR(exact.value, fine, tolerance) << "seed " << seed;
     EXPECT_GT(std::abs(exact.value), 100 * tolerance) << "nothing to compare, seed " << seed;
     EXPECT_NE(exact.value, fine) << "equal to the bit: is one computed from the other?";

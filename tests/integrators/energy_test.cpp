@@ -12,8 +12,8 @@ namespace backdrive {
 namespace {
 
 struct Swing {
-  double worst = 0;   ///< largest |E − E₀| over the run
-  double first = 0;   ///< the same over its first half
+  double worst = 0;     ///< largest |E − E₀| over the run
+  double first = 0;     ///< the same over its first half
   double position = 0;  ///< where joint 0 ends
 };
 
@@ -59,8 +59,12 @@ void expect_first_order(const Model& model, double seconds) {
   }
 }
 
-TEST(ClosedFormEnergy, ErrorOfAPendulumIsOfFirstOrder) { expect_first_order(test::pendulum(), 2); }
-TEST(ClosedFormEnergy, ErrorOfADoublePendulumIsOfFirstOrder) { expect_first_order(test::double_pendulum(), 1); }
+TEST(ClosedFormEnergy, ErrorOfAPendulumIsOfFirstOrder) {
+  expect_first_order(test::pendulum(), 2);
+}
+TEST(ClosedFormEnergy, ErrorOfADoublePendulumIsOfFirstOrder) {
+  expect_first_order(test::double_pendulum(), 1);
+}
 
 // Symplectic: over twenty swings the energy goes to and fro, and its error is what it was in the first ten.
 TEST(ClosedFormEnergy, DoesNotDrift) {

@@ -1,6 +1,6 @@
-// The adjoint against dual numbers through the very forward it is the adjoint of: ⟨w, J v⟩ = ⟨Jᵀ w, v⟩ for every input and
-// every parameter, with states and poses as outputs. No difference noise: what is left is rounding. That these tests can
-// fail is shown by mutation_test.cpp.
+// The adjoint against dual numbers through the very forward it is the adjoint of: ⟨w, J v⟩ = ⟨Jᵀ w, v⟩ for every input
+// and every parameter, with states and poses as outputs. No difference noise: what is left is rounding. That these
+// tests can fail is shown by mutation_test.cpp.
 #include <gtest/gtest.h>
 
 #include "models/fields.h"
@@ -28,8 +28,8 @@ void PrintTo(const Setup& s, std::ostream* out) {
        << (s.shapes ? ", shapes" : "") << (s.per_world ? ", per world" : "") << ", seed " << s.seed;
 }
 
-/// Every parameter with its own value in each of `worlds` worlds, a few percent apart; inertias are scaled as a whole, so
-/// that they stay possible.
+/// Every parameter with its own value in each of `worlds` worlds, a few percent apart; inertias are scaled as a whole,
+/// so that they stay possible.
 void vary_by_world(Model& model, int worlds, std::uint64_t seed) {
   test::Random random(seed);
   for (const Field& field : fields()) {
@@ -63,8 +63,8 @@ Model model_of(const Setup& s, int worlds) {
 class Adjoint : public testing::TestWithParam<Setup> {
  protected:
   static constexpr int worlds = 3;
-  const GradientCase c = test::make_case(model_of(GetParam(), worlds), GetParam().steps, 0.01,
-                                         worlds, GetParam().seed + 100);
+  const GradientCase c =
+      test::make_case(model_of(GetParam(), worlds), GetParam().steps, 0.01, worlds, GetParam().seed + 100);
   const CaseGradient gradient = test::gradient_by_tape<double>(c);
 };
 
@@ -142,11 +142,15 @@ TEST_P(UniformAdjoint, IsTheSumOverWorlds) {
   }
 }
 
-constexpr Setup kSmall[] = {{1, 1, false, false, false, false, 10}, {2, 2, false, true, false, false, 10},
-                            {3, 6, false, true, true, false, 30}, {4, 8, true, true, true, false, 30},
+constexpr Setup kSmall[] = {{1, 1, false, false, false, false, 10},
+                            {2, 2, false, true, false, false, 10},
+                            {3, 6, false, true, true, false, 30},
+                            {4, 8, true, true, true, false, 30},
                             {5, 8, true, true, true, true, 30}};
-constexpr Setup kLarge[] = {{6, 14, true, true, true, false, 20}, {7, 12, false, true, false, true, 20},
-                            {8, 18, true, false, true, false, 20}, {9, 32, true, true, true, false, 10}};
+constexpr Setup kLarge[] = {{6, 14, true, true, true, false, 20},
+                            {7, 12, false, true, false, true, 20},
+                            {8, 18, true, false, true, false, 20},
+                            {9, 32, true, true, true, false, 10}};
 INSTANTIATE_TEST_SUITE_P(Small, Adjoint, testing::ValuesIn(kSmall));
 INSTANTIATE_TEST_SUITE_P(Large, Adjoint, testing::ValuesIn(kLarge));
 INSTANTIATE_TEST_SUITE_P(Small, SmallAdjoint, testing::ValuesIn(kSmall));

@@ -1,5 +1,5 @@
-// Proof that the gradient tests can fail: each trap of the adjoint (docs/theory.md) is planted in a copy of the kernels,
-// and the very check that gradient_test.cpp makes must notice it.
+// Proof that the gradient tests can fail: each trap of the adjoint (docs/theory.md) is planted in a copy of the
+// kernels, and the very check that gradient_test.cpp makes must notice it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,8 +15,8 @@ using featherstone::Mutation;
 using test::BlockError;
 using test::GradientCase;
 
-/// A fault and the least error it must make in some block of inputs, relative to Σ |g v|, where the gradient tests allow
-/// 1e-12: a third of what it was measured to make here.
+/// A fault and the least error it must make in some block of inputs, relative to Σ |g v|, where the gradient tests
+/// allow 1e-12: a third of what it was measured to make here.
 struct Trap {
   Mutation mutation;
   const char* name;
@@ -26,7 +26,10 @@ void PrintTo(const Trap& trap, std::ostream* out) {
   *out << trap.name;
 }
 
-#define BACKDRIVE_TRAP(name, margin) Trap{Mutation::name, #name, margin}
+#define BACKDRIVE_TRAP(name, margin) \
+  Trap {                             \
+    Mutation::name, #name, margin    \
+  }
 constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(force_turn, 1e-2),
     BACKDRIVE_TRAP(acceleration_turn, 1.5e-2),
@@ -75,8 +78,7 @@ const GradientCase& mutation_case() {
 
 std::vector<BlockError> errors_with(Mutation mutation) {
   test::plant(mutation);
-  const test::CaseGradient gradient =
-      test::gradient_by_kernels(mutation_case(), test::mutant_kernels());
+  const test::CaseGradient gradient = test::gradient_by_kernels(mutation_case(), test::mutant_kernels());
   test::plant(Mutation::none);
   return test::compare_blocks(mutation_case(), gradient, 11);
 }

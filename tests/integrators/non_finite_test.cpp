@@ -65,9 +65,11 @@ TYPED_TEST(NonFinite, StopsAloneAndForGood) {
         // Up to the step as if nothing were wrong, from there on unmoved: though the efforts of later steps are sound.
         for (int k = 0; k <= kSteps; ++k) {
           EXPECT_EQ(test::column(t.q, w, k * this->nq, this->nq),
-                    test::column(good.q, w, std::min(k, kStep) * this->nq, this->nq)) << "state " << k;
+                    test::column(good.q, w, std::min(k, kStep) * this->nq, this->nq))
+              << "state " << k;
           EXPECT_EQ(test::column(t.qd, w, k * this->nq, this->nq),
-                    test::column(good.qd, w, std::min(k, kStep) * this->nq, this->nq)) << "state " << k;
+                    test::column(good.qd, w, std::min(k, kStep) * this->nq, this->nq))
+              << "state " << k;
         }
         EXPECT_EQ(test::column(t.final.q, w), test::column(good.q, w, kStep * this->nq, this->nq));
       }
@@ -180,8 +182,8 @@ TYPED_TEST(NonFinite, PerWorldParametersAreNaNThere) {
   EXPECT_TRUE(std::isfinite(got.parameters().gravity(0, 2)));
 }
 
-// The same when every step is recorded by itself: a world that stopped in one step has no gradient on the whole tape, and
-// takes no part in sums of steps before or after.
+// The same when every step is recorded by itself: a world that stopped in one step has no gradient on the whole tape,
+// and takes no part in sums of steps before or after.
 TYPED_TEST(NonFinite, StepByStep) {
   using T = TypeParam;
   const auto run = [&](const std::vector<int>& worlds, bool bad) {

@@ -8,8 +8,8 @@
 
 #include "integrators/reference/inverse_dynamics.h"
 #include "integrators/reference/mass_matrix.h"
-#include "tests/integrators/accelerations.h"
 #include "models/builder.h"
+#include "tests/integrators/accelerations.h"
 
 namespace backdrive {
 namespace {
@@ -39,8 +39,8 @@ Model model_of(const json& reference) {
   std::map<std::string, int> body{{"world", ModelBuilder::world}};
   for (const json& link : reference["links"]) {
     const std::string child = link["child"];
-    body[child] = builder.add_body(child, {link["mass"], link["com"].get<Numbers3>(),
-                                           link["inertia"].get<std::array<double, 6>>()});
+    body[child] = builder.add_body(
+        child, {link["mass"], link["com"].get<Numbers3>(), link["inertia"].get<std::array<double, 6>>()});
     JointOptions joint;
     joint.frame = {link["position"].get<Numbers3>(), link["orientation"].get<std::array<double, 4>>()};
     joint.axis = link["axis"].get<Numbers3>();

@@ -1,8 +1,8 @@
 // The float kernels against the double ones, from inputs that float holds exactly. The bound is computed: a stable
-// algorithm gives the exact result for inputs perturbed by a few units of float's rounding, u = 6e-8. So the double result
-// is computed again at inputs perturbed by u, and the change tells what float may differ: each link and each step adds
-// errors of its own, which are independent and so add up as a square root does; a factor of two for the several roundings
-// in each.
+// algorithm gives the exact result for inputs perturbed by a few units of float's rounding, u = 6e-8. So the double
+// result is computed again at inputs perturbed by u, and the change tells what float may differ: each link and each
+// step adds errors of its own, which are independent and so add up as a square root does; a factor of two for the
+// several roundings in each.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,8 +25,8 @@ double allowed(int links, int steps, double spread) {
 
 template <class Visit>
 void each_number(GradientCase& c, Visit&& visit) {
-  for (Buffer<double>* b : {&c.batch.state.q, &c.batch.state.qd, &c.batch.control.u, &c.q_bar, &c.qd_bar,
-                            &c.q_end_bar, &c.qd_end_bar, &c.pose_bar}) {
+  for (Buffer<double>* b : {&c.batch.state.q, &c.batch.state.qd, &c.batch.control.u, &c.q_bar, &c.qd_bar, &c.q_end_bar,
+                            &c.qd_end_bar, &c.pose_bar}) {
     *b = b->clone(default_memory());
     for (int r = 0; r < b->rows(); ++r) {
       for (int w = 0; w < b->worlds(); ++w) visit(b->write(r)[w]);

@@ -1,5 +1,5 @@
-// Two routes to everything: the kernels (articulated bodies, one common frame) against integrators/reference (Newton-Euler
-// and composite bodies in link coordinates, read from the parameters).
+// Two routes to everything: the kernels (articulated bodies, one common frame) against integrators/reference
+// (Newton-Euler and composite bodies in link coordinates, read from the parameters).
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
@@ -65,8 +65,8 @@ class Routes : public testing::TestWithParam<Tree> {
   Model model;
 };
 
-// The residual of M q̈ + h = τ is measured against what is added up in it, Σ |M_ij q̈_j| + |h_i| + |τ_i|: a backward stable
-// solve leaves a small multiple of 1e-16 of that per link. 1e-10 is what the engine promises.
+// The residual of M q̈ + h = τ is measured against what is added up in it, Σ |M_ij q̈_j| + |h_i| + |τ_i|: a backward
+// stable solve leaves a small multiple of 1e-16 of that per link. 1e-10 is what the engine promises.
 TEST_P(Routes, InverseDynamicsOfForwardDynamicsIsTheEffort) {
   for (int k = 0; k < 4; ++k) {
     const Configuration c = random_configuration(model, GetParam().seed * 10 + k);
@@ -82,7 +82,6 @@ TEST_P(Routes, InverseDynamicsOfForwardDynamicsIsTheEffort) {
     }
   }
 }
-
 
 // Cholesky and the articulated bodies err by a few 1e-16 times the condition number of M per link.
 TEST_P(Routes, ForwardDynamicsAgreesWithCompositeBodiesAndCholesky) {
@@ -110,7 +109,8 @@ TEST_P(Routes, PosesAgree) {
   const Buffer<double> ours = body_poses<double>(nullptr, model, q, bodies, {});
   const std::vector<reference::LinkPose> theirs = reference::body_poses(model, c.q);
   double reach = 1;
-  for (const auto& pose : theirs) reach = std::max(reach, std::abs(pose.position[0]) + std::abs(pose.position[1]) + std::abs(pose.position[2]));
+  for (const auto& pose : theirs)
+    reach = std::max(reach, std::abs(pose.position[0]) + std::abs(pose.position[1]) + std::abs(pose.position[2]));
   // One rounding of the reach per link on the way.
   const double tolerance = 1e-15 * GetParam().links * reach;
   for (std::size_t b = 0; b < bodies.size(); ++b) {
@@ -143,10 +143,9 @@ TEST_P(Routes, EnergiesAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Trees, Routes,
-                         testing::Values(Tree{1, 1, false}, Tree{2, 2, false}, Tree{3, 7, false},
-                                         Tree{4, 7, true}, Tree{5, 18, true}, Tree{6, 30, true},
-                                         Tree{7, 32, false}, Tree{8, 64, true}, Tree{9, 128, true},
-                                         Tree{10, 128, false}));
+                         testing::Values(Tree{1, 1, false}, Tree{2, 2, false}, Tree{3, 7, false}, Tree{4, 7, true},
+                                         Tree{5, 18, true}, Tree{6, 30, true}, Tree{7, 32, false}, Tree{8, 64, true},
+                                         Tree{9, 128, true}, Tree{10, 128, false}));
 
 TEST(Reference, ComplexStepDifferentiatesInverseDynamics) {
   test::TreeOptions options;

@@ -25,10 +25,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// of `joint_order`.
 Model tree(const std::vector<int>& parents, const std::vector<int>& joint_order) {
   ModelBuilder builder;
-  for (size_t b = 0; b < parents.size(); ++b)
-    builder.add_body("b" + std::to_string(b), solid_body());
-  for (int b : joint_order)
-    builder.add_joint("j" + std::to_string(b), JointType::revolute, parents[b], b);
+  for (size_t b = 0; b < parents.size(); ++b) builder.add_body("b" + std::to_string(b), solid_body());
+  for (int b : joint_order) builder.add_joint("j" + std::to_string(b), JointType::revolute, parents[b], b);
   return builder.build();
 }
 
@@ -83,8 +81,7 @@ TEST(Builder, LinksAreDepthFirstAndComponentsFollowTheJointList) {
 }
 
 TEST(Builder, ParentsPrecedeChildrenAndSubtreesAreContiguous) {
-  const Model model =
-      tree({kWorld, 0, 1, 0, 3, 3, 1, 4, kWorld, 8}, {9, 0, 5, 1, 7, 3, 2, 8, 4, 6});
+  const Model model = tree({kWorld, 0, 1, 0, 3, 3, 1, 4, kWorld, 8}, {9, 0, 5, 1, 7, 3, 2, 8, 4, 6});
   const auto& links = model.topology.links;
   ASSERT_EQ(links.size(), 10u);
   for (size_t i = 0; i < links.size(); ++i) {
@@ -139,8 +136,7 @@ TEST(Builder, QuaternionsAreNormalizedOnce) {
   EXPECT_NEAR(model.joints.frame.orientation(0, 2), -3 / std::sqrt(30), 1e-15);
   const Model before = model;
   validate(model);
-  for (int c = 0; c < 4; ++c)
-    EXPECT_EQ(model.joints.frame.orientation(0, c), before.joints.frame.orientation(0, c));
+  for (int c = 0; c < 4; ++c) EXPECT_EQ(model.joints.frame.orientation(0, c), before.joints.frame.orientation(0, c));
   for (int c = 0; c < 3; ++c) EXPECT_EQ(model.joints.axis(0, c), before.joints.axis(0, c));
 }
 
@@ -183,11 +179,9 @@ TEST(BuilderErrors, References) {
   expect_model_error(with_joint(JointType::revolute, 9, 2), "joints/new/parent", {"9", "3 bodies"});
   expect_model_error(with_joint(JointType::revolute, -2, 2), "joints/new/parent", {"-2"});
   expect_model_error(with_joint(JointType::revolute, 0, kWorld), "joints/new/child", {"the world"});
-  expect_model_error(with_joint(JointType::revolute, 0, 1), "joints/new/child",
-                     {"'pole'", "'hinge'"});
+  expect_model_error(with_joint(JointType::revolute, 0, 1), "joints/new/child", {"'pole'", "'hinge'"});
   expect_model_error(with_joint(JointType::fixed, 0, 2, true), "joints/new/drive", {"fixed"});
-  expect_model_error(with_joint(JointType::revolute, 2, 2), "joints/new/parent",
-                     {"loop", "'extra'"});
+  expect_model_error(with_joint(JointType::revolute, 2, 2), "joints/new/parent", {"loop", "'extra'"});
   expect_model_error(
       [] {
         ModelBuilder builder = cart_pole();
@@ -244,10 +238,10 @@ TEST(BuilderErrors, EveryNumberIsChecked) {
       for (double value : {kNaN, kInf, -kInf, -0.5}) {
         Model bad = good;
         field.of(bad).at(0, c) = value;
-        const bool may_be_infinite = field.leaf == "limit/lower" || field.leaf == "limit/upper" ||
-                                     field.leaf == "drive/effort_limit";
-        const bool must_throw = std::isnan(value) || (std::isinf(value) && !may_be_infinite) ||
-                                (value < 0 && field.nonnegative);
+        const bool may_be_infinite =
+            field.leaf == "limit/lower" || field.leaf == "limit/upper" || field.leaf == "drive/effort_limit";
+        const bool must_throw =
+            std::isnan(value) || (std::isinf(value) && !may_be_infinite) || (value < 0 && field.nonnegative);
         const bool unused = field.leaf == "geometry/scale" && c > 0;
         if (unused || !must_throw) continue;
         if (value == -0.5) ++refused_negative;
@@ -256,8 +250,7 @@ TEST(BuilderErrors, EveryNumberIsChecked) {
           ADD_FAILURE() << field.leaf << "/" << c << " = " << value << " was accepted";
         } catch (const ModelError& error) {
           const std::string path = path_of(bad, {&field, 0, c});
-          EXPECT_EQ(path.rfind(error.path(), 0), 0u)
-              << error.path() << " is not the path of " << path;
+          EXPECT_EQ(path.rfind(error.path(), 0), 0u) << error.path() << " is not the path of " << path;
           EXPECT_NE(error.message().find("expected"), std::string::npos);
         }
       }
@@ -287,19 +280,16 @@ TEST(BuilderErrors, VectorsLimitsAndScales) {
   expect_model_error([&] { validate(model); }, "joints/hinge/axis", {"zero", "vector"});
   model = good;
   for (int c = 0; c < 4; ++c) model.shapes.frame.orientation.set(1, c, 0);
-  expect_model_error([&] { validate(model); }, "shapes/floor/frame/orientation",
-                     {"zero", "quaternion"});
+  expect_model_error([&] { validate(model); }, "shapes/floor/frame/orientation", {"zero", "quaternion"});
   model = good;
   model.joints.limit.lower.set(0, 0, 2);
-  expect_model_error([&] { validate(model); }, "joints/slider/limit",
-                     {"lower 2", "upper 2", "lower < upper"});
+  expect_model_error([&] { validate(model); }, "joints/slider/limit", {"lower 2", "upper 2", "lower < upper"});
   model = good;
   model.joints.limit.lower.set(0, 0, kInf);
   expect_model_error([&] { validate(model); }, "joints/slider/limit", {"inf"});
   model = good;
   model.shapes.geometry.scale.set(0, 0, 0);
-  expect_model_error([&] { validate(model); }, "shapes/tip/geometry/scale/0",
-                     {"0", "> 0", "sphere"});
+  expect_model_error([&] { validate(model); }, "shapes/tip/geometry/scale/0", {"0", "> 0", "sphere"});
 }
 
 // ---- inertias
@@ -319,27 +309,11 @@ TEST(Inertia, PhysicallyPossible) {
   EXPECT_NO_THROW(with_inertia({1, 1, 0, 0, 0, 0}));         // a rod
   EXPECT_NO_THROW(with_inertia({1, 1, 2.000001, 0, 0, 0}));  // rounded in a file
   EXPECT_NO_THROW(with_inertia({2, 2, 2, 0.5, 0.5, 0.5}));   // moments 1.5, 1.5, 3
-  expect_model_error(
-      [] {
-        with_inertia({1, 1, 2.1, 0, 0, 0});
-      },
-      "bodies/b/inertia", {"[1, 1, 2.1]", "sum"});
-  expect_model_error(
-      [] {
-        with_inertia({1, -1, 1, 0, 0, 0});
-      },
-      "bodies/b/inertia", {"-1", "below zero"});
+  expect_model_error([] { with_inertia({1, 1, 2.1, 0, 0, 0}); }, "bodies/b/inertia", {"[1, 1, 2.1]", "sum"});
+  expect_model_error([] { with_inertia({1, -1, 1, 0, 0, 0}); }, "bodies/b/inertia", {"-1", "below zero"});
   // Every diagonal number is fine, the principal moments are not.
-  expect_model_error(
-      [] {
-        with_inertia({2, 2, 2, 0.7, 0.7, 0.7});
-      },
-      "bodies/b/inertia", {"3.4", "sum"});
-  expect_model_error(
-      [] {
-        with_inertia({1, 1, 1, 1.2, 0, 0});
-      },
-      "bodies/b/inertia", {"-0.2", "below zero"});
+  expect_model_error([] { with_inertia({2, 2, 2, 0.7, 0.7, 0.7}); }, "bodies/b/inertia", {"3.4", "sum"});
+  expect_model_error([] { with_inertia({1, 1, 1, 1.2, 0, 0}); }, "bodies/b/inertia", {"-0.2", "below zero"});
 }
 
 // ---- joints that move nothing
@@ -359,8 +333,7 @@ Model chain(const std::vector<ChainBody>& bodies) {
     JointOptions options;
     options.axis = bodies[i].axis;
     options.armature = bodies[i].armature;
-    builder.add_joint("j" + std::to_string(i), bodies[i].type, static_cast<int>(i) - 1,
-                      static_cast<int>(i), options);
+    builder.add_joint("j" + std::to_string(i), bodies[i].type, static_cast<int>(i) - 1, static_cast<int>(i), options);
   }
   return builder.build();
 }
@@ -373,22 +346,14 @@ TEST(MovedInertia, MasslessLeafIsRefused) {
       },
       "joints/j1", {"moves no inertia", "'b1'", "armature"});
   EXPECT_NO_THROW(chain({{solid_body(), turn, {0, 0, 1}}, {{}, turn, {0, 1, 0}, 1e-6}}));
-  expect_model_error(
-      [&] {
-        chain({{{}, JointType::prismatic, {1, 0, 0}}});
-      },
-      "joints/j0", {"mass"});
+  expect_model_error([&] { chain({{{}, JointType::prismatic, {1, 0, 0}}}); }, "joints/j0", {"mass"});
   EXPECT_NO_THROW(chain({{{}, JointType::fixed, {1, 0, 0}}}));
 }
 
 TEST(MovedInertia, PointOnTheAxisIsRefused) {
   const auto turn = JointType::revolute;
   const BodyOptions point{1, {0, 0, 0.3}, {}};
-  expect_model_error(
-      [&] {
-        chain({{point, turn, {0, 0, 1}}});
-      },
-      "joints/j0", {"moves no inertia", "axis"});
+  expect_model_error([&] { chain({{point, turn, {0, 0, 1}}}); }, "joints/j0", {"moves no inertia", "axis"});
   EXPECT_NO_THROW(chain({{point, turn, {0, 1, 0}}}));
   EXPECT_NO_THROW(chain({{point, JointType::prismatic, {0, 0, 1}}}));
 }
@@ -398,11 +363,9 @@ TEST(MovedInertia, MasslessLinksBetweenOthersAreFine) {
   // universal joint: two hinges with a massless middle
   EXPECT_NO_THROW(chain({{{}, turn, {1, 0, 0}}, {solid_body(), turn, {0, 1, 0}}}));
   // a wrist z-y-z is singular at zero, and only there
-  EXPECT_NO_THROW(
-      chain({{{}, turn, {0, 0, 1}}, {{}, turn, {0, 1, 0}}, {solid_body(), turn, {0, 0, 1}}}));
+  EXPECT_NO_THROW(chain({{{}, turn, {0, 0, 1}}, {{}, turn, {0, 1, 0}}, {solid_body(), turn, {0, 0, 1}}}));
   // a planar joint of two sliders
-  EXPECT_NO_THROW(chain(
-      {{{}, JointType::prismatic, {1, 0, 0}}, {solid_body(), JointType::prismatic, {0, 1, 0}}}));
+  EXPECT_NO_THROW(chain({{{}, JointType::prismatic, {1, 0, 0}}, {solid_body(), JointType::prismatic, {0, 1, 0}}}));
   // a welded tool gives its inertia to the massless link that carries it
   EXPECT_NO_THROW(chain({{{}, turn, {1, 0, 0}}, {solid_body(), JointType::fixed, {0, 1, 0}}}));
 }

@@ -14,13 +14,11 @@ using test::cart_pole;
 
 std::vector<std::string> paths(const Model& model, std::string_view path) {
   std::vector<std::string> result;
-  for (const FieldSelection& selection : select_fields(model, path))
-    result.push_back(path_of(model, selection));
+  for (const FieldSelection& selection : select_fields(model, path)) result.push_back(path_of(model, selection));
   return result;
 }
 
-void expect_path_error(const Model& model, std::string_view path,
-                       std::initializer_list<const char*> words) {
+void expect_path_error(const Model& model, std::string_view path, std::initializer_list<const char*> words) {
   try {
     select_fields(model, path);
     ADD_FAILURE() << path << " was accepted";
@@ -65,36 +63,28 @@ TEST(Fields, PathsOfAllFieldsAndComponentsComeBack) {
 
 TEST(Fields, PathsReadAsWritten) {
   const Model model = cart_pole().build();
-  EXPECT_EQ(paths(model, "joints/hinge/damping"),
-            (std::vector<std::string>{"joints/hinge/damping"}));
+  EXPECT_EQ(paths(model, "joints/hinge/damping"), (std::vector<std::string>{"joints/hinge/damping"}));
   EXPECT_EQ(paths(model, "bodies/pole/com/2"), (std::vector<std::string>{"bodies/pole/com/z"}));
-  EXPECT_EQ(paths(model, "bodies/pole/inertia/xz"),
-            (std::vector<std::string>{"bodies/pole/inertia/xz"}));
-  EXPECT_EQ(paths(model, "bodies/pole/inertia/4"),
-            (std::vector<std::string>{"bodies/pole/inertia/xz"}));
+  EXPECT_EQ(paths(model, "bodies/pole/inertia/xz"), (std::vector<std::string>{"bodies/pole/inertia/xz"}));
+  EXPECT_EQ(paths(model, "bodies/pole/inertia/4"), (std::vector<std::string>{"bodies/pole/inertia/xz"}));
   EXPECT_EQ(paths(model, "shapes/tip/frame/orientation/w"),
             (std::vector<std::string>{"shapes/tip/frame/orientation/w"}));
-  EXPECT_EQ(paths(model, "shapes/tip/geometry/scale/x"),
-            (std::vector<std::string>{"shapes/tip/geometry/scale/0"}));
+  EXPECT_EQ(paths(model, "shapes/tip/geometry/scale/x"), (std::vector<std::string>{"shapes/tip/geometry/scale/0"}));
   EXPECT_EQ(paths(model, "gravity/z"), (std::vector<std::string>{"gravity/z"}));
-  EXPECT_EQ(paths(model, "joints/hinge/damping/0"),
-            (std::vector<std::string>{"joints/hinge/damping/0"}));
+  EXPECT_EQ(paths(model, "joints/hinge/damping/0"), (std::vector<std::string>{"joints/hinge/damping/0"}));
 }
 
 TEST(Fields, SubtreesAndGlobs) {
   const Model model = cart_pole().build();
-  EXPECT_EQ(
-      paths(model, "joints/hinge/limit"),
-      (std::vector<std::string>{"joints/hinge/limit/lower", "joints/hinge/limit/upper",
-                                "joints/hinge/limit/stiffness", "joints/hinge/limit/damping"}));
+  EXPECT_EQ(paths(model, "joints/hinge/limit"),
+            (std::vector<std::string>{"joints/hinge/limit/lower", "joints/hinge/limit/upper",
+                                      "joints/hinge/limit/stiffness", "joints/hinge/limit/damping"}));
   EXPECT_EQ(paths(model, "joints/*/damping"),
             (std::vector<std::string>{"joints/slider/damping", "joints/hinge/damping"}));
-  EXPECT_EQ(paths(model, "joints/*i*e/armature"),
-            (std::vector<std::string>{"joints/hinge/armature"}));
+  EXPECT_EQ(paths(model, "joints/*i*e/armature"), (std::vector<std::string>{"joints/hinge/armature"}));
   EXPECT_EQ(paths(model, "joints/h*/*/damping"),
             (std::vector<std::string>{"joints/hinge/limit/damping", "joints/hinge/drive/damping"}));
-  EXPECT_EQ(paths(model, "bodies/*/com/y"),
-            (std::vector<std::string>{"bodies/cart/com/y", "bodies/pole/com/y"}));
+  EXPECT_EQ(paths(model, "bodies/*/com/y"), (std::vector<std::string>{"bodies/cart/com/y", "bodies/pole/com/y"}));
   EXPECT_EQ(paths(model, "*/pole/mass"), (std::vector<std::string>{"bodies/pole/mass"}));
   EXPECT_EQ(paths(model, "bodies/pole").size(), 3u);
   EXPECT_EQ(paths(model, "bodies").size(), 6u);
@@ -103,19 +93,15 @@ TEST(Fields, SubtreesAndGlobs) {
 
 TEST(Fields, ErrorsNameTheNearest) {
   const Model model = cart_pole().build();
-  expect_path_error(model, "joint/hinge/damping",
-                    {"'joint/hinge/damping'", "did you mean 'joints'"});
-  expect_path_error(model, "joints/hinges/damping",
-                    {"no joint is named 'hinges'", "did you mean 'hinge'"});
+  expect_path_error(model, "joint/hinge/damping", {"'joint/hinge/damping'", "did you mean 'joints'"});
+  expect_path_error(model, "joints/hinges/damping", {"no joint is named 'hinges'", "did you mean 'hinge'"});
   expect_path_error(model, "joints/hinge/dampign",
                     {"no parameter 'dampign'", "at joints/hinge", "did you mean 'damping'"});
   expect_path_error(model, "joints/hinge/limit/uper", {"did you mean 'upper'"});
-  expect_path_error(model, "joints/hinge/limit/colour",
-                    {"expected lower, upper, stiffness, damping"});
+  expect_path_error(model, "joints/hinge/limit/colour", {"expected lower, upper, stiffness, damping"});
   expect_path_error(model, "bodies/pole/com/3", {"expected 0, 1, 2, x, y, z"});
   expect_path_error(model, "bodies/pole/com/x/y", {"no parameter 'y'", "end before"});
-  expect_path_error(model, "bodies/elephant/mass",
-                    {"no body is named 'elephant'", "expected cart, pole"});
+  expect_path_error(model, "bodies/elephant/mass", {"no body is named 'elephant'", "expected cart, pole"});
   expect_path_error(model, "Gravity", {"did you mean 'gravity'"});
   expect_path_error(model, "", {"empty segment", "expected bodies"});
   expect_path_error(model, "joints//damping", {"empty segment"});
@@ -138,8 +124,7 @@ TEST(Fields, RequiresGradOfASubtree) {
 }
 
 TEST(NearestName, OnlyWhenNear) {
-  const std::vector<std::string> known{"stiffness", "damping", "friction",
-                                       "x",         "foot_FL", "foot_FR"};
+  const std::vector<std::string> known{"stiffness", "damping", "friction", "x", "foot_FL", "foot_FR"};
   EXPECT_EQ(nearest_name("stifness", known), "stiffness");
   EXPECT_EQ(nearest_name("dmaping", known), "damping");  // a swap is one edit
   EXPECT_EQ(nearest_name("FRICTION", known), "friction");

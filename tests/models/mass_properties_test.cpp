@@ -16,9 +16,8 @@ namespace backdrive {
 namespace {
 
 using D = Dual<double>;
-constexpr GeometryType kSolids[] = {GeometryType::sphere, GeometryType::ellipsoid,
-                                    GeometryType::capsule, GeometryType::box,
-                                    GeometryType::cylinder};
+constexpr GeometryType kSolids[] = {GeometryType::sphere, GeometryType::ellipsoid, GeometryType::capsule,
+                                    GeometryType::box, GeometryType::cylinder};
 constexpr double kTolerance = 1e-12;
 
 // ---- primal
@@ -67,8 +66,7 @@ TEST(VolumeMoments, AgreeWithIntegralsOverSlices) {
     for (int i = 0; i < n; ++i) {
       const double z = -shape.height + (i + 0.5) * dz;
       const auto [a, b] = shape.half(z);
-      const double area = (shape.round ? M_PI : 4) * a * b * dz,
-                   share = shape.round ? 0.25 : 1.0 / 3;
+      const double area = (shape.round ? M_PI : 4) * a * b * dz, share = shape.round ? 0.25 : 1.0 / 3;
       volume += area;
       xx += area * a * a * share;
       yy += area * b * b * share;
@@ -135,8 +133,7 @@ TEST(Combined, TwoHalvesOfABoxAreTheBox) {
   const Mat3<double> R = rotation_matrix(0.5, 0.5, 0.5, 0.5);
   const Vec3<double> at{0.3, 0.2, -0.1};
   const auto half = [&](double side) {
-    return SolidShape<double>{
-        GeometryType::box, {0.1, 0.2, 0.3}, 700, at + R * Vec3<double>{side * 0.1, 0, 0}, R};
+    return SolidShape<double>{GeometryType::box, {0.1, 0.2, 0.3}, 700, at + R * Vec3<double>{side * 0.1, 0, 0}, R};
   };
   const std::vector<SolidShape<double>> halves{half(-1), half(1)};
   const auto two = body_mass<double>({}, halves);
@@ -150,11 +147,8 @@ TEST(Combined, TwoHalvesOfABoxAreTheBox) {
 }
 
 TEST(Combined, AgreesWithSumsOfMoments) {
-  const SolidShape<double> shape{GeometryType::capsule,
-                                 {0.1, 0.4, 0},
-                                 900,
-                                 {0.2, 0.3, 0.4},
-                                 rotation_matrix(0.1, 0.7, -0.1, std::sqrt(0.49))};
+  const SolidShape<double> shape{
+      GeometryType::capsule, {0.1, 0.4, 0}, 900, {0.2, 0.3, 0.4}, rotation_matrix(0.1, 0.7, -0.1, std::sqrt(0.49))};
   const auto sum = moments_of(combined(kBody, shape_mass(shape)));
   const auto a = moments_of(kBody), b = moments_of(shape_mass(shape));
   EXPECT_NEAR(sum.mass, a.mass + b.mass, 1e-13);
@@ -196,10 +190,9 @@ Body random_body(GeometryType type, std::mt19937& random) {
                               rotation_matrix(q[0], q[1], q[2], q[3])};
   };
   Body body;
-  body.explicit_part = {
-      positive(random),
-      {u(random), u(random), u(random)},
-      {3 + u(random), 3 + u(random), 3 + u(random), u(random), u(random), u(random)}};
+  body.explicit_part = {positive(random),
+                        {u(random), u(random), u(random)},
+                        {3 + u(random), 3 + u(random), 3 + u(random), u(random), u(random), u(random)}};
   body.shapes = {shape(type), shape(GeometryType::box), shape(type)};
   return body;
 }
@@ -209,9 +202,8 @@ template <class Result>
 Result seeded(const Body& body, size_t input, Result (*finish)(const MassProperties<D>&)) {
   std::array<D, kExplicit> e;
   const auto& x = body.explicit_part;
-  const double values[kExplicit] = {x.mass,       x.com.x,      x.com.y,      x.com.z,
-                                    x.inertia.xx, x.inertia.yy, x.inertia.zz, x.inertia.xy,
-                                    x.inertia.xz, x.inertia.yz};
+  const double values[kExplicit] = {x.mass,       x.com.x,      x.com.y,      x.com.z,      x.inertia.xx,
+                                    x.inertia.yy, x.inertia.zz, x.inertia.xy, x.inertia.xz, x.inertia.yz};
   for (size_t i = 0; i < kExplicit; ++i) e[i] = {values[i], i == input ? 1.0 : 0.0};
   std::vector<SolidShape<D>> shapes;
   for (size_t s = 0; s < body.shapes.size(); ++s) {
@@ -228,28 +220,24 @@ Result seeded(const Body& body, size_t input, Result (*finish)(const MassPropert
          {{own.scale.x, seed(0)}, {own.scale.y, seed(1)}, {own.scale.z, seed(2)}},
          {own.density, seed(3)},
          {{own.position.x, seed(4)}, {own.position.y, seed(5)}, {own.position.z, seed(6)}},
-         {column(own.rotation.cx, {1, 0, 0}), column(own.rotation.cy, {0, 1, 0}),
-          column(own.rotation.cz, {0, 0, 1})}});
+         {column(own.rotation.cx, {1, 0, 0}), column(own.rotation.cy, {0, 1, 0}), column(own.rotation.cz, {0, 0, 1})}});
   }
-  return finish(
-      body_mass<D>({e[0], {e[1], e[2], e[3]}, {e[4], e[5], e[6], e[7], e[8], e[9]}}, shapes));
+  return finish(body_mass<D>({e[0], {e[1], e[2], e[3]}, {e[4], e[5], e[6], e[7], e[8], e[9]}}, shapes));
 }
 
 /// ⟨bar, derivative⟩ over mass, a vector and six inertia numbers.
-double pair_up(double m, const Vec3<double>& v, const Sym3<double>& J, const D& m_,
-               const Vec3<D>& v_, const Sym3<D>& J_) {
-  return m * m_.dot + v.x * v_.x.dot + v.y * v_.y.dot + v.z * v_.z.dot + J.xx * J_.xx.dot +
-         J.yy * J_.yy.dot + J.zz * J_.zz.dot + J.xy * J_.xy.dot + J.xz * J_.xz.dot +
-         J.yz * J_.yz.dot;
+double pair_up(double m, const Vec3<double>& v, const Sym3<double>& J, const D& m_, const Vec3<D>& v_,
+               const Sym3<D>& J_) {
+  return m * m_.dot + v.x * v_.x.dot + v.y * v_.y.dot + v.z * v_.z.dot + J.xx * J_.xx.dot + J.yy * J_.yy.dot +
+         J.zz * J_.zz.dot + J.xy * J_.xy.dot + J.xz * J_.xz.dot + J.yz * J_.yz.dot;
 }
 
-std::vector<double> flat(const MassProperties<double>& e,
-                         const std::vector<SolidShapeBar<double>>& shapes) {
+std::vector<double> flat(const MassProperties<double>& e, const std::vector<SolidShapeBar<double>>& shapes) {
   std::vector<double> all{e.mass,       e.com.x,      e.com.y,      e.com.z,      e.inertia.xx,
                           e.inertia.yy, e.inertia.zz, e.inertia.xy, e.inertia.xz, e.inertia.yz};
   for (const auto& s : shapes) {
-    for (double x : {s.scale.x, s.scale.y, s.scale.z, s.density, s.position.x, s.position.y,
-                     s.position.z, s.theta.x, s.theta.y, s.theta.z}) {
+    for (double x : {s.scale.x, s.scale.y, s.scale.z, s.density, s.position.x, s.position.y, s.position.z, s.theta.x,
+                     s.theta.y, s.theta.z}) {
       all.push_back(x);
     }
   }
@@ -264,8 +252,7 @@ void expect_agreement(GeometryType type, const std::vector<double>& adjoint,
   for (double g : adjoint) largest = std::max(largest, std::abs(g));
   size_t nonzero = 0;
   for (size_t i = 0; i < adjoint.size(); ++i) {
-    EXPECT_NEAR(adjoint[i], exact(i), kTolerance * std::max(1.0, largest))
-        << to_string(type) << ", input " << i;
+    EXPECT_NEAR(adjoint[i], exact(i), kTolerance * std::max(1.0, largest)) << to_string(type) << ", input " << i;
     nonzero += adjoint[i] != 0;
   }
   // Two shapes of `type` leave up to two scales each and up to three turns of symmetry each unused.
@@ -281,11 +268,9 @@ TEST(AdjBodyMass, AgreesWithDualsForEveryTypeAndInput) {
     const Body body = random_body(type, random);
     MassProperties<double> e;
     std::vector<SolidShapeBar<double>> s(body.shapes.size());
-    adj_body_mass<double>(body.explicit_part, body.shapes,
-                          MassProperties<double>{1.3, kVectorBar, kInertiaBar}, e, s);
+    adj_body_mass<double>(body.explicit_part, body.shapes, MassProperties<double>{1.3, kVectorBar, kInertiaBar}, e, s);
     expect_agreement(type, flat(e, s), [&](size_t input) {
-      const auto d =
-          seeded<MassProperties<D>>(body, input, [](const MassProperties<D>& b) { return b; });
+      const auto d = seeded<MassProperties<D>>(body, input, [](const MassProperties<D>& b) { return b; });
       return pair_up(1.3, kVectorBar, kInertiaBar, d.mass, d.com, d.inertia);
     });
   }
@@ -297,11 +282,9 @@ TEST(AdjBodyMass, OfMomentsAgreesWithDuals) {
     const Body body = random_body(type, random);
     MassProperties<double> e;
     std::vector<SolidShapeBar<double>> s(body.shapes.size());
-    adj_body_mass<double>(body.explicit_part, body.shapes,
-                          MassMoments<double>{1.3, kVectorBar, kInertiaBar}, e, s);
+    adj_body_mass<double>(body.explicit_part, body.shapes, MassMoments<double>{1.3, kVectorBar, kInertiaBar}, e, s);
     expect_agreement(type, flat(e, s), [&](size_t input) {
-      const auto d = seeded<MassMoments<D>>(
-          body, input, [](const MassProperties<D>& b) { return moments_of(b); });
+      const auto d = seeded<MassMoments<D>>(body, input, [](const MassProperties<D>& b) { return moments_of(b); });
       return pair_up(1.3, kVectorBar, kInertiaBar, d.mass, d.first, d.inertia);
     });
   }
@@ -313,19 +296,15 @@ TEST(AdjBodyMass, OfADensityOfZero) {
   body.shapes[0].density = 0;
   MassProperties<double> e;
   std::vector<SolidShapeBar<double>> s(body.shapes.size());
-  adj_body_mass<double>(body.explicit_part, body.shapes,
-                        MassProperties<double>{1.3, kVectorBar, kInertiaBar}, e, s);
-  const auto d =
-      seeded<MassProperties<D>>(body, kExplicit + 3, [](const MassProperties<D>& b) { return b; });
-  EXPECT_NEAR(s[0].density, pair_up(1.3, kVectorBar, kInertiaBar, d.mass, d.com, d.inertia),
-              kTolerance);
+  adj_body_mass<double>(body.explicit_part, body.shapes, MassProperties<double>{1.3, kVectorBar, kInertiaBar}, e, s);
+  const auto d = seeded<MassProperties<D>>(body, kExplicit + 3, [](const MassProperties<D>& b) { return b; });
+  EXPECT_NEAR(s[0].density, pair_up(1.3, kVectorBar, kInertiaBar, d.mass, d.com, d.inertia), kTolerance);
   EXPECT_GT(std::abs(s[0].density), 0.01);
   EXPECT_EQ(s[0].scale.x, 0);
 }
 
 TEST(AdjBodyMass, OfAMasslessBodyIsFinite) {
-  const std::vector<SolidShape<double>> shapes{
-      {GeometryType::sphere, {0.1, 0, 0}, 0, {1, 2, 3}, identity3<double>()}};
+  const std::vector<SolidShape<double>> shapes{{GeometryType::sphere, {0.1, 0, 0}, 0, {1, 2, 3}, identity3<double>()}};
   for (int by_moments : {0, 1}) {
     MassProperties<double> e;
     std::vector<SolidShapeBar<double>> s(1);
@@ -353,31 +332,25 @@ TEST(AdjBodyMass, AddsToWhatIsThere) {
   MassProperties<double> once, twice;
   std::vector<SolidShapeBar<double>> s1(3), s2(3);
   adj_body_mass<double>(body.explicit_part, body.shapes, bar, once, s1);
-  for (int k = 0; k < 2; ++k)
-    adj_body_mass<double>(body.explicit_part, body.shapes, bar, twice, s2);
+  for (int k = 0; k < 2; ++k) adj_body_mass<double>(body.explicit_part, body.shapes, bar, twice, s2);
   const auto a = flat(once, s1), b = flat(twice, s2);
   for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(2 * a[i], b[i]);
 }
 
 /// The adjoint through duals has the adjoint's values (Hessian-vector products go this way).
 TEST(AdjBodyMass, RunsOnDuals) {
-  const std::vector<SolidShape<D>> shapes{{GeometryType::capsule,
-                                           {D(0.2, 1), D(0.4), D(0)},
-                                           D(3.0),
-                                           {D(0.1), D(0.2), D(0.3)},
-                                           identity3<D>()}};
+  const std::vector<SolidShape<D>> shapes{
+      {GeometryType::capsule, {D(0.2, 1), D(0.4), D(0)}, D(3.0), {D(0.1), D(0.2), D(0.3)}, identity3<D>()}};
   MassProperties<D> e;
   std::vector<SolidShapeBar<D>> s(1);
-  const MassProperties<D> bar{
-      D(1), {D(0.7), D(-1.1), D(0.4)}, {D(0.9), D(-0.8), D(0.5), D(1.3), D(-0.6), D(0.2)}};
+  const MassProperties<D> bar{D(1), {D(0.7), D(-1.1), D(0.4)}, {D(0.9), D(-0.8), D(0.5), D(1.3), D(-0.6), D(0.2)}};
   adj_body_mass<D>({D(1), {D(0), D(0), D(0)}, {}}, shapes, bar, e, s);
   const auto gradient = [](double r) {
     const std::vector<SolidShape<double>> own{
         {GeometryType::capsule, {r, 0.4, 0}, 3, {0.1, 0.2, 0.3}, identity3<double>()}};
     MassProperties<double> eb;
     std::vector<SolidShapeBar<double>> sb(1);
-    adj_body_mass<double>({1, {}, {}}, own, MassProperties<double>{1, kVectorBar, kInertiaBar}, eb,
-                          sb);
+    adj_body_mass<double>({1, {}, {}}, own, MassProperties<double>{1, kVectorBar, kInertiaBar}, eb, sb);
     return sb[0].scale.x;
   };
   EXPECT_DOUBLE_EQ(s[0].scale.x.value, gradient(0.2));

@@ -49,8 +49,7 @@ inline void expect_model_error(const std::function<void()>& action, const std::s
     EXPECT_EQ(error.kind(), ErrorKind::input);
     EXPECT_EQ(std::string(error.what()), error.path() + ": " + error.message());
     for (const char* word : words) {
-      EXPECT_NE(error.message().find(word), std::string::npos)
-          << "no '" << word << "' in: " << error.what();
+      EXPECT_NE(error.message().find(word), std::string::npos) << "no '" << word << "' in: " << error.what();
     }
   }
 }

@@ -21,8 +21,7 @@ using scene::Key;
 using scene::Schema;
 
 TEST(SceneDocs, PageIsTheGeneratedOne) {
-  const std::filesystem::path path =
-      std::filesystem::path(BACKDRIVE_SOURCE_DIR) / "docs" / "scenes.md";
+  const std::filesystem::path path = std::filesystem::path(BACKDRIVE_SOURCE_DIR) / "docs" / "scenes.md";
   if (std::getenv("BACKDRIVE_UPDATE_DOCS")) std::ofstream(path) << scene_markdown();
   std::ifstream file(path);
   const std::string page(std::istreambuf_iterator<char>(file), {});
@@ -32,8 +31,7 @@ TEST(SceneDocs, PageIsTheGeneratedOne) {
 TEST(SceneDocs, ExampleOfThePageIsAScene) {
   const std::string page = scene_markdown();
   const size_t begin = page.find("```yaml\n") + 8;
-  EXPECT_NO_THROW(
-      parse_scene(page.substr(begin, page.find("```\n", begin) - begin), "example.yaml", "."));
+  EXPECT_NO_THROW(parse_scene(page.substr(begin, page.find("```\n", begin) - begin), "example.yaml", "."));
 }
 
 TEST(SceneDocs, EveryKeyHasItsMeaning) {
@@ -54,8 +52,7 @@ TEST(SceneDocs, JsonSchemaIsJson) {
   EXPECT_EQ(json["$schema"], "https://json-schema.org/draft/2020-12/schema");
   EXPECT_EQ(json["required"], nlohmann::json::array({"model"}));
   const auto& joint = json["properties"]["model"]["properties"]["joints"]["additionalProperties"];
-  EXPECT_EQ(joint["properties"]["type"]["enum"],
-            nlohmann::json::array({"revolute", "prismatic", "fixed"}));
+  EXPECT_EQ(joint["properties"]["type"]["enum"], nlohmann::json::array({"revolute", "prismatic", "fixed"}));
   EXPECT_EQ(joint["additionalProperties"], false);
 }
 
@@ -89,8 +86,7 @@ TEST(SceneSchema, DefaultsAreThoseOfTheBuilder) {
   body.inertia = {1, 1, 1, 0, 0, 0};
   JointOptions joint;
   joint.driven = true;
-  builder.add_joint("j", JointType::revolute, ModelBuilder::world, builder.add_body("b", body),
-                    joint);
+  builder.add_joint("j", JointType::revolute, ModelBuilder::world, builder.add_body("b", body), joint);
   builder.add_shape("s", 0, {});
   const Model expected = builder.build();
   const Scene scene = parse_scene(

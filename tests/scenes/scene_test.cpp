@@ -127,9 +127,8 @@ TEST(Scene, ReadsVariables) {
   std::vector<std::string> names;
   for (const Variable& variable : problem.variables) names.push_back(variable.name);
   EXPECT_EQ(names, (std::vector<std::string>{"control/slider", "control/hinge/target_position",
-                                             "initial_state/hinge/velocity",
-                                             "joints/slider/damping", "joints/hinge/damping",
-                                             "joints/weld/damping", "bodies/pole/com/z"}));
+                                             "initial_state/hinge/velocity", "joints/slider/damping",
+                                             "joints/hinge/damping", "joints/weld/damping", "bodies/pole/com/z"}));
   EXPECT_EQ(problem.variables[0].knots, 5);
   EXPECT_EQ(problem.variables[0].random, 1);
   EXPECT_EQ(problem.variables[0].scale, 2);
@@ -149,10 +148,9 @@ TEST(Scene, ReadsLoss) {
   std::vector<std::string> names;
   for (const LossTerm& term : problem.loss) names.push_back(term.name);
   EXPECT_EQ(names,
-            (std::vector<std::string>{
-                "terminal/hinge/position", "terminal/hinge/velocity", "terminal/slider/position",
-                "terminal/tip/position", "terminal/tip/orientation", "running/slider/effort",
-                "running/hinge/target_position", "running/hinge/target_position/2"}));
+            (std::vector<std::string>{"terminal/hinge/position", "terminal/hinge/velocity", "terminal/slider/position",
+                                      "terminal/tip/position", "terminal/tip/orientation", "running/slider/effort",
+                                      "running/hinge/target_position", "running/hinge/target_position/2"}));
   EXPECT_TRUE(problem.loss[0].on_circle);
   EXPECT_FALSE(problem.loss[2].on_circle);
   EXPECT_EQ(problem.loss[0].weight, 100);
@@ -195,23 +193,17 @@ TEST(Overrides, ReachEverything) {
 
 TEST(Overrides, StepsReplaceTheDuration) {
   EXPECT_EQ(load({{"simulation/steps", "70"}}).problem.simulation.steps, 70);
-  EXPECT_NE(refused({{"simulation/steps", "70"}, {"simulation/duration", "1"}})
-                .find("only one of duration, steps"),
+  EXPECT_NE(refused({{"simulation/steps", "70"}, {"simulation/duration", "1"}}).find("only one of duration, steps"),
             std::string::npos);
 }
 
 TEST(Overrides, ErrorsNameTheOption) {
-  EXPECT_EQ(refused({{"joints/hinge/damping", "-1"}}).rfind("--set joints/hinge/damping=-1: ", 0),
-            0u);
-  EXPECT_NE(refused({{"joints/hing/damping", "1"}}).find("did you mean 'hinge'?"),
-            std::string::npos);
-  EXPECT_NE(refused({{"joint/hinge/damping", "1"}}).find("did you mean 'joints'?"),
-            std::string::npos);
-  EXPECT_NE(refused({{"joints/hinge/dampin", "1"}}).find("did you mean 'damping'?"),
-            std::string::npos);
+  EXPECT_EQ(refused({{"joints/hinge/damping", "-1"}}).rfind("--set joints/hinge/damping=-1: ", 0), 0u);
+  EXPECT_NE(refused({{"joints/hing/damping", "1"}}).find("did you mean 'hinge'?"), std::string::npos);
+  EXPECT_NE(refused({{"joint/hinge/damping", "1"}}).find("did you mean 'joints'?"), std::string::npos);
+  EXPECT_NE(refused({{"joints/hinge/dampin", "1"}}).find("did you mean 'damping'?"), std::string::npos);
   EXPECT_NE(refused({{"variables/9/knots", "1"}}).find("an index from 0 to 4"), std::string::npos);
-  EXPECT_NE(refused({{"simulation/time_step/x", "1"}}).find("a path that ends here"),
-            std::string::npos);
+  EXPECT_NE(refused({{"simulation/time_step/x", "1"}}).find("a path that ends here"), std::string::npos);
   EXPECT_NE(refused({{"", "1"}}).find("expected"), std::string::npos);
   EXPECT_NE(refused({{"joints/hinge/damping", "[1"}}).find("bracket left open"), std::string::npos);
   EXPECT_NE(refused({{"shapes/hul/density", "1"}}).find("expected"), std::string::npos);
@@ -236,8 +228,7 @@ void expect_same(const Problem& a, const Problem& b) {
     const Parameter& y = field.in(b.model);
     ASSERT_EQ(x.items(), y.items());
     for (int i = 0; i < x.items(); ++i) {
-      for (int c = 0; c < x.components(); ++c)
-        EXPECT_EQ(x(i, c), y(i, c)) << field.leaf << " " << i << " " << c;
+      for (int c = 0; c < x.components(); ++c) EXPECT_EQ(x(i, c), y(i, c)) << field.leaf << " " << i << " " << c;
       EXPECT_EQ(x.requires_grad(i), y.requires_grad(i));
     }
   }
@@ -249,8 +240,7 @@ void expect_same(const Problem& a, const Problem& b) {
 
 TEST(SceneWithValues, ReadsBackToTheSameBits) {
   const Scene scene = load();
-  expect_same(scene.problem,
-              parse_scene(scene_with_values(scene, scene.problem), "b.yaml", ".").problem);
+  expect_same(scene.problem, parse_scene(scene_with_values(scene, scene.problem), "b.yaml", ".").problem);
 
   Problem filled = scene.problem;
   filled.controls.clear();
@@ -309,8 +299,7 @@ TEST(SceneFiles, ControlsComeFromATable) {
   std::filesystem::create_directories(folder / "data");
   std::ofstream(folder / "data" / "u.csv")
       << "time, hinge/effort,slider/effort\r\n0,1,10\r\n0.1,2,20\r\n0.2,3,30\r\n\r\n";
-  const std::vector<Override> overrides{
-      {"controls/slider", "{effort: {file: data/u.csv, hold: true}}"}};
+  const std::vector<Override> overrides{{"controls/slider", "{effort: {file: data/u.csv, hold: true}}"}};
   const Problem problem = parse_scene(kScene, "test.yaml", folder, overrides).problem;
   EXPECT_EQ(problem.controls[0].values, (std::vector<double>{10, 20, 30}));
   EXPECT_TRUE(problem.controls[0].hold);
@@ -319,8 +308,7 @@ TEST(SceneFiles, ControlsComeFromATable) {
 
 TEST(SceneFiles, ThoseOfTheRepositoryLoadAndRoundTrip) {
   const std::filesystem::path folder = std::filesystem::path(BACKDRIVE_SOURCE_DIR) / "scenes";
-  for (const char* name :
-       {"pendulum_swingup", "cartpole_swingup", "double_pendulum", "arm_reach", "chain32"}) {
+  for (const char* name : {"pendulum_swingup", "cartpole_swingup", "double_pendulum", "arm_reach", "chain32"}) {
     SCOPED_TRACE(name);
     const Scene scene = load_scene(folder / (std::string(name) + ".yaml"));
     EXPECT_EQ(scene.name, name);
@@ -328,8 +316,7 @@ TEST(SceneFiles, ThoseOfTheRepositoryLoadAndRoundTrip) {
     EXPECT_FALSE(scene.problem.variables.empty());
     EXPECT_FALSE(scene.problem.loss.empty());
     EXPECT_TRUE(std::isfinite(scene.problem.optimize.goal));
-    expect_same(scene.problem,
-                parse_scene(scene_with_values(scene, scene.problem), "b.yaml", ".").problem);
+    expect_same(scene.problem, parse_scene(scene_with_values(scene, scene.problem), "b.yaml", ".").problem);
   }
 }
 

@@ -25,8 +25,8 @@ struct BatchScale {
 /// A batch whose column w has the numbers of world worlds[w]: they depend on that name and the seed alone, so that the
 /// same world can stand in any batch at any place, in any number type.
 template <class T>
-Batch<T> random_batch(const Model& model, int steps, const std::vector<int>& worlds,
-                      std::uint64_t seed, const BatchScale& scale = {}) {
+Batch<T> random_batch(const Model& model, int steps, const std::vector<int>& worlds, std::uint64_t seed,
+                      const BatchScale& scale = {}) {
   const Topology& t = model.topology;
   const int count = static_cast<int>(worlds.size());
   Batch<T> batch{State<T>(model, count), Control<T>(model, steps, count)};

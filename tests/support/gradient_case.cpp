@@ -118,8 +118,8 @@ CaseGradient gradient_by_tape(const GradientCase& c) {
   seeds.add(t.final.qd, converted<T>(c.qd_end_bar));
   seeds.add(poses, converted<T>(c.pose_bar));
   const Gradients<T> g = std::move(tape).backward(seeds);
-  return {converted<double>(g.of(state.q)), converted<double>(g.of(state.qd)),
-          converted<double>(g.of(control.u)), g.parameters()};
+  return {converted<double>(g.of(state.q)), converted<double>(g.of(state.qd)), converted<double>(g.of(control.u)),
+          g.parameters()};
 }
 template CaseGradient gradient_by_tape<float>(const GradientCase&);
 template CaseGradient gradient_by_tape<double>(const GradientCase&);
@@ -133,12 +133,12 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   Buffer<double> q(memory, (steps + 1) * t.nq, worlds), qd(memory, (steps + 1) * t.nv, worlds);
   State<double> end(c.model, worlds, memory);
   WorldStatuses status(worlds);
-  const Launch<double> launch{&t, constants.row(0), constants.rows() > 1, c.options.time_step, steps,
-                              start.q.stride(), worlds};
+  const Launch<double> launch{
+      &t, constants.row(0), constants.rows() > 1, c.options.time_step, steps, start.q.stride(), worlds};
   const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(t));
   const int groups = (worlds + table.lanes - 1) / table.lanes;
-  table.rollout({launch, start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(),
-                 qd.write(), end.q.write(), end.qd.write(), status.data()},
+  table.rollout({launch, start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(), qd.write(),
+                 end.q.write(), end.qd.write(), status.data()},
                 0, groups, scratch.get());
   std::vector<int> links;
   for (const int body : c.bodies) links.push_back(c.model.link_of_body(body));
@@ -149,8 +149,8 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   Launch<double> pose_launch = launch;
   pose_launch.steps = steps + 1;
   Buffer<double> q_bar(memory, q.rows(), worlds), constants_bar(memory, rows, worlds);
-  table.poses_adjoint({pose_launch, q.row(0), links.data(), static_cast<int>(links.size()), nullptr,
-                       c.pose_bar.row(0), q_bar.write(), constants_bar.write()},
+  table.poses_adjoint({pose_launch, q.row(0), links.data(), static_cast<int>(links.size()), nullptr, c.pose_bar.row(0),
+                       q_bar.write(), constants_bar.write()},
                       0, groups, scratch.get());
   add_constants_gradient(c.model, nullptr, constants_bar, &status, result.parameters, unused);
   for (int r = 0; r < q_bar.rows(); ++r) {
@@ -159,11 +159,10 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   result.q0 = Buffer<double>(memory, t.nq, worlds);
   result.qd0 = Buffer<double>(memory, t.nv, worlds);
   result.control = Buffer<double>(memory, steps * t.nu, worlds);
-  table.rollout_adjoint(
-      {launch, q.row(0), qd.row(0), c.batch.control.u.row(0), status.data(), q_bar.row(0),
-       c.qd_bar.row(0), c.q_end_bar.row(0), c.qd_end_bar.row(0), result.q0.write(),
-       result.qd0.write(), result.control.write(), constants_bar.write()},
-      0, groups, scratch.get());
+  table.rollout_adjoint({launch, q.row(0), qd.row(0), c.batch.control.u.row(0), status.data(), q_bar.row(0),
+                         c.qd_bar.row(0), c.q_end_bar.row(0), c.qd_end_bar.row(0), result.q0.write(),
+                         result.qd0.write(), result.control.write(), constants_bar.write()},
+                        0, groups, scratch.get());
   add_constants_gradient(c.model, nullptr, constants_bar, &status, result.parameters, unused);
   return result;
 }
@@ -186,10 +185,14 @@ template double value_of_case<double>(const GradientCase&);
 
 std::string block_of(const Field& field) {
   switch (field.group) {
-    case FieldGroup::bodies: return "bodies/" + std::string(field.leaf);
-    case FieldGroup::joints: return "joints/" + std::string(field.leaf);
-    case FieldGroup::shapes: return "shapes/" + std::string(field.leaf);
-    case FieldGroup::model: break;
+    case FieldGroup::bodies:
+      return "bodies/" + std::string(field.leaf);
+    case FieldGroup::joints:
+      return "joints/" + std::string(field.leaf);
+    case FieldGroup::shapes:
+      return "shapes/" + std::string(field.leaf);
+    case FieldGroup::model:
+      break;
   }
   return std::string(field.leaf);
 }
@@ -206,8 +209,10 @@ bool block_is_live(const std::string& block) {
 
 Direction zero_direction(const GradientCase& c) {
   const Topology& t = c.model.topology;
-  Direction v{Buffer<double>(t.nq, c.worlds()), Buffer<double>(t.nv, c.worlds()),
-              Buffer<double>(c.options.steps * t.nu, c.worlds()), {}};
+  Direction v{Buffer<double>(t.nq, c.worlds()),
+              Buffer<double>(t.nv, c.worlds()),
+              Buffer<double>(c.options.steps * t.nu, c.worlds()),
+              {}};
   v.parameters = zero_parameters(c.model, c.model.parameter_worlds());
   return v;
 }
@@ -282,8 +287,7 @@ Product reverse_product(const CaseGradient& gradient, const Direction& v) {
   return sum;
 }
 
-std::vector<BlockError> compare_blocks(const GradientCase& c, const CaseGradient& gradient,
-                                       std::uint64_t seed) {
+std::vector<BlockError> compare_blocks(const GradientCase& c, const CaseGradient& gradient, std::uint64_t seed) {
   std::vector<BlockError> errors;
   for (const std::string& block : block_names()) {
     const Direction v = random_direction(c, block, seed++);
@@ -299,9 +303,8 @@ std::vector<BlockError> compare_blocks(const GradientCase& c, const CaseGradient
 }
 
 BlockError worst(const std::vector<BlockError>& errors) {
-  return *std::max_element(errors.begin(), errors.end(), [](const BlockError& a, const BlockError& b) {
-    return a.error < b.error;
-  });
+  return *std::max_element(errors.begin(), errors.end(),
+                           [](const BlockError& a, const BlockError& b) { return a.error < b.error; });
 }
 
 }  // namespace backdrive::test

@@ -1,6 +1,6 @@
 #pragma once
-// One rollout with a cotangent for everything it puts out, and two routes to ⟨w, J v⟩: dual numbers forward, the adjoint
-// backward. The gradient tests and the mutation tests share it.
+// One rollout with a cotangent for everything it puts out, and two routes to ⟨w, J v⟩: dual numbers forward, the
+// adjoint backward. The gradient tests and the mutation tests share it.
 #include <string>
 #include <vector>
 
@@ -67,11 +67,10 @@ Product reverse_product(const CaseGradient& gradient, const Direction& v);
 /// |⟨w, J v⟩ − ⟨Jᵀ w, v⟩| over the larger magnitude: rounding leaves about 1e-15 per step of it.
 struct BlockError {
   std::string block;
-  double error = 0;    ///< relative
-  double size = 0;     ///< Σ |g v|: zero when the gradient of the whole block is
+  double error = 0;  ///< relative
+  double size = 0;   ///< Σ |g v|: zero when the gradient of the whole block is
 };
-std::vector<BlockError> compare_blocks(const GradientCase& c, const CaseGradient& gradient,
-                                       std::uint64_t seed);
+std::vector<BlockError> compare_blocks(const GradientCase& c, const CaseGradient& gradient, std::uint64_t seed);
 BlockError worst(const std::vector<BlockError>& errors);
 
 }  // namespace backdrive::test

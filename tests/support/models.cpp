@@ -67,9 +67,8 @@ void add_forces(Random& random, int joint, JointOptions& options) {
 }
 
 void add_shapes(ModelBuilder& builder, Random& random, int bodies) {
-  const GeometryType types[] = {GeometryType::sphere, GeometryType::ellipsoid,
-                                GeometryType::capsule, GeometryType::box, GeometryType::cylinder,
-                                GeometryType::box};
+  const GeometryType types[] = {GeometryType::sphere, GeometryType::ellipsoid, GeometryType::capsule,
+                                GeometryType::box,    GeometryType::cylinder,  GeometryType::box};
   int count = 0;
   for (const GeometryType type : types) {
     ShapeOptions shape;

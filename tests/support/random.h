@@ -1,6 +1,6 @@
 #pragma once
-// Numbers that are the same on every machine: std::mt19937_64 is specified to the bit, the distributions of <random> are
-// not.
+// Numbers that are the same on every machine: std::mt19937_64 is specified to the bit, the distributions of <random>
+// are not.
 #include <cstdint>
 #include <random>
 
