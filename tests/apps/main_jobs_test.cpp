@@ -13,7 +13,6 @@ class SimctlMainJobsTest : public SimctlTest {
   nlohmann::json optimise_and_replay(const std::string& name) {
     const Outcome o = simctl({"optimize", scene(name), "--output", "out", "--json"});
     EXPECT_EQ(o.exit, 0) << o.err << o.out;
-    EXPECT_LT(o.json().at("seconds"), 60);
     const Outcome replay = simctl({"run", "out/result.yaml", "--output", "replay", "--json"});
     EXPECT_EQ(replay.exit, 0) << replay.err;
     const nlohmann::json object = replay.json();
