@@ -18,6 +18,8 @@ namespace {
 struct OptimizeArguments : Options {
   int worlds = 0;
   int iterations = -1;
+  std::uint64_t memory_budget = 0;  ///< bytes, 0: any
+  bool report_memory = false;
 };
 
 std::string progress_text(const OptimizeProgress& p) {
@@ -38,14 +40,14 @@ OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOpt
 
 void write_history(std::ostream& stream, const OptimizeResult& result) {
   CsvWriter csv(stream);
-  for (const char* name :
-       {"iteration", "loss", "gradient_norm", "evaluations", "running", "world_steps_per_second", "seconds"}) {
+  for (const char* name : {"iteration", "loss", "gradient_norm", "evaluations", "running", "world_steps_per_second",
+                           "seconds", "clipped_windows"}) {
     csv.cell(name);
   }
   csv.end_row();
   for (const OptimizeProgress& p : result.history) {
     csv.cell(p.iteration).cell(p.best_loss).cell(p.gradient_norm).cell(p.evaluations).cell(p.running);
-    csv.cell(p.world_steps_per_second).cell(p.seconds);
+    csv.cell(p.world_steps_per_second).cell(p.seconds).cell(static_cast<double>(p.windows.clipped));
     csv.end_row();
   }
 }
@@ -59,6 +61,12 @@ void log_start(const Scene& scene, const OptimizeArguments& options, const Execu
            count(problem.simulation.steps, "step") + ", " + problem.optimize.method + ", at most " +
            count(problem.optimize.iterations, "iteration") + ", " + options.precision + ", " +
            count(how.threads, "thread"));
+  const ObjectiveMemory memory = plan_objective(problem, how);
+  log_info("memory: " + describe(memory.size, memory.plan));
+}
+
+std::string window_text(const WindowCounts& windows) {
+  return count(windows.clipped, "gradient window") + " of " + std::to_string(windows.all) + " clipped";
 }
 
 void log_starts(const Problem& problem, const OptimizeResult& result) {
@@ -91,6 +99,7 @@ nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const S
                        const std::string& output) {
   const StartResult& best = result.starts[result.best];
   nlohmann::json terms = nlohmann::json::object(), starts = nlohmann::json::array();
+  const WindowCounts windows = result.history.empty() ? WindowCounts{} : result.history.back().windows;
   for (size_t i = 0; i < replay.term_names.size(); ++i) terms[replay.term_names[i]] = replay.terms[i];
   for (const StartResult& s : result.starts) {
     starts.push_back({{"loss", s.loss},
@@ -111,6 +120,8 @@ nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const S
           {"stopped_by", best.stopped_by},
           {"world_steps_per_second", result.history.empty() ? 0.0 : result.history.back().world_steps_per_second},
           {"seconds", result.seconds},
+          {"gradient_windows", windows.all},
+          {"clipped_windows", windows.clipped},
           {"exit_code", exit_code_of(result)}};
 }
 
@@ -134,6 +145,7 @@ void print_summary(const Scene& scene, const OptimizeResult& result, const Simul
 int run_optimize(const OptimizeArguments& options) {
   ExecutionOptions how = execution(options);
   how.worlds = options.worlds;
+  how.memory_budget = options.memory_budget;
   Scene scene = load(options);
   if (options.iterations >= 0) scene.problem.optimize.iterations = options.iterations;
   OutputFolder folder(options.output, scene.name + "-optimize", options.force);
@@ -143,6 +155,9 @@ int run_optimize(const OptimizeArguments& options) {
   log_starts(scene.problem, result);
   check_finite(scene.problem, result);
   if (interrupted()) log_warning("interrupted; the best so far is kept");
+  if (scene.problem.optimize.window.clip > 0)
+    log_info(window_text(result.history.empty() ? WindowCounts{} : result.history.back().windows));
+  default_memory().trim();  // what the replay needs has other sizes
 
   // The trajectory and the table come from the very text that is written, so that a replay shows the same numbers.
   const std::string text = scene_with_values(scene, result.problem);
@@ -158,9 +173,12 @@ int run_optimize(const OptimizeArguments& options) {
   log_detail("loss " + exact(replay.loss) + " in " + number(result.seconds) + " s");
   const std::string output = folder.commit().string();
   if (options.json) {
-    print_json(to_json(scene, result, replay, output));
+    nlohmann::json object = to_json(scene, result, replay, output);
+    if (options.report_memory) object["memory"] = memory_json();
+    print_json(object);
   } else {
     print_summary(scene, result, replay, output);
+    if (options.report_memory) std::cout << '\n' << memory_table();
   }
   return exit_code_of(result);
 }
@@ -182,6 +200,13 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
   command->add_option("--iterations", options.iterations, "at most this many [optimize/iterations of the scene]")
       ->check(in_range(0, 1 << 30))
       ->type_name("N");
+  command
+      ->add_option("--memory-budget", options.memory_budget,
+                   "what states, controls and gradients may take, as 512MiB or 2GB: the fewer states fit, the more are "
+                   "computed again, to the same bits [any]")
+      ->transform(CLI::AsSizeValue(true))
+      ->type_name("SIZE");
+  command->add_flag("--report-memory", options.report_memory, "print memory counters at the end");
   add_output(*command, options, "result folder [results/SCENE-optimize-N]");
   add_precision(*command, options);
   add_execution(*command, options);

@@ -4,6 +4,7 @@
 
 #include "apps/atomic_output.h"
 #include "apps/console.h"
+#include "apps/table.h"
 #include "engine/parallel.h"
 
 namespace backdrive::app {
@@ -97,6 +98,41 @@ Scene load(const Options& options) {
 void print_json(const nlohmann::json& object) {
   std::cout << object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   finish_stdout();
+}
+
+std::string bytes_text(std::size_t bytes) {
+  const double kib = static_cast<double>(bytes) / 1024;
+  return kib < 1024 ? number(kib) + " KiB" : number(kib / 1024) + " MiB";
+}
+
+std::string memory_table() {
+  const MemoryCounters c = default_memory().counters();
+  const TapeCounters tapes = tape_counters();
+  Table table({{"memory", Table::Align::left},
+               {"live"},
+               {"peak"},
+               {"pooled"},
+               {"from the system"},
+               {"handed out"},
+               {"tape nodes"},
+               {"backwards"}});
+  table.add({"cpu", bytes_text(c.live_bytes), bytes_text(c.peak_bytes), bytes_text(c.pooled_bytes),
+             std::to_string(c.allocations), std::to_string(c.requests), std::to_string(tapes.nodes),
+             std::to_string(tapes.backwards)});
+  return table.text();
+}
+
+nlohmann::json memory_json() {
+  const MemoryCounters c = default_memory().counters();
+  const TapeCounters tapes = tape_counters();
+  return {{"cpu",
+           {{"live_bytes", c.live_bytes},
+            {"peak_bytes", c.peak_bytes},
+            {"pooled_bytes", c.pooled_bytes},
+            {"allocations", c.allocations},
+            {"requests", c.requests},
+            {"tape_nodes", tapes.nodes},
+            {"backwards", tapes.backwards}}}};
 }
 
 std::string describe_stop(const Problem& problem, int world, const WorldStatus& status) {

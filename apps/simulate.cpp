@@ -23,47 +23,21 @@ Buffer<T> rows_of(const Buffer<T>& all, int first, int rows) {
   return part;
 }
 
-/// What comes out of the pieces of a run, put together.
+/// Appends the first rows of a one-world buffer.
 template <class T>
-struct Recorder {
-  Recorder(const Problem& problem, SimulationResult& result)
-      : result(result), nq(problem.model.topology.nq), nv(problem.model.topology.nv) {
-    if (problem.loss.empty()) return;
-    // The losses want the whole trajectory in one piece.
-    q = Buffer<T>((problem.simulation.steps + 1) * nq, 1);
-    qd = Buffer<T>((problem.simulation.steps + 1) * nv, 1);
-  }
-
-  /// Rows of the first state of a piece up to its last one, as states from `at` on.
-  void take(const Trajectory<T>& piece, int at, int states) {
-    result.q.resize(static_cast<size_t>(at + states) * nq);
-    result.qd.resize(static_cast<size_t>(at + states) * nv);
-    copy(piece.q, at * nq, states * nq, result.q, q);
-    copy(piece.qd, at * nv, states * nv, result.qd, qd);
-  }
-
-  static void copy(const Buffer<T>& from, int at, int rows, std::vector<double>& to, Buffer<T>& whole) {
-    for (int r = 0; r < rows; ++r) {
-      to[at + r] = static_cast<double>(from(r, 0));
-      if (!whole.empty()) whole.set(at + r, 0, from(r, 0));
-    }
-  }
-
-  SimulationResult& result;
-  int nq, nv;
-  Buffer<T> q, qd;
-};
+void append(const Buffer<T>& from, int rows, std::vector<double>& to, std::size_t at) {
+  to.resize(at + rows);
+  for (int r = 0; r < rows; ++r) to[at + r] = static_cast<double>(from(r, 0));
+}
 
 template <class T>
-void score(const Problem& problem, const Recorder<T>& recorder, const State<T>& final, const Control<T>& control,
-           const RolloutOptions& options, SimulationResult& result) {
+void score(const Problem& problem, const State<T>& final, const Control<T>& control, const RolloutOptions& options,
+           const LossObserver<T>* observer, SimulationResult& result) {
   Trajectory<T> trajectory;
   trajectory.steps = problem.simulation.steps;
-  trajectory.q = recorder.q;
-  trajectory.qd = recorder.qd;
   trajectory.final = final;
   trajectory.status = std::make_shared<WorldStatuses>(1);
-  const LossResult<T> loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);
+  const LossResult<T> loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr, observer);
   for (size_t i = 0; i < problem.loss.size(); ++i) {
     result.term_names.push_back(problem.loss[i].name);
     result.terms.push_back(static_cast<double>(loss.terms(static_cast<int>(i), 0)));
@@ -81,7 +55,8 @@ SimulationResult simulate_as(const Problem& problem, int threads, const std::fun
   RolloutOptions options;
   options.time_step = problem.simulation.time_step;
   options.threads = threads;
-  Recorder<T> recorder(problem, result);
+  const int nq = problem.model.topology.nq, nv = problem.model.topology.nv;
+  const auto observer = observe_loss<T>(problem, options, 1, default_memory());
   while (result.steps < steps) {
     options.steps = std::min(kPiece, steps - result.steps);
     Control<T> part;
@@ -89,7 +64,9 @@ SimulationResult simulate_as(const Problem& problem, int threads, const std::fun
     const Trajectory<T> piece = rollout<T>(problem.model, state, part, options);
     const WorldStatus& status = (*piece.status)[0];
     const int done = status.stopped() ? status.stopped_step : options.steps;
-    recorder.take(piece, result.steps, done + 1);
+    append(piece.q, (done + 1) * nq, result.q, static_cast<std::size_t>(result.steps) * nq);
+    append(piece.qd, (done + 1) * nv, result.qd, static_cast<std::size_t>(result.steps) * nv);
+    if (observer) observer->forward(piece, result.steps);
     if (status.stopped()) {
       result.status = status;
       result.status.stopped_step += result.steps;
@@ -103,7 +80,7 @@ SimulationResult simulate_as(const Problem& problem, int threads, const std::fun
     }
   }
   options.steps = steps;
-  if (result.steps == steps && !problem.loss.empty()) score(problem, recorder, state, control, options, result);
+  if (result.steps == steps && !problem.loss.empty()) score(problem, state, control, options, observer.get(), result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -17,6 +17,13 @@ struct State {
   State() = default;
   State(const Model& model, int worlds, Memory& memory = default_memory())
       : q(memory, model.topology.nq, worlds), qd(memory, model.topology.nv, worlds) {}
+  /// For what writes every number before anybody reads one.
+  static State uninitialized(const Model& model, int worlds, Memory& memory) {
+    State state;
+    state.q = Buffer<T>::uninitialized(memory, model.topology.nq, worlds);
+    state.qd = Buffer<T>::uninitialized(memory, model.topology.nv, worlds);
+    return state;
+  }
 };
 
 /// Controls of all steps: row step·nu + channel, channels as Topology::nu says. One step of it drives step().

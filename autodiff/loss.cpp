@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "autodiff/recorded.h"
 #include "autodiff/variables.h"
 #include "engine/error.h"
 #include "engine/parallel.h"
@@ -17,8 +18,8 @@ namespace {
 PoolVector<int> bodies_of(const std::vector<LossTerm>& terms, bool terminal) {
   PoolVector<int> bodies;
   for (const LossTerm& term : terms) {
-    const bool pose = term.quantity == LossQuantity::body_position || term.quantity == LossQuantity::body_orientation;
-    if (pose && term.terminal == terminal && std::find(bodies.begin(), bodies.end(), term.index) == bodies.end()) {
+    if (term.is_pose() && term.terminal == terminal &&
+        std::find(bodies.begin(), bodies.end(), term.index) == bodies.end()) {
       bodies.push_back(term.index);
     }
   }
@@ -72,64 +73,81 @@ struct ScalarError {
   }
 };
 
+/// Which terms an evaluation is about.
+enum class Terms { all, states_on_the_way, others };
+
+bool is_among(const LossTerm& term, Terms which) {
+  return which == Terms::all || term.is_on_the_way() == (which == Terms::states_on_the_way);
+}
+
+/// What is scored, of some steps in a row.
+struct Score {
+  const std::vector<LossTerm>& terms;
+  const Model& model;
+  double time_step;
+  int steps;
+  int threads;
+};
+
 template <class T>
 class Evaluation {
  public:
-  Evaluation(const Problem& problem, const Trajectory<T>& trajectory, const Control<T>& control,
-             const RolloutOptions& options, Tape<T>* tape)
-      : problem_(problem),
-        tape_(tape),
-        memory_(tape ? tape->memory() : default_memory()),
+  Evaluation(const Score& score, Terms which, const Trajectory<T>& trajectory, const Control<T>& control, bool seeds,
+             Memory& memory)
+      : score_(score),
+        which_(which),
+        seeds_(seeds),
+        memory_(memory),
         worlds_(trajectory.final.q.worlds()),
         status_(*trajectory.status) {
-    const Topology& t = problem.model.topology;
+    const Topology& t = score.model.topology;
     q_[0] = {trajectory.q, t.nq, {}};
     q_[1] = {trajectory.final.q, t.nq, {}};
     qd_[0] = {trajectory.qd, t.nv, {}};
     qd_[1] = {trajectory.final.qd, t.nv, {}};
     control_ = {control.u, t.nu, {}};
-    for (const bool terminal : {false, true}) {
-      bodies_[terminal] = bodies_of(problem.loss, terminal);
-      if (bodies_[terminal].empty()) continue;
-      poses_[terminal] = {body_poses(tape, problem.model, q_[terminal].values, bodies_[terminal], options, memory_),
-                          static_cast<int>(bodies_[terminal].size()) * 12,
-                          {}};
-    }
+  }
+
+  /// Bodies whose poses the terms read, of the last state or on the way.
+  void set_poses(bool terminal, const PoolVector<int>& bodies, Buffer<T> poses) {
+    bodies_[terminal] = bodies;
+    poses_[terminal] = {std::move(poses), static_cast<int>(bodies.size()) * 12, {}};
   }
 
   /// Worlds do not meet: each thread takes its share through all terms.
-  LossResult<T> run(int threads) {
-    LossResult<T> result;
-    const int terms = static_cast<int>(problem_.loss.size());
-    result.terms = Buffer<T>(memory_, std::max(terms, 1), worlds_);
-    result.total = Buffer<T>(memory_, 1, worlds_);
-    T* const sums = result.terms.write();
-    T* const total = result.total.write();
-    if (tape_) {
-      for (const LossTerm& term : problem_.loss) source_of(term).collect_seeds(memory_);
+  void add_to(Buffer<T>& term_sums) {
+    T* const sums = term_sums.write();
+    const int pack = kPackWorlds<T>, stride = term_sums.stride();
+    if (seeds_) {
+      for (const LossTerm& term : score_.terms) {
+        if (is_among(term, which_)) source_of(term).collect_seeds(memory_);
+      }
     }
-    const int pack = padded_worlds(1), stride = result.total.stride();
-    parallel_for(threads, stride / pack, [&](Range packs) {
+    parallel_for(score_.threads, stride / pack, [&](Range packs) {
       const Range columns{packs.begin * pack, packs.end * pack}, worlds{columns.begin, std::min(columns.end, worlds_)};
       for (Source<T>* source : sources()) source->clear(columns);
-      for (int k = 0; k < terms; ++k) {
-        T* const sum = sums + std::size_t(k) * stride;
-        add_term(problem_.loss[k], worlds, sum);
-        for (int w = worlds.begin; w < worlds.end; ++w) {
-          if (status_[w].stopped()) sum[w] = T(std::numeric_limits<double>::quiet_NaN());
-          total[w] += sum[w];
-        }
+      for (std::size_t k = 0; k < score_.terms.size(); ++k) {
+        if (is_among(score_.terms[k], which_)) add_term(score_.terms[k], worlds, sums + k * stride);
       }
       for (int w = worlds.begin; w < worlds.end; ++w) {
         if (!status_[w].stopped()) continue;
+        for (std::size_t k = 0; k < score_.terms.size(); ++k) {
+          sums[k * stride + w] = T(std::numeric_limits<double>::quiet_NaN());
+        }
         for (Source<T>* source : sources()) source->clear({w, w + 1});
       }
     });
-    for (Source<T>* source : sources()) {
-      if (!source->bar.empty()) result.seeds.add(source->values, source->bar);
-    }
-    return result;
   }
+
+  void collect(Seeds<T>& seeds) {
+    for (Source<T>* source : sources()) {
+      if (!source->bar.empty()) seeds.add(source->values, source->bar);
+    }
+  }
+  /// Of the states on the way; empty where no term reads them.
+  const Buffer<T>& q_bar() const { return q_[0].bar; }
+  const Buffer<T>& qd_bar() const { return qd_[0].bar; }
+  const Buffer<T>& poses_bar() const { return poses_[0].bar; }
 
  private:
   std::array<Source<T>*, 7> sources() { return {&q_[0], &q_[1], &qd_[0], &qd_[1], &control_, &poses_[0], &poses_[1]}; }
@@ -150,11 +168,11 @@ class Evaluation {
   }
 
   void add_term(const LossTerm& term, Range worlds, T* sum) {
-    const Topology& t = problem_.model.topology;
+    const Topology& t = score_.model.topology;
     const bool control = term.quantity == LossQuantity::control;
     if (control && term.terminal) usage_error("a control has no terminal value: " + term.name);
-    const double weight = term.terminal ? term.weight : term.weight * problem_.simulation.time_step;
-    const int steps = problem_.simulation.steps;
+    const double weight = term.terminal ? term.weight : term.weight * score_.time_step;
+    const int steps = score_.steps;
     // Terminal terms read the one state of the final buffers, running ones the states after each step.
     const int first = term.terminal || control ? 0 : 1;
     const int last = term.terminal ? 0 : (control ? steps - 1 : steps);
@@ -163,7 +181,7 @@ class Evaluation {
     if (term.quantity == LossQuantity::body_position || term.quantity == LossQuantity::body_orientation) {
       row = pose_row(term);
     } else {
-      const Link& link = t.links[problem_.model.link_of_joint(term.index)];
+      const Link& link = t.links[score_.model.link_of_joint(term.index)];
       row = control ? channel_row(link, term.channel) : term.quantity == LossQuantity::joint_position ? link.q : link.v;
     }
     for (int state = first; state <= last; ++state) {
@@ -243,8 +261,9 @@ class Evaluation {
     }
   }
 
-  const Problem& problem_;
-  Tape<T>* tape_;
+  Score score_;
+  Terms which_;
+  bool seeds_;
   Memory& memory_;
   int worlds_;
   const WorldStatuses& status_;
@@ -252,16 +271,102 @@ class Evaluation {
   PoolVector<int> bodies_[2];
 };
 
+/// The running terms of a rollout that does not keep its states.
+template <class T>
+class RunningLoss final : public LossObserver<T> {
+ public:
+  RunningLoss(const Problem& problem, const RolloutOptions& options, int worlds, Memory& memory)
+      : terms_(problem.loss),
+        memory_(memory),
+        recorded_(problem.model, constants_buffer<T>(problem.model, options.direction, worlds, memory), options),
+        bodies_(bodies_of(problem.loss, false)),
+        links_(links_of(problem.model, bodies_)),
+        sums_(memory, static_cast<int>(terms_.size()), worlds) {
+    if (!bodies_.empty()) constants_bar_ = recorded_.constants_bar(memory, worlds);
+  }
+
+  void forward(const Trajectory<T>& piece, int) override { evaluation(piece, false).add_to(sums_); }
+
+  StateSeeds<T> backward(const Trajectory<T>& piece, int) override {
+    Evaluation<T> seeds = evaluation(piece, true);
+    Buffer<T> not_needed(memory_, sums_.rows(), sums_.worlds());
+    seeds.add_to(not_needed);
+    StateSeeds<T> result{seeds.q_bar(), seeds.qd_bar()};
+    if (seeds.poses_bar().empty()) return result;
+    Buffer<T> of_poses = poses_adjoint(recorded_, piece.q, links_, seeds.poses_bar(), constants_bar_, resume_, memory_);
+    resume_ = true;
+    if (!result.q.empty()) add_into(of_poses, result.q);
+    result.q = std::move(of_poses);
+    return result;
+  }
+
+  void finish(const WorldStatuses& status, Parameters& gradient, Parameters& gradient_dot) override {
+    if (resume_) recorded_.add_gradient(constants_bar_, &status, gradient, gradient_dot);
+  }
+
+  const Buffer<T>& sums() const override { return sums_; }
+
+ private:
+  Evaluation<T> evaluation(const Trajectory<T>& piece, bool seeds) const {
+    const RolloutOptions& o = recorded_.options;
+    Evaluation<T> result({terms_, *recorded_.model, o.time_step, piece.steps, o.threads}, Terms::states_on_the_way,
+                         piece, {}, seeds, memory_);
+    if (!bodies_.empty()) result.set_poses(false, bodies_, poses_of(recorded_, piece.q, links_, memory_));
+    return result;
+  }
+
+  std::vector<LossTerm> terms_;
+  Memory& memory_;
+  Recorded<T> recorded_;
+  PoolVector<int> bodies_, links_;
+  Buffer<T> sums_, constants_bar_;
+  bool resume_ = false;
+};
+
 }  // namespace
+
+bool scores_states_on_the_way(const Problem& problem) {
+  return std::any_of(problem.loss.begin(), problem.loss.end(),
+                     [](const LossTerm& term) { return term.is_on_the_way(); });
+}
+
+template <class T>
+std::shared_ptr<LossObserver<T>> observe_loss(const Problem& problem, const RolloutOptions& options, int worlds,
+                                              Memory& memory) {
+  if (!scores_states_on_the_way(problem)) return nullptr;
+  return std::make_shared<RunningLoss<T>>(problem, options, worlds, memory);
+}
 
 template <class T>
 LossResult<T> evaluate_loss(const Problem& problem, const Trajectory<T>& trajectory, const Control<T>& control,
-                            const RolloutOptions& options, Tape<T>* tape) {
-  const bool running = std::any_of(problem.loss.begin(), problem.loss.end(), [](const LossTerm& term) {
-    return !term.terminal && term.quantity != LossQuantity::control;
-  });
-  if (running && trajectory.q.empty()) usage_error("a running loss needs a rollout that keeps its states");
-  return Evaluation<T>(problem, trajectory, control, options, tape).run(options.threads);
+                            const RolloutOptions& options, Tape<T>* tape, const LossObserver<T>* observer) {
+  const bool on_the_way = scores_states_on_the_way(problem) && !observer;
+  if (on_the_way && trajectory.q.empty()) {
+    usage_error("a running loss needs a rollout that keeps its states, or one with an observer of observe_loss()");
+  }
+  Memory& memory = tape ? tape->memory() : default_memory();
+  Evaluation<T> evaluation(
+      {problem.loss, problem.model, problem.simulation.time_step, problem.simulation.steps, options.threads},
+      observer ? Terms::others : Terms::all, trajectory, control, tape != nullptr, memory);
+  for (const bool terminal : {false, true}) {
+    if (!terminal && !on_the_way) continue;
+    const PoolVector<int> bodies = bodies_of(problem.loss, terminal);
+    if (bodies.empty()) continue;
+    const Buffer<T>& q = terminal ? trajectory.final.q : trajectory.q;
+    evaluation.set_poses(terminal, bodies, body_poses(tape, problem.model, q, bodies, options, memory));
+  }
+  LossResult<T> result;
+  const int worlds = trajectory.final.q.worlds(), terms = static_cast<int>(problem.loss.size());
+  result.terms = observer ? observer->sums().clone(memory) : Buffer<T>(memory, std::max(terms, 1), worlds);
+  evaluation.add_to(result.terms);
+  if (tape) evaluation.collect(result.seeds);
+  result.total = Buffer<T>(memory, 1, worlds);
+  T* const total = result.total.write();
+  for (int k = 0; k < terms; ++k) {
+    const T* const sum = result.terms.row(k);
+    for (int w = 0; w < worlds; ++w) total[w] += sum[w];
+  }
+  return result;
 }
 
 template <class T>
@@ -303,10 +408,11 @@ KnotWeights knot_weights(int knots, int steps, int step, bool hold) {
   return {first, first + 1, 1 - (at - first), at - first};
 }
 
-#define BACKDRIVE_INSTANTIATE(T)                                                                   \
-  template LossResult<T> evaluate_loss<T>(const Problem&, const Trajectory<T>&, const Control<T>&, \
-                                          const RolloutOptions&, Tape<T>*);                        \
-  template State<T> initial_state<T>(const Problem&, int, Memory&);                                \
+#define BACKDRIVE_INSTANTIATE(T)                                                                                  \
+  template LossResult<T> evaluate_loss<T>(const Problem&, const Trajectory<T>&, const Control<T>&,                \
+                                          const RolloutOptions&, Tape<T>*, const LossObserver<T>*);               \
+  template std::shared_ptr<LossObserver<T>> observe_loss<T>(const Problem&, const RolloutOptions&, int, Memory&); \
+  template State<T> initial_state<T>(const Problem&, int, Memory&);                                               \
   template Control<T> initial_control<T>(const Problem&, int, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)

@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "autodiff/loss.h"
-#include "autodiff/optimize.h"
+#include "autodiff/search.h"
 #include "autodiff/variables.h"
 #include "engine/error.h"
 #include "models/builder.h"
@@ -24,6 +25,8 @@ class RolloutObjective final : public BatchObjective {
     rollout_options_.time_step = problem.simulation.time_step;
     rollout_options_.steps = problem.simulation.steps;
     rollout_options_.threads = options.threads;
+    rollout_options_.window = problem.optimize.window;
+    rollout_options_.plan = plan_objective(problem, options).plan;
     for (const Field& field : fields()) {
       Parameter& parameter = field.of(problem_.model);
       for (int item = 0; item < parameter.items(); ++item) parameter.requires_grad(item, false);
@@ -57,15 +60,19 @@ class RolloutObjective final : public BatchObjective {
     if (has_parameters_) write_parameters(x);
 
     Tape<T> tape(memory_);
-    const Trajectory<T> trajectory = rollout(tape, problem_.model, state_, control_, rollout_options_);
-    const LossResult<T> result = evaluate_loss(problem_, trajectory, control_, rollout_options_, &tape);
+    std::shared_ptr<LossObserver<T>> observer;
+    if (!rollout_options_.plan.keeps_all()) observer = observe_loss<T>(problem_, rollout_options_, worlds, memory_);
+    const Trajectory<T> trajectory = rollout(tape, problem_.model, state_, control_, rollout_options_, observer);
+    const LossResult<T> result = evaluate_loss(problem_, trajectory, control_, rollout_options_, &tape, observer.get());
     status_ = *trajectory.status;
     const Gradients<T> gradients = std::move(tape).backward(result.seeds);
+    windows_ = gradients.windows();
     for (const VariableEntry& entry : entries_) read(entry, x, gradients, gradient);
     for (int w = 0; w < worlds; ++w) finish(w, static_cast<double>(result.total(0, w)), loss, gradient);
   }
 
   const WorldStatuses& status() const override { return status_; }
+  WindowCounts windows() const override { return windows_; }
 
  private:
   /// Buffers and per-world parameters for so many worlds.
@@ -186,9 +193,43 @@ class RolloutObjective final : public BatchObjective {
   Control<T> control_;
   std::vector<bool> possible_;
   WorldStatuses status_;
+  WindowCounts windows_;
 };
 
 }  // namespace
+
+int batch_worlds(const Problem& problem, const ExecutionOptions& options) {
+  const int starts = options.worlds > 0 ? options.worlds : problem.optimize.starts;
+  return problem.optimize.method == "lbfgs" ? std::min(starts, kLargestBatch) : starts;
+}
+
+ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& options) {
+  const Topology& t = problem.model.topology;
+  RolloutSize size;
+  size.steps = problem.simulation.steps;
+  size.worlds = batch_worlds(problem, options);
+  size.number_bytes = options.precision == Precision::float32 ? 4 : 8;
+  size.state_rows = t.nq + t.nv;
+  const auto is_control = [](const auto& x) { return x.is_control(); };
+  const bool has_control = !problem.controls.empty() || std::ranges::any_of(problem.variables, is_control);
+  size.control_rows = has_control ? t.nu : 0;
+  const GradientWindow& window = problem.optimize.window;
+  if (window.clip > 0) size.window = window.steps > 0 ? window.steps : size.steps;
+  std::set<int> bodies;
+  for (const LossTerm& term : problem.loss) {
+    if (!term.is_on_the_way()) continue;
+    if (term.is_pose()) bodies.insert(term.index);
+    size.seed_rows = size.state_rows;
+  }
+  if (!bodies.empty()) size.seed_rows += 2 * 12 * static_cast<int>(bodies.size()) + t.nq;
+  // Cotangents of the controls that a loss of theirs starts from.
+  if (std::ranges::any_of(problem.loss, is_control)) size.control_copies = 3;
+  size.fixed_bytes = static_cast<std::size_t>(variable_layout(problem).total) * static_cast<std::size_t>(size.worlds) *
+                     sizeof(double) * kOptimizerVectors;
+  ObjectiveMemory memory{size, {}};
+  if (options.memory_budget > 0) memory.plan = plan_memory(size, options.memory_budget);
+  return memory;
+}
 
 std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options) {
   if (options.precision == Precision::float32) {

@@ -31,6 +31,8 @@ void Search::evaluate(std::span<const int> which, const std::vector<std::vector<
                       std::vector<std::vector<double>>& gradient) {
   objective_->evaluate(x, loss, gradient);
   evaluations_ += static_cast<double>(which.size());
+  windows_.all += objective_->windows().all;
+  windows_.clipped += objective_->windows().clipped;
   for (size_t i = 0; i < which.size(); ++i) {
     StartResult& start = starts_[which[i]];
     if (loss[i] < start.loss) {
@@ -68,6 +70,7 @@ bool Search::report() {
   now.best_loss = start.loss;
   now.gradient_norm = start.gradient_norm;
   now.evaluations = evaluations_;
+  now.windows = windows_;
   now.seconds = seconds();
   now.world_steps_per_second = now.seconds > 0 ? evaluations_ * steps_ / now.seconds : 0;
   for (int k = 0; k < starts(); ++k) now.running += is_running(k);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autodiff/problem.h"
+#include "autodiff/rollout.h"
 #include "engine/status.h"
 
 namespace backdrive {
@@ -17,7 +18,20 @@ struct ExecutionOptions {
   int threads = 1;
   std::uint64_t seed = 0;
   int worlds = 0;  ///< optimize: number of starts, 0: what the problem says
+  /// optimize: bytes that states, controls, their gradients and the optimiser's own vectors may take together; 0: any.
+  std::size_t memory_budget = 0;
 };
+
+/// Starts that are evaluated at once, as worlds of one batch.
+int batch_worlds(const Problem& problem, const ExecutionOptions& options);
+
+/// The memory that evaluations of a problem need, and the plan that keeps it within the budget. Throws Error (usage)
+/// when no plan does.
+struct ObjectiveMemory {
+  RolloutSize size;
+  MemoryPlan plan;
+};
+ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& options);
 
 /// Variables as one flat list of scaled numbers, variable by variable.
 struct VariableLayout {
@@ -42,6 +56,8 @@ class BatchObjective {
   virtual void evaluate(const std::vector<std::vector<double>>& x, std::vector<double>& loss,
                         std::vector<std::vector<double>>& gradient) = 0;
   virtual const WorldStatuses& status() const = 0;
+  /// Gradient windows of the last evaluation.
+  virtual WindowCounts windows() const { return {}; }
 };
 std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options);
 
@@ -53,7 +69,8 @@ struct OptimizeProgress {
   double evaluations = 0;    ///< world-evaluations so far
   double world_steps_per_second = 0;
   double seconds = 0;
-  int running = 0;  ///< starts still going
+  int running = 0;       ///< starts still going
+  WindowCounts windows;  ///< of all evaluations so far
 };
 
 struct StartResult {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autodiff/gradient_window.h"
 #include "models/fields.h"
 #include "models/model.h"
 
@@ -45,6 +46,11 @@ struct LossTerm {
   /// error² = 2 − 2 cos(q − target): angles a full turn apart are equal, and the gradient has no jump.
   bool on_circle = false;
   double weight = 1;
+
+  bool is_control() const { return quantity == LossQuantity::control; }
+  bool is_pose() const { return quantity == LossQuantity::body_position || quantity == LossQuantity::body_orientation; }
+  /// Reads states before the last.
+  bool is_on_the_way() const { return !terminal && !is_control(); }
 };
 
 enum class VariableKind { control, initial_position, initial_velocity, parameter };
@@ -65,6 +71,8 @@ struct Variable {
   /// Initial value: empty: what the scene has otherwise (a control signal, state or parameter); one number; or one per
   /// knot.
   std::vector<double> initial;
+
+  bool is_control() const { return kind == VariableKind::control; }
 };
 
 struct OptimizeOptions {
@@ -74,6 +82,7 @@ struct OptimizeOptions {
   double learning_rate = 0.05;  ///< adam
   int starts = 1;
   double goal = std::numeric_limits<double>::infinity();  ///< asked-for loss; exit code 1 when it is not reached
+  GradientWindow window;                                  ///< where gradients are cut or clipped
 };
 
 struct Problem {

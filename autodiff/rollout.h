@@ -1,7 +1,10 @@
 #pragma once
 // Rollouts, single steps and link poses, with or without a tape.
 #include <span>
+#include <type_traits>
 
+#include "autodiff/checkpoints.h"
+#include "autodiff/gradient_window.h"
 #include "autodiff/tape.h"
 
 namespace backdrive {
@@ -13,6 +16,27 @@ struct RolloutOptions {
   bool keep_states = true;  ///< without a tape: fill Trajectory::q and qd
   /// Duals only: derivative of the parameters (shape of zero_parameters) that the dots follow.
   const Parameters* direction = nullptr;
+  GradientWindow window{};  ///< recorded rollouts
+  MemoryPlan plan{};        ///< recorded rollouts: which states are kept; Trajectory::q and qd are empty unless all are
+};
+
+/// Cotangents of the states of a piece, row by row as in its Trajectory; empty: none.
+template <class T>
+struct StateSeeds {
+  Buffer<T> q, qd;
+};
+
+/// Sees the states of a rollout that does not keep them all, for losses that need more than the last: every piece once
+/// forwards, in order, and once backwards, in reverse order. A piece is a Trajectory of its own, whose state 0 is the
+/// last one of the piece before: it belongs to that one (to the first piece where there is none before).
+template <class T>
+class StateObserver {
+ public:
+  virtual ~StateObserver() = default;
+  virtual void forward(const Trajectory<T>& piece, int first_step) = 0;
+  virtual StateSeeds<T> backward(const Trajectory<T>& piece, int first_step) = 0;
+  /// After the last piece: adds gradients of parameters that the observer's own use of the states gave rise to.
+  virtual void finish(const WorldStatuses& /*of the tape*/, Parameters& /*gradient*/, Parameters& /*gradient_dot*/) {}
 };
 
 /// Runs all worlds of `state` for options.steps steps of semi-implicit Euler; control.u may be empty (no effort).
@@ -21,15 +45,30 @@ template <class T>
 Trajectory<T> rollout(const Model& model, const State<T>& state, const Control<T>& control,
                       const RolloutOptions& options, Memory& memory = default_memory());
 
-/// The same, recorded: keeps every state and a copy of the parameters as they are now.
+/// The same, recorded: keeps the states that options.plan says and a copy of the parameters as they are now. The
+/// gradient is the same to the last bit whatever the plan.
 template <class T>
 Trajectory<T> rollout(Tape<T>& tape, const Model& model, const State<T>& state, const Control<T>& control,
-                      const RolloutOptions& options);
+                      const RolloutOptions& options,
+                      std::type_identity_t<std::shared_ptr<StateObserver<T>>> observer = nullptr);
 
 /// One step; for policies in the loop.
 template <class T>
 State<T> step(Tape<T>& tape, const Model& model, const State<T>& state, const Control<T>& control,
               RolloutOptions options);
+
+/// The same numbers as somebody else's: no gradient passes from the copy to what it was made from.
+template <class T>
+Buffer<T> detach(const Buffer<T>& buffer, Memory& memory = default_memory()) {
+  return buffer.clone(memory);
+}
+template <class T>
+State<T> detach(const State<T>& state, Memory& memory = default_memory()) {
+  State<T> copy;
+  copy.q = state.q.clone(memory);
+  copy.qd = state.qd.clone(memory);
+  return copy;
+}
 
 /// World poses of bodies in every state of `q` (rows state·nq + component): rows (state·bodies + k)·12 hold position
 /// (3) and rotation matrix (9, column by column).

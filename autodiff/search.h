@@ -61,10 +61,14 @@ class Search {
   std::vector<StartResult> starts_;
   std::vector<OptimizeProgress> history_;
   double evaluations_ = 0;
+  WindowCounts windows_;
   bool goal_reached_ = false, interrupted_ = false;
 };
 
 /// Starts whose solvers wait for each other at a time, and so worlds of a batch at most.
 inline constexpr int kLargestBatch = 256;
+/// Vectors of all numbers that an optimiser holds per start, about: L-BFGS keeps pairs of six iterations and a dozen
+/// beside.
+inline constexpr std::size_t kOptimizerVectors = 24;
 
 }  // namespace backdrive

@@ -12,15 +12,6 @@ namespace {
 std::atomic<std::size_t> live_nodes{0};
 std::atomic<std::size_t> all_backwards{0};
 
-template <class T>
-void add_into(Buffer<T>& to, const Buffer<T>& from) {
-  for (int r = 0; r < to.rows(); ++r) {
-    T* a = to.write(r);
-    const T* b = from.row(r);
-    for (int w = 0; w < to.stride(); ++w) a[w] += b[w];
-  }
-}
-
 /// Zeros for the gradient of each parameter, per world where the parameter is.
 Parameters gradient_shape(const Model& model) {
   Parameters shape;
@@ -68,6 +59,15 @@ void check_same_shape(const char* what, const Buffer<T>& given, const Buffer<T>&
 }
 
 }  // namespace
+
+template <class T>
+void add_into(Buffer<T>& to, const Buffer<T>& from) {
+  for (int r = 0; r < to.rows(); ++r) {
+    T* a = to.write(r);
+    const T* b = from.row(r);
+    for (int w = 0; w < to.stride(); ++w) a[w] += b[w];
+  }
+}
 
 TapeCounters tape_counters() {
   return {live_nodes.load(), all_backwards.load()};
@@ -276,6 +276,7 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
   for (size_t i = recording->nodes.size(); i-- > 0;) {
     recording->nodes[i]->backward(bars, result.parameters_, result.parameters_dot_);
   }
+  result.windows_ = bars.windows_;
   for (const auto& node : recording->nodes) {
     for (const auto& [buffer, version] : node->inputs) {
       if (!produced.contains(buffer.id())) {
@@ -287,10 +288,11 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
   return result;
 }
 
-#define BACKDRIVE_INSTANTIATE(T) \
-  template class Seeds<T>;       \
-  template class Gradients<T>;   \
-  template class Cotangents<T>;  \
+#define BACKDRIVE_INSTANTIATE(T)                           \
+  template void add_into<T>(Buffer<T>&, const Buffer<T>&); \
+  template class Seeds<T>;                                 \
+  template class Gradients<T>;                             \
+  template class Cotangents<T>;                            \
   template class Tape<T>;
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)

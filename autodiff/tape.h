@@ -28,6 +28,11 @@ class Seeds {
   PoolVector<Entry> entries_;
 };
 
+struct WindowCounts {
+  std::int64_t all = 0;
+  std::int64_t clipped = 0;
+};
+
 /// Gradients of one backward: of every buffer nothing on the tape produced (initial states, controls, inputs of custom
 /// operations), and of the parameters that asked for one when they were recorded. In worlds that stopped they are NaN;
 /// sums over worlds leave those worlds out.
@@ -43,6 +48,8 @@ class Gradients {
   /// Duals only: derivative of parameters() along the direction the tape was given.
   const Parameters& parameters_dot() const { return parameters_dot_; }
   int stopped_worlds() const { return stopped_worlds_; }
+  /// Of all rollouts and worlds of the tape: gradient windows, and those whose contribution was scaled down.
+  WindowCounts windows() const { return windows_; }
 
  private:
   template <class>
@@ -50,6 +57,7 @@ class Gradients {
   PoolMap<std::uint64_t, Buffer<T>> buffers_;
   Parameters parameters_, parameters_dot_;
   int stopped_worlds_ = 0;
+  WindowCounts windows_;
 };
 
 /// Running cotangents while a tape is walked backwards; what a custom operation's adjoint works on.
@@ -67,6 +75,10 @@ class Cotangents {
   /// all.
   const WorldStatuses& status(int worlds);
   Memory& memory() { return memory_; }
+  void count(const WindowCounts& windows) {
+    windows_.all += windows.all;
+    windows_.clipped += windows.clipped;
+  }
 
  private:
   template <class>
@@ -77,6 +89,7 @@ class Cotangents {
   Memory& memory_;
   PoolMap<std::uint64_t, Buffer<T>> bars_;
   PoolMap<int, WorldStatuses> status_;  ///< by number of worlds
+  WindowCounts windows_;
 };
 
 /// One operation of the user's own: what it read, what it made, and the adjoint, which reads cotangents of the outputs
@@ -86,6 +99,10 @@ struct CustomOperation {
   std::vector<Buffer<T>> inputs, outputs;
   std::function<void(Cotangents<T>&)> adjoint;
 };
+
+/// to += from, of one shape.
+template <class T>
+void add_into(Buffer<T>& to, const Buffer<T>& from);
 
 struct TapeCounters {
   std::size_t nodes = 0;      ///< on tapes alive now

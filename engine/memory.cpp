@@ -232,15 +232,15 @@ Buffer<T>::Buffer(Memory& memory, int rows, int worlds) : Buffer(uninitialized(m
 template <class T>
 Buffer<T> Buffer<T>::uninitialized(Memory& memory, int rows, int worlds) {
   static_assert(sizeof(Storage) <= kAlignment && std::is_trivially_destructible_v<Storage>);
-  if (rows < 0 || worlds < 0 || worlds > std::numeric_limits<int>::max() - kPadding) {
+  if (rows < 0 || worlds < 0 || worlds > std::numeric_limits<int>::max() - 2 * kPackWorlds<T>) {
     usage_error("Buffer of " + std::to_string(rows) + " rows of " + std::to_string(worlds) +
                 " worlds, expected neither below zero nor past " +
-                std::to_string(std::numeric_limits<int>::max() - kPadding));
+                std::to_string(std::numeric_limits<int>::max() - 2 * kPackWorlds<T>));
   }
   Buffer buffer;
   buffer.rows_ = rows;
   buffer.worlds_ = worlds;
-  buffer.stride_ = row_stride(worlds);
+  buffer.stride_ = row_stride<T>(worlds);
   if (buffer.numbers() > kMaxBytes / (2 * sizeof(T))) {
     usage_error("Buffer of " + std::to_string(rows) + " rows of " + std::to_string(worlds) +
                 " worlds, expected one that fits in memory");

@@ -41,15 +41,16 @@ Memory& default_memory();
 void* pool_allocate(std::size_t bytes);
 void pool_free(void* block, std::size_t bytes) noexcept;
 
-/// Number of worlds padded to whole packs of every instruction set.
-constexpr int padded_worlds(int worlds) {
-  return (worlds + 15) / 16 * 16;
-}
-/// Distance between the rows of a buffer: an odd number of packs, since rows a power of two apart would compete for the
-/// same few lines of the cache.
+/// Worlds in 64 bytes, a pack of the widest instruction set; scalar types have no packs.
+template <class T>
+constexpr int kPackWorlds = sizeof(T) < 64 ? static_cast<int>(64 / sizeof(T)) : 1;
+
+/// Distance between the rows of a buffer: whole packs, and an odd number of them, since rows a power of two apart would
+/// compete for the same few lines of the cache.
+template <class T>
 constexpr int row_stride(int worlds) {
-  const int padded = padded_worlds(worlds);
-  return padded > 16 && padded / 16 % 2 == 0 ? padded + 16 : padded;
+  const int packs = (worlds + kPackWorlds<T> - 1) / kPackWorlds<T>;
+  return (packs > 1 && packs % 2 == 0 ? packs + 1 : packs) * kPackWorlds<T>;
 }
 
 /// Numbers laid out [row][world], world innermost, rows padded to whole packs. A handle: copies share the numbers, and

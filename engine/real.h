@@ -46,9 +46,6 @@ using StorageOf = typename RealTraits<Real>::Storage;
 template <class Real>
 using ScalarOf = typename RealTraits<Real>::Scalar;
 
-/// Buffers are padded to this many worlds, the widest pack of any instruction set (16 floats).
-constexpr int kPadding = 16;
-
 template <class Real>
 BACKDRIVE_INLINE Real constant(double value) {
   return Real(static_cast<ScalarOf<Real>>(value));

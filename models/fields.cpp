@@ -51,7 +51,7 @@ struct Group {
   FieldGroup group;
   std::string_view name;  ///< first segment of a path
   std::string_view item;  ///< what one is called in messages
-  const std::vector<std::string> Model::*names;
+  const Names Model::*names;
 };
 constexpr std::array<Group, 3> kGroups{{{bodies, "bodies", "body", &Model::body_names},
                                         {joints, "joints", "joint", &Model::joint_names},

@@ -107,18 +107,6 @@ int Model::parameter_worlds() const {
   return worlds;
 }
 
-Model nameless(const Model& model) {
-  Model copy;
-  static_cast<Parameters&>(copy) = model;
-  copy.joint_types = model.joint_types;
-  copy.joint_parents = model.joint_parents;
-  copy.joint_children = model.joint_children;
-  copy.shape_types = model.shape_types;
-  copy.shape_bodies = model.shape_bodies;
-  copy.topology = model.topology;
-  return copy;
-}
-
 Parameters zero_parameters(const Model& model, int worlds) {
   Parameters result;
   for (const Field& field : fields()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/pool_containers.h"
+#include "models/names.h"
 
 namespace backdrive {
 
@@ -192,9 +193,9 @@ constexpr int scale_components(GeometryType type) {
 }
 
 struct Model : Parameters {
-  std::vector<std::string> body_names;
-  std::vector<std::string> joint_names;
-  std::vector<std::string> shape_names;
+  Names body_names;
+  Names joint_names;
+  Names shape_names;
   PoolVector<JointType> joint_types;
   PoolVector<int> joint_parents;  ///< body index, −1: world
   PoolVector<int> joint_children;
@@ -210,9 +211,6 @@ struct Model : Parameters {
   /// Number of worlds that per-world parameters ask for; 1 when all are uniform.
   int parameter_worlds() const;
 };
-
-/// A copy but for the names, which cost more to copy than all the rest.
-Model nameless(const Model& model);
 
 /// Parameters of zeros shaped as a gradient of `model`'s: orientations have three components; `worlds` sets each.
 Parameters zero_parameters(const Model& model, int worlds = 1);

@@ -21,7 +21,7 @@ int ProblemReader::moving_joint(const std::string& name, Place place, const std:
   const int joint = model.find_joint(name);
   if (joint < 0) {
     fail(root_.sources(), place, path, what, "the name of a joint",
-         nearest_name(name.substr(0, 200), model.joint_names));
+         nearest_name(name.substr(0, 200), model.joint_names.list()));
   }
   if (joint_size(model.joint_types[joint]).nv == 0) {
     fail(root_.sources(), place, path, what, "a joint that moves (this one is fixed)");
@@ -32,7 +32,7 @@ int ProblemReader::moving_joint(const std::string& name, Place place, const std:
 int ProblemReader::body(const View& view) const {
   const int body = problem_.model.find_body(view.text());
   if (body < 0) {
-    view.refuse("the name of a body", nearest_name(view.text().substr(0, 200), problem_.model.body_names));
+    view.refuse("the name of a body", nearest_name(view.text().substr(0, 200), problem_.model.body_names.list()));
   }
   return body;
 }
@@ -131,10 +131,12 @@ void ProblemReader::read_controls() {
 
 void ProblemReader::read_requires_grad() {
   for (const View& view : root_["requires_grad"].items()) {
+    const bool on = view.kind() != NodeKind::map;
+    const View path = on ? view : view["off"];
     try {
-      set_requires_grad(problem_.model, view.text(), true);
+      set_requires_grad(problem_.model, path.text(), on);
     } catch (const Error& error) {
-      view.refuse(std::string("the path of a model parameter (") + error.what() + ")");
+      path.refuse(std::string("the path of a model parameter (") + error.what() + ")");
     }
   }
 }
@@ -148,6 +150,11 @@ void ProblemReader::read_options() {
   options.learning_rate = view["learning_rate"].number();
   options.starts = view["starts"].integer();
   if (const View goal = view["goal"]) options.goal = goal.number();
+  const View gradient = view["gradient"];
+  if (const View window = gradient["window"]) options.window.steps = window.integer();
+  options.window.cut = gradient["cut"].flag();
+  if (const View clip = gradient["clip"]) options.window.clip = clip.number();
+  if (options.window.cut && options.window.steps == 0) gradient["cut"].refuse("false where there is no `window`");
 }
 
 }  // namespace backdrive::scene

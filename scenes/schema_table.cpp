@@ -165,6 +165,20 @@ SchemaPtr loss_term() {
   });
 }
 
+SchemaPtr gradient() {
+  return titled(
+      map({
+          absent("window", integer(1, 10'000'000), "the whole run", "Steps of a window, counted from the first."),
+          optional("cut", boolean(), "false",
+                   "No gradient passes from a window to the one before it (truncated backpropagation through time)."),
+          absent("clip", positive(Dimension::none), "none",
+                 "Largest norm of what a window contributes, in each world: the gradients of its controls and of the "
+                 "state "
+                 "that it begins with. A larger one is scaled down; `history.csv` counts how many were."),
+      }),
+      "optimize/gradient", "Where gradients of long runs are cut or clipped.");
+}
+
 SchemaPtr optimize() {
   return titled(
       map({
@@ -183,25 +197,33 @@ SchemaPtr optimize() {
           optional("learning_rate", positive(Dimension::none), "0.05", "Step of `adam`, in units of `scale`."),
           optional("starts", integer(1, 1'000'000), "1",
                    "Starts from different random values, as worlds of one batch."),
+          optional("gradient", gradient(), "{}", "Where gradients of long runs are cut or clipped."),
           absent("goal", number(Dimension::none), "none",
                  "The loss that is asked for: `simctl optimize` exits with 1 when it is not reached."),
       }),
       "optimize", "What `simctl optimize` varies and scores. `simctl run` prints the loss, too.");
 }
 
+SchemaPtr switched_off() {
+  return titled(map({required("off", name(), "Path of model parameters whose gradients are not computed.")}),
+                "requires_grad/<index>", "A path that is switched off again.");
+}
+
 SchemaPtr root() {
-  return titled(map({
-                    absent("name", text(), "the file's name", "Name of the scene."),
-                    optional("description", text(), "\"\"", "What it shows."),
-                    optional("simulation", simulation(), "", "How time goes on."),
-                    required("model", model_schema(), "What is simulated."),
-                    optional("initial_state", names(initial_state(), "joint"), "{}", "Where joints begin, by joint."),
-                    optional("controls", names(control(), "joint"), "{}", "What joints are told to do, by joint."),
-                    optional("requires_grad", list(name(), "path"), "[]",
-                             "Paths of model parameters whose gradients are computed; `*` stands for every name."),
-                    optional("optimize", optimize(), "", "What is optimised."),
-                }),
-                "The whole scene", "");
+  return titled(
+      map({
+          absent("name", text(), "the file's name", "Name of the scene."),
+          optional("description", text(), "\"\"", "What it shows."),
+          optional("simulation", simulation(), "", "How time goes on."),
+          required("model", model_schema(), "What is simulated."),
+          optional("initial_state", names(initial_state(), "joint"), "{}", "Where joints begin, by joint."),
+          optional("controls", names(control(), "joint"), "{}", "What joints are told to do, by joint."),
+          optional("requires_grad", list(choice({name(), switched_off()}), "path"), "[]",
+                   "Paths of model parameters whose gradients are computed, and, as `{off: path}`, of some that "
+                   "are not after all; `*` stands for every name. Later entries win."),
+          optional("optimize", optimize(), "", "What is optimised."),
+      }),
+      "The whole scene", "");
 }
 
 }  // namespace

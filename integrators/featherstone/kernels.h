@@ -20,21 +20,32 @@ struct Launch {
   const T* constants;
   bool constants_per_world;
   T time_step;
-  int steps;
+  int steps;  ///< of this launch; of poses: states
   int stride;
-  int worlds;  ///< real worlds; the rest of the last group is padding
+  int worlds;          ///< real worlds; the rest of the last group is padding
+  int first_step = 0;  ///< number of the first step in the whole rollout
 };
 
 template <class T>
 struct RolloutArguments {
   Launch<T> launch;
-  const T *q0, *qd0;    ///< [nq], [nv] rows
+  const T *q0, *qd0;    ///< [nq], [nv] rows; may be q_end, qd_end
   const T* control;     ///< [steps·nu] rows; null: zero
   T *q, *qd;            ///< [(steps+1)·nq], [(steps+1)·nv] rows; null: keep nothing
   T *q_end, *qd_end;    ///< [nq], [nv] rows
-  WorldStatus* status;  ///< [worlds]
+  WorldStatus* status;  ///< [worlds]; worlds that have stopped in earlier steps stay where they are
 };
 
+/// Windows of the rollout at whose first state the gradient is cut or clipped; counted from its first step.
+template <class T>
+struct WindowArguments {
+  int steps = 0;           ///< 0: the whole rollout is one
+  bool cut = false;        ///< no gradient passes from a window to the one before
+  T clip = 0;              ///< largest norm of what one contributes; 0: any
+  int* clipped = nullptr;  ///< [worlds], raised by the number of windows that were scaled
+};
+
+/// A launch is the last part of the rollout not yet walked back.
 template <class T>
 struct RolloutAdjointArguments {
   Launch<T> launch;
@@ -46,6 +57,8 @@ struct RolloutAdjointArguments {
   T *q0_bar, *qd0_bar;              ///< out
   T* control_bar;                   ///< out, [steps·nu] rows; null: not asked for
   T* constants_bar;                 ///< out, rows: kLinkGradients per link, then 3 of gravity; null: not asked for
+  bool resume = false;          ///< a later part was walked before: q0_bar, qd0_bar, constants_bar hold what it left
+  WindowArguments<T> window{};  ///< with a clip, a launch holds whole windows
 };
 
 /// Poses of links: per output 3 rows of position and 9 of rotation (columns), in user axes, world frame.
@@ -55,10 +68,11 @@ struct PoseArguments {
   const T* q;        ///< [steps·nq]
   const int* links;  ///< which links
   int count;
-  T* poses;           ///< [steps·count·12]
-  const T* pose_bar;  ///< adjoint only
-  T* q_bar;           ///< adjoint only, out
-  T* constants_bar;   ///< adjoint only, out, as above; null: not asked for
+  T* poses;             ///< [steps·count·12]
+  const T* pose_bar;    ///< adjoint only
+  T* q_bar;             ///< adjoint only, out
+  T* constants_bar;     ///< adjoint only, out, as above; null: not asked for
+  bool resume = false;  ///< adjoint only: constants_bar holds what later states left
 };
 
 /// Entry points of one instruction set. `scratch` is aligned and holds scratch_bytes.

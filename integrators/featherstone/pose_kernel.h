@@ -96,10 +96,12 @@ void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_worl
   GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
   const Topology& t = *a.launch.topology;
   const int stride = a.launch.stride;
-  const int gradient_rows = static_cast<int>(t.links.size()) * kLinkGradients<Real>;
-  Real* gradient = reinterpret_cast<Real*>(g.gradient);
-  for (int k = 0; k < gradient_rows; ++k) gradient[k] = constant<Real>(0);
-  *g.gravity_bar = zero3<Real>();
+  const int rows = parameter_rows<Real>(t);
+  if (a.resume && a.constants_bar) {
+    load_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+  } else {
+    for (int k = 0; k < rows; ++k) g.parameter_bar[k] = constant<Real>(0);
+  }
   for (int step = a.launch.steps; step-- > 0;) {
     load_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.ws.q);
     link_poses(g.ws);
@@ -107,10 +109,7 @@ void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_worl
     pose_adjoint_step(g, a, step, first_world);
     store_rows(a.q_bar, std::size_t(step) * t.nq, t.nq, stride, first_world, g.q_bar);
   }
-  if (a.constants_bar) {
-    store_rows(a.constants_bar, 0, gradient_rows, stride, first_world, gradient);
-    store_rows(a.constants_bar, gradient_rows, 3, stride, first_world, &g.gravity_bar->x);
-  }
+  if (a.constants_bar) store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

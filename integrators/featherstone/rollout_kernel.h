@@ -76,6 +76,18 @@ BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_w
   halted = check;
 }
 
+/// `halted` as earlier steps left it.
+template <class Real>
+Real halted_before(const WorldStatus* status, int first_world, int worlds) {
+  alignas(64) StorageOf<Real> halted[RealTraits<Real>::lanes];
+  for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
+    const int world = first_world + l;
+    const bool stopped = world < worlds && status[world].stopped();
+    halted[l] = StorageOf<Real>(stopped ? __builtin_nanf("") : 0.0f);
+  }
+  return load<Real>(halted);
+}
+
 template <class Real>
 void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
@@ -84,7 +96,7 @@ void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, 
   load_rows(a.q0, 0, t.nq, stride, first_world, g.ws.q);
   load_rows(a.qd0, 0, t.nv, stride, first_world, g.ws.qd);
   for (int k = 0; k < t.nu; ++k) g.ws.control[k] = constant<Real>(0);
-  Real halted = constant<Real>(0);
+  Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
   for (int step = 0; step < a.launch.steps; ++step) {
     if (a.q) {
       store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.ws.q, 1);
@@ -95,7 +107,7 @@ void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, 
                 step + 1 < a.launch.steps);
     }
     forward_dynamics<false>(g.ws);
-    integrate(g.ws, step, first_world, a.launch.worlds, halted, a.status);
+    integrate(g.ws, a.launch.first_step + step, first_world, a.launch.worlds, halted, a.status);
   }
   if (a.q) {
     store_rows(a.q, std::size_t(a.launch.steps) * t.nq, t.nq, stride, first_world, g.ws.q);
@@ -127,55 +139,124 @@ void mark_stopped(const WorldStatus* status, int worlds, int first_world, Storag
   }
 }
 
+/// Scales what the window of steps [begin, end) contributes to a norm of at most a.window.clip: the cotangents of its
+/// controls and of the state that it begins with, and, by the same factor, of the parameters.
+template <class Real>
+void clip_window(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int begin, int end,
+                 int first_world) {
+  const Topology& t = *a.launch.topology;
+  const int stride = a.launch.stride;
+  Real sum = constant<Real>(0);
+  for (int k = 0; k < t.nv; ++k) sum += g.q_bar[k] * g.q_bar[k] + g.qd_bar[k] * g.qd_bar[k];
+  StorageOf<Real>* const controls = a.control_bar ? a.control_bar + std::size_t(begin) * t.nu * stride : nullptr;
+  const std::size_t control_rows = controls ? std::size_t(end - begin) * t.nu : 0;
+  for (std::size_t r = 0; r < control_rows; ++r) {
+    const Real x = load<Real>(controls + r * stride + first_world);
+    sum += x * x;
+  }
+  const Real norm = square_root(sum), most = Real(a.window.clip), one = constant<Real>(1);
+  const auto over = value_of(norm) > value_of(most);
+  if (!any(over)) return;
+  const Real factor = select(over, most / norm, one);
+  for (int l = 0; l < RealTraits<Real>::lanes && first_world + l < a.launch.worlds; ++l) {
+    if (a.window.clipped && lane(over, l)) ++a.window.clipped[first_world + l];
+  }
+  for (int k = 0; k < t.nv; ++k) {
+    g.q_bar[k] = g.q_bar[k] * factor;
+    g.qd_bar[k] = g.qd_bar[k] * factor;
+  }
+  for (std::size_t r = 0; r < control_rows; ++r) {
+    StorageOf<Real>* const at = controls + r * stride + first_world;
+    store<Real>(at, load<Real>(at) * factor);
+  }
+  for (int k = 0; a.constants_bar && k < parameter_rows<Real>(t); ++k) {
+    Real &now = g.parameter_bar[k], before = g.parameter_bar_before[k];
+    now = select(over, before + (now - before) * factor, now);
+  }
+}
+
+/// The first step, counted from this launch's, of the window that ends before step `end`; at least 0.
+template <class T>
+int window_begin(const RolloutAdjointArguments<T>& a, int end) {
+  if (a.window.steps <= 0) return 0;
+  const int first = a.launch.first_step;
+  const int begin = (first + end - 1) / a.window.steps * a.window.steps - first;
+  return begin > 0 ? begin : 0;
+}
+
+/// The cotangents that a launch begins with: none, or what the one before has left.
+template <class Real>
+void load_cotangents(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int first_world) {
+  const Topology& t = *a.launch.topology;
+  const int stride = a.launch.stride, rows = parameter_rows<Real>(t);
+  const Real zero = constant<Real>(0);
+  if (a.resume) {
+    load_rows(a.q0_bar, 0, t.nq, stride, first_world, g.q_bar);
+    load_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.qd_bar);
+    if (a.constants_bar) load_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+    return;
+  }
+  for (int k = 0; k < t.nq; ++k) g.q_bar[k] = zero;
+  for (int k = 0; k < t.nv; ++k) g.qd_bar[k] = zero;
+  for (int k = 0; k < rows; ++k) g.parameter_bar[k] = zero;
+  add_seeds(a.q_end_bar, 0, t.nq, stride, first_world, g.q_bar);
+  add_seeds(a.qd_end_bar, 0, t.nv, stride, first_world, g.qd_bar);
+}
+
 template <class Real>
 void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
   const Topology& t = *a.launch.topology;
   const int stride = a.launch.stride, steps = a.launch.steps;
-  const int gradient_rows = static_cast<int>(t.links.size()) * kLinkGradients<Real>;
-  const Real zero = constant<Real>(0);
-  for (int k = 0; k < t.nu; ++k) g.ws.control[k] = zero;
-  for (int k = 0; k < t.nq; ++k) g.q_bar[k] = zero;
-  for (int k = 0; k < t.nv; ++k) g.qd_bar[k] = zero;
-  Real* gradient = reinterpret_cast<Real*>(g.gradient);
-  for (int k = 0; k < gradient_rows; ++k) gradient[k] = zero;
-  *g.gravity_bar = zero3<Real>();
-  const bool parameters = a.constants_bar != nullptr;
+  for (int k = 0; k < t.nu; ++k) g.ws.control[k] = constant<Real>(0);
+  load_cotangents(a, g, first_world);
+  const bool parameters = a.constants_bar != nullptr, clips = value_of(a.window.clip) > 0;
   const StepBar<Real> bar{g.q_bar, g.qd_bar, g.control_bar, parameters ? g.gradient : nullptr,
                           parameters ? g.gravity_bar : nullptr};
-  add_seeds(a.q_end_bar, 0, t.nq, stride, first_world, g.q_bar);
-  add_seeds(a.qd_end_bar, 0, t.nv, stride, first_world, g.qd_bar);
-  for (int step = steps; step-- > 0;) {
-    const std::size_t q_row = std::size_t(step) * t.nq, v_row = std::size_t(step) * t.nv;
-    add_seeds(a.q_bar, q_row + t.nq, t.nq, stride, first_world, g.q_bar);
-    add_seeds(a.qd_bar, v_row + t.nv, t.nv, stride, first_world, g.qd_bar);
-    const int next = step > 0 ? -1 : 0;
-    load_rows(a.q, q_row, t.nq, stride, first_world, g.ws.q, next);
-    load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd, next);
-    if (a.control) {
-      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control, next);
+  for (int end = steps; end > 0;) {
+    const int begin = window_begin(a, end);
+    for (int k = 0; clips && k < parameter_rows<Real>(t); ++k) g.parameter_bar_before[k] = g.parameter_bar[k];
+    for (int step = end; step-- > begin;) {
+      const std::size_t q_row = std::size_t(step) * t.nq, v_row = std::size_t(step) * t.nv;
+      add_seeds(a.q_bar, q_row + t.nq, t.nq, stride, first_world, g.q_bar);
+      add_seeds(a.qd_bar, v_row + t.nv, t.nv, stride, first_world, g.qd_bar);
+      const int next = step > 0 ? -1 : 0;
+      load_rows(a.q, q_row, t.nq, stride, first_world, g.ws.q, next);
+      load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd, next);
+      if (a.control) {
+        load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control, next);
+      }
+      forward_dynamics<true>(g.ws);
+      step_adjoint(g.ws, bar);
+      if (a.control_bar) {
+        store_rows(a.control_bar, std::size_t(step) * t.nu, t.nu, stride, first_world, g.control_bar, next);
+      }
     }
-    forward_dynamics<true>(g.ws);
-    step_adjoint(g.ws, bar);
-    if (a.control_bar) {
-      store_rows(a.control_bar, std::size_t(step) * t.nu, t.nu, stride, first_world, g.control_bar, next);
+    if (clips) clip_window(a, g, begin, end, first_world);
+    const int number = a.launch.first_step + begin;
+    if (a.window.cut && number > 0 && number % a.window.steps == 0) {
+      for (int k = 0; k < t.nq; ++k) g.q_bar[k] = constant<Real>(0);
+      for (int k = 0; k < t.nv; ++k) g.qd_bar[k] = constant<Real>(0);
     }
+    end = begin;
   }
-  add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.q_bar);
-  add_seeds(a.qd_bar, 0, t.nv, stride, first_world, g.qd_bar);
+  const bool whole =
+      a.launch.first_step == 0;  // else the seeds of the first state belong to the launch that ends there
+  if (whole) {
+    add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.q_bar);
+    add_seeds(a.qd_bar, 0, t.nv, stride, first_world, g.qd_bar);
+  }
   store_rows(a.q0_bar, 0, t.nq, stride, first_world, g.q_bar);
   store_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.qd_bar);
-  if (parameters) {
-    store_rows(a.constants_bar, 0, gradient_rows, stride, first_world, gradient);
-    store_rows(a.constants_bar, gradient_rows, 3, stride, first_world, &g.gravity_bar->x);
-  }
+  if (parameters) store_rows(a.constants_bar, 0, parameter_rows<Real>(t), stride, first_world, g.parameter_bar);
   const auto mark = [&](StorageOf<Real>* rows, std::size_t count) {
     mark_stopped<Real>(a.status, a.launch.worlds, first_world, rows, count, stride);
   };
+  mark(a.control_bar, std::size_t(steps) * t.nu);
+  if (!whole) return;
   mark(a.q0_bar, t.nq);
   mark(a.qd0_bar, t.nv);
-  mark(a.control_bar, std::size_t(steps) * t.nu);
-  mark(a.constants_bar, gradient_rows + 3);
+  mark(a.constants_bar, parameter_rows<Real>(t));
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

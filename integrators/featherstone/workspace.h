@@ -31,10 +31,18 @@ struct GroupScratch {
   Workspace<Real, Real> ws;
   LinkConstants<Real>* constants;
   Mat3<Real>* alignment;
+  /// Of all parameters, parameter_rows() numbers: `gradient` per link, then `gravity_bar`.
+  Real* parameter_bar;
   LinkGradient<Real>* gradient;
   Vec3<Real>* gravity_bar;
+  Real* parameter_bar_before;  ///< as it was when a gradient window began
   Real *q_bar, *qd_bar, *control_bar;
 };
+
+template <class Real>
+int parameter_rows(const Topology& t) {
+  return static_cast<int>(t.links.size()) * kLinkGradients<Real> + 3;
+}
 
 template <class Real>
 std::size_t carve(const Topology& t, std::byte* block, GroupScratch<Real>& g) {
@@ -50,9 +58,11 @@ std::size_t carve(const Topology& t, std::byte* block, GroupScratch<Real>& g) {
   g.q_bar = carver.take<Real>(t.nq);
   g.qd_bar = carver.take<Real>(t.nv);
   g.control_bar = carver.take<Real>(nu);
-  g.gradient = carver.take<LinkGradient<Real>>(n);
+  g.parameter_bar = carver.take<Real>(parameter_rows<Real>(t));
+  g.gradient = reinterpret_cast<LinkGradient<Real>*>(g.parameter_bar);
+  g.gravity_bar = reinterpret_cast<Vec3<Real>*>(g.parameter_bar + n * kLinkGradients<Real>);
   g.alignment = carver.take<Mat3<Real>>(n);
-  g.gravity_bar = carver.take<Vec3<Real>>(1);
+  g.parameter_bar_before = carver.take<Real>(parameter_rows<Real>(t));
   return carver.used();
 }
 

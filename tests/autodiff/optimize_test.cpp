@@ -183,7 +183,9 @@ INSTANTIATE_TEST_SUITE_P(Methods, Optimize,
 TEST(OptimizeLbfgs, FindsParametersOfAKnownMotion) {
   // Identification: damping and mass of the pole from where it ends, with more data than unknowns.
   Problem truth = cases::cart_pole();
-  RolloutOptions options{truth.simulation.time_step, truth.simulation.steps};
+  RolloutOptions options;
+  options.time_step = truth.simulation.time_step;
+  options.steps = truth.simulation.steps;
   const auto trajectory =
       rollout(truth.model, initial_state<double>(truth, 1), initial_control<double>(truth, 1), options);
   Problem problem = truth;

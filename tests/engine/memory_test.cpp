@@ -177,8 +177,8 @@ TYPED_TEST(BufferOf, RowsArePaddedAlignedAndZero) {
   const Buffer<TypeParam> buffer(memory, 3, 18);
   EXPECT_EQ(buffer.rows(), 3);
   EXPECT_EQ(buffer.worlds(), 18);
-  EXPECT_EQ(buffer.stride(), row_stride(18));
-  EXPECT_GE(buffer.stride(), padded_worlds(18));
+  EXPECT_EQ(buffer.stride(), row_stride<TypeParam>(18));
+  EXPECT_GE(buffer.stride(), 18);
   for (int r = 0; r < 3; ++r) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.row(r)) % 64, 0u);
     for (int w = 0; w < buffer.stride(); ++w) EXPECT_EQ(number(buffer(r, w)), 0);
@@ -208,11 +208,13 @@ TYPED_TEST(BufferOf, ClonesAreTheirOwn) {
   EXPECT_EQ(number(b(0, 4)), 8);
 }
 
-TEST(Buffer, StridesAreWholePacks) {
-  for (int worlds : {0, 1, 16, 17, 32, 64, 1000, 4096}) {
-    EXPECT_EQ(row_stride(worlds) % kPadding, 0) << worlds;
-    EXPECT_GE(row_stride(worlds), worlds);
-    EXPECT_LT(row_stride(worlds), worlds + 2 * kPadding);
+TYPED_TEST(BufferOf, StridesAreWholePacksAndAnOddNumberOfThem) {
+  constexpr int pack = kPackWorlds<TypeParam>;
+  EXPECT_EQ(row_stride<TypeParam>(0), 0);
+  for (int worlds : {1, 4, 8, 16, 17, 32, 64, 1000, 4096}) {
+    EXPECT_EQ(row_stride<TypeParam>(worlds) % (2 * pack), pack) << worlds;
+    EXPECT_GE(row_stride<TypeParam>(worlds), worlds);
+    EXPECT_LT(row_stride<TypeParam>(worlds), worlds + 2 * pack);
   }
 }
 

@@ -290,7 +290,7 @@ TEST(SceneWithValues, RefusesWhatIsNotFiniteOrAnotherModel) {
     EXPECT_NE(std::string(error.what()).find("bodies/cart/mass"), std::string::npos);
   }
   filled = scene.problem;
-  filled.model.body_names[0] = "other";
+  filled.model.body_names.push_back("other");
   EXPECT_THROW(scene_with_values(scene, filled), Error);
 }
 

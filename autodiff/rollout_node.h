@@ -1,0 +1,63 @@
+#pragma once
+// A rollout on a tape: runs forwards, keeps the states that its plan says, and walks back piece by piece.
+#include "autodiff/recorded.h"
+
+namespace backdrive {
+
+/// Some steps in a row.
+template <class T>
+struct RolloutPart {
+  int first_step, steps;
+  State<T> begin, end;  ///< may be the same buffers
+  Buffer<T> q, qd;      ///< every state, steps + 1 of them; empty: not kept
+
+  void keep_states(const Model& model, Memory& memory) {
+    q = Buffer<T>::uninitialized(memory, (steps + 1) * model.topology.nq, begin.q.worlds());
+    qd = Buffer<T>::uninitialized(memory, (steps + 1) * model.topology.nv, begin.q.worlds());
+  }
+};
+
+/// `control` is that of the whole rollout.
+template <class T>
+void run_part(const Model& model, const Buffer<T>& constants, const Control<T>& control, RolloutPart<T>& part,
+              const RolloutOptions& options, WorldStatuses& status, Memory& memory);
+
+template <class T>
+class RolloutNode final : public Tape<T>::Node {
+ public:
+  RolloutNode(Recorded<T> recorded, State<T> state, Control<T> control, std::shared_ptr<StateObserver<T>> observer);
+
+  /// Once, before the node is on a tape.
+  Trajectory<T> forward(Memory& memory);
+  void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) override;
+  const Model* model() const override { return recorded_.model.get(); }
+
+ private:
+  struct Checkpoint {
+    int piece;
+    State<T> state;
+  };
+  struct Bars;
+
+  int pieces() const { return (steps_ + piece_ - 1) / piece_; }
+  /// The state at the start of piece `to`, from one at the start of piece `from`; shows the pieces to the observer on
+  /// the way when `first_time`.
+  State<T> advanced(const State<T>& state, int from, int to, bool first_time, Memory& memory);
+  /// Runs one piece and keeps all of its states.
+  RolloutPart<T> run_piece(const State<T>& begin, int piece, Memory& memory);
+  /// The state at the start of the last piece before `end`; sets checkpoints on the way while there are slots.
+  State<T> reach_piece_before(int end, bool first_time, Memory& memory);
+  void observe(const RolloutPart<T>& piece);
+  void walk_back(const RolloutPart<T>& piece, Bars& out, Cotangents<T>& bars);
+
+  Recorded<T> recorded_;
+  State<T> state_;
+  Control<T> control_;
+  std::shared_ptr<StateObserver<T>> observer_;
+  int steps_, piece_;
+  State<T> final_;
+  RolloutPart<T> last_piece_;  ///< as the forward pass left it
+  PoolVector<Checkpoint> checkpoints_;
+};
+
+}  // namespace backdrive

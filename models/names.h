@@ -1,0 +1,42 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace backdrive {
+
+/// A list of names that copies share until one of them changes, so that a recording can keep a model's names for its
+/// messages without copying them.
+class Names {
+ public:
+  Names() = default;
+  Names(std::vector<std::string> names) : shared_(std::make_shared<std::vector<std::string>>(std::move(names))) {}
+
+  const std::vector<std::string>& list() const {
+    static const std::vector<std::string> none;
+    return shared_ ? *shared_ : none;
+  }
+  operator const std::vector<std::string>&() const { return list(); }
+
+  void push_back(const std::string& name) {
+    if (!shared_) {
+      shared_ = std::make_shared<std::vector<std::string>>();
+    } else if (shared_.use_count() > 1) {
+      shared_ = std::make_shared<std::vector<std::string>>(*shared_);
+    }
+    shared_->push_back(name);
+  }
+
+  std::size_t size() const { return list().size(); }
+  bool empty() const { return list().empty(); }
+  const std::string& operator[](std::size_t i) const { return list()[i]; }
+  const std::string& at(std::size_t i) const { return list().at(i); }
+  auto begin() const { return list().begin(); }
+  auto end() const { return list().end(); }
+  friend bool operator==(const Names& a, const Names& b) { return a.list() == b.list(); }
+
+ private:
+  std::shared_ptr<std::vector<std::string>> shared_;
+};
+
+}  // namespace backdrive
