@@ -7,4 +7,5 @@
 #include "autodiff/rollout.h"
 #include "models/builder.h"
 #include "models/fields.h"
+#include "models/views.h"
 #include "scenes/scene.h"

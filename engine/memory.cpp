@@ -11,6 +11,8 @@
 
 #include "engine/dual.h"
 #include "engine/error.h"
+#include "engine/generation.h"
+#include "engine/view.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -196,6 +198,17 @@ std::shared_ptr<std::byte> Memory::allocate(std::size_t bytes) {
   return {block, give, BlockAllocator<std::byte, Pool>(pool_)};
 }
 
+template <class Header>
+std::shared_ptr<Header> Memory::allocate_headed(std::size_t bytes) {
+  static_assert(std::is_nothrow_default_constructible_v<Header>);
+  auto* const header = new (pool_->take(bytes)) Header;  // before the deleter below can be called, also by a throw
+  const auto give = [pool = pool_.get(), bytes](Header* h) noexcept {
+    std::destroy_at(h);
+    pool->give(reinterpret_cast<std::byte*>(h), bytes);
+  };
+  return {header, give, BlockAllocator<std::byte, Pool>(pool_)};
+}
+
 MemoryCounters Memory::counters() const {
   const std::lock_guard lock(pool_->mutex);
   return pool_->counters;
@@ -220,8 +233,9 @@ void pool_free(void* block, std::size_t bytes) noexcept {
 /// Stands in the first 64 bytes of the block, before the numbers.
 template <class T>
 struct Buffer<T>::Storage {
-  std::uint64_t id;
-  std::atomic<std::uint64_t> version;
+  const std::uint64_t id = next_buffer_id.fetch_add(1, std::memory_order_relaxed);
+  std::atomic<std::uint64_t> version{0};
+  [[no_unique_address]] Generation generation;
 };
 
 template <class T>
@@ -231,7 +245,8 @@ Buffer<T>::Buffer(Memory& memory, int rows, int worlds) : Buffer(uninitialized(m
 
 template <class T>
 Buffer<T> Buffer<T>::uninitialized(Memory& memory, int rows, int worlds) {
-  static_assert(sizeof(Storage) <= kAlignment && std::is_trivially_destructible_v<Storage>);
+  static_assert(sizeof(Storage) <= kAlignment);
+  static_assert(kGuards || std::is_trivially_destructible_v<Storage>);
   if (rows < 0 || worlds < 0 || worlds > std::numeric_limits<int>::max() - 2 * kPackWorlds<T>) {
     usage_error("Buffer of " + std::to_string(rows) + " rows of " + std::to_string(worlds) +
                 " worlds, expected neither below zero nor past " +
@@ -245,10 +260,8 @@ Buffer<T> Buffer<T>::uninitialized(Memory& memory, int rows, int worlds) {
     usage_error("Buffer of " + std::to_string(rows) + " rows of " + std::to_string(worlds) +
                 " worlds, expected one that fits in memory");
   }
-  const std::shared_ptr<std::byte> block = memory.allocate(kAlignment + buffer.numbers() * sizeof(T));
-  auto* const storage = new (block.get()) Storage{next_buffer_id.fetch_add(1, std::memory_order_relaxed), 0};
-  buffer.storage_ = std::shared_ptr<Storage>(block, storage);
-  buffer.data_ = reinterpret_cast<T*>(block.get() + kAlignment);
+  buffer.storage_ = memory.allocate_headed<Storage>(kAlignment + buffer.numbers() * sizeof(T));
+  buffer.data_ = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(buffer.storage_.get()) + kAlignment);
   return buffer;
 }
 
@@ -275,6 +288,11 @@ template <class T>
 void Buffer<T>::fill(const T& value) {
   if (empty()) return;
   std::fill_n(write(), numbers(), value);
+}
+
+template <class T>
+View<const T> Buffer<T>::view(std::string_view name) const {
+  return {data_, numbers(), name, storage_ ? storage_->generation.ticket() : Ticket()};
 }
 
 template <class T>

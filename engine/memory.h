@@ -5,8 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace backdrive {
+
+template <class T>
+class View;  // engine/view.h
 
 struct MemoryCounters {
   std::size_t live_bytes = 0;     ///< in buffers somebody holds
@@ -30,7 +34,12 @@ class Memory {
  private:
   friend void* pool_allocate(std::size_t bytes);
   friend void pool_free(void* block, std::size_t bytes) noexcept;
+  template <class T>
+  friend class Buffer;
   struct Pool;
+  /// A block that begins with a Header, which is destroyed just before the block returns to the pool.
+  template <class Header>
+  std::shared_ptr<Header> allocate_headed(std::size_t bytes);
   std::shared_ptr<Pool> pool_;
 };
 
@@ -82,6 +91,10 @@ class Buffer {
   const T& operator()(int row, int world) const { return this->row(row)[world]; }
   void set(int row, int world, const T& value) { write(row)[world] = value; }
   void fill(const T& value);
+  /// All numbers, row by row with their padding, to read: rows are stride() apart. `name` stands in the message when
+  /// the view is used after the last handle has gone (engine/view.h); reassigning one handle of several does it no
+  /// harm.
+  View<const T> view(std::string_view name) const;
   /// A deep copy, with its own storage.
   Buffer clone(Memory& memory) const;
 

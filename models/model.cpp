@@ -27,6 +27,7 @@ bool in_any_world(const Parameter& parameter, int item, Predicate predicate) {
 
 void Parameter::resize(int items) {
   if (items < 0) usage_error("Parameter::resize: " + std::to_string(items) + " items, expected >= 0");
+  generation_.invalidate();
   const size_t kept = static_cast<size_t>(std::min(items, items_)) * components_;
   const size_t old_row = static_cast<size_t>(items_) * components_;
   const size_t new_row = static_cast<size_t>(items) * components_;
@@ -46,6 +47,7 @@ void Parameter::resize(int items) {
 
 void Parameter::spread(int worlds) {
   if (worlds < 1) usage_error("Parameter::spread: " + std::to_string(worlds) + " worlds, expected >= 1");
+  generation_.invalidate();
   const size_t row = static_cast<size_t>(items_) * components_;
   PoolVector<double> values(row * worlds);
   for (int w = 0; w < worlds; ++w) {

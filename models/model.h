@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "engine/generation.h"
 #include "engine/pool_containers.h"
 #include "models/names.h"
 
 namespace backdrive {
 
 /// Numbers of one kind, one row of `components` per item (body, joint or shape), the same for all worlds or one set per
-/// world. A gradient with respect to a Parameter is a Parameter of the same shape.
+/// world. A gradient with respect to a Parameter is a Parameter of the same shape. Copies share nothing.
 class Parameter {
  public:
   explicit Parameter(int components = 1, double fill = 0) : components_(components), fill_(fill) {}
@@ -45,6 +46,10 @@ class Parameter {
   void requires_grad(int item, bool on) { requires_grad_[item] = on; }
   bool any_requires_grad() const;
 
+  /// For views (models/views.h): those made before a resize, a spread, an assignment, a move or the end are stale.
+  /// Writing values and switching requires_grad leaves them good.
+  const Generation& generation() const { return generation_; }
+
  private:
   size_t index(int item, int component, int world) const {
     return (static_cast<size_t>(world) * items_ + item) * components_ + component;
@@ -55,6 +60,7 @@ class Parameter {
   double fill_;
   PoolVector<double> values_;  // [world][item][component]
   PoolVector<bool> requires_grad_;
+  [[no_unique_address]] Generation generation_;
 };
 
 struct FrameParameters {

@@ -12,7 +12,6 @@ namespace {
 
 using scene::NodePtr;
 using scene::Sources;
-using scene::View;
 
 std::string read_text(const std::filesystem::path& path) {
   const std::string name = path.string();
@@ -55,11 +54,11 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   root = scene::apply_overrides(root, overrides, sources);
   scene::check_document(*root, sources);
 
-  const View view(sources, root, scene::scene_schema(), "");
+  const scene::View view(sources, root, scene::scene_schema(), "");
   Scene result;
   result.document = root;
   result.directory = directory;
-  if (const View name = view["name"]) result.name = name.text();
+  if (const scene::View name = view["name"]) result.name = name.text();
   result.description = view["description"].text();
   Problem& problem = result.problem;
   problem.model = scene::read_model(view);

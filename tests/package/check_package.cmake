@@ -16,12 +16,26 @@ file(RENAME ${WORK_DIR}/installed ${WORK_DIR}/moved)
 # The sources of the example alone, so that no header of the repository is within reach.
 file(COPY ${SOURCE_DIR}/examples/pendulum DESTINATION ${WORK_DIR})
 
+# The guards decide the layout of public types: the package says what it was built with, whatever the consumer's build
+# type, so the consumer's is the other one.
+file(GLOB targets ${WORK_DIR}/moved/lib*/cmake/backdrive/backdrive-targets.cmake
+     ${WORK_DIR}/moved/lib*/*/cmake/backdrive/backdrive-targets.cmake)
+file(READ "${targets}" exported)
+if(NOT exported MATCHES "BACKDRIVE_GUARDS=${GUARDS}\"")
+  message(FATAL_ERROR "${targets} does not export BACKDRIVE_GUARDS=${GUARDS}:\n${exported}")
+endif()
+if(CONFIG STREQUAL "Debug")
+  set(other Release)
+else()
+  set(other Debug)
+endif()
+
 set(flags "${CXX_FLAGS}")
 if(SANITIZE)
   string(APPEND flags " -fsanitize=${SANITIZE}")
 endif()
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${WORK_DIR}/pendulum -B ${WORK_DIR}/build -DCMAKE_PREFIX_PATH=${WORK_DIR}/moved
-    -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=${flags}" -DCMAKE_BUILD_TYPE=${CONFIG})
+    -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=${flags}" -DCMAKE_BUILD_TYPE=${other})
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 run(${WORK_DIR}/build/pendulum)
 message(STATUS "${output}")
