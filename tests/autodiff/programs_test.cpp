@@ -97,12 +97,20 @@ TEST(SeedsPrograms, AgreeWithTheReference) {
   RecordProperty("worst_error_in_tolerances", std::to_string(counts.worst));
 }
 
-class SeedsProgramFaults : public testing::TestWithParam<std::pair<Fault, const char*>> {};
+struct Planted {
+  Fault fault;
+  const char* name;
+};
+void PrintTo(const Planted& planted, std::ostream* out) {
+  *out << planted.name;
+}
+
+class SeedsProgramFaults : public testing::TestWithParam<Planted> {};
 
 // The property can fail: each planted mistake is found by one of the same programs.
 TEST_P(SeedsProgramFaults, AreFound) {
   ProgramCounts counts;
-  const rc::detail::TestResult result = check(GetParam().second, GetParam().first, counts);
+  const rc::detail::TestResult result = check(GetParam().name, GetParam().fault, counts);
   ASSERT_TRUE(result.is<rc::detail::FailureResult>());
   const auto& failure = result.get<rc::detail::FailureResult>();
   EXPECT_NE(failure.description.find("differs"), std::string::npos) << failure.description;
@@ -110,14 +118,14 @@ TEST_P(SeedsProgramFaults, AreFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, SeedsProgramFaults,
-                         testing::Values(std::pair(Fault::accumulated_twice, "AccumulatedTwice"),
-                                         std::pair(Fault::flows_through_detach, "FlowsThroughDetach"),
-                                         std::pair(Fault::switch_at_backward, "SwitchAtBackward"),
-                                         std::pair(Fault::values_at_backward, "ValuesAtBackward"),
-                                         std::pair(Fault::last_use_only, "LastUseOnly"),
-                                         std::pair(Fault::last_seed_only, "LastSeedOnly"),
-                                         std::pair(Fault::one_world_only, "OneWorldOnly")),
-                         [](const auto& info) { return info.param.second; });
+                         testing::Values(Planted{Fault::accumulated_twice, "AccumulatedTwice"},
+                                         Planted{Fault::flows_through_detach, "FlowsThroughDetach"},
+                                         Planted{Fault::switch_at_backward, "SwitchAtBackward"},
+                                         Planted{Fault::values_at_backward, "ValuesAtBackward"},
+                                         Planted{Fault::last_use_only, "LastUseOnly"},
+                                         Planted{Fault::last_seed_only, "LastSeedOnly"},
+                                         Planted{Fault::one_world_only, "OneWorldOnly"}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace backdrive::test
