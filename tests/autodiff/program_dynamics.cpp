@@ -1,0 +1,298 @@
+#include "tests/autodiff/program_dynamics.h"
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+namespace backdrive::test::plain {
+namespace {
+
+using V = std::array<D, 3>;
+using M = std::array<V, 3>;  // rows
+
+V operator+(const V& a, const V& b) {
+  return {a[0] + b[0], a[1] + b[1], a[2] + b[2]};
+}
+V operator-(const V& a, const V& b) {
+  return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+}
+V operator*(const V& a, const D& s) {
+  return {a[0] * s, a[1] * s, a[2] * s};
+}
+D dot(const V& a, const V& b) {
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+V cross(const V& a, const V& b) {
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+V operator*(const M& m, const V& a) {
+  return {dot(m[0], a), dot(m[1], a), dot(m[2], a)};
+}
+M transpose(const M& m) {
+  return {V{m[0][0], m[1][0], m[2][0]}, V{m[0][1], m[1][1], m[2][1]}, V{m[0][2], m[1][2], m[2][2]}};
+}
+M operator*(const M& a, const M& b) {
+  const M t = transpose(b);
+  M c;
+  for (int r = 0; r < 3; ++r) c[r] = {dot(a[r], t[0]), dot(a[r], t[1]), dot(a[r], t[2])};
+  return c;
+}
+M skew(const V& a) {
+  return {V{D(0), -a[2], a[1]}, V{a[2], D(0), -a[0]}, V{-a[1], a[0], D(0)}};
+}
+M identity() {
+  return {V{D(1), D(0), D(0)}, V{D(0), D(1), D(0)}, V{D(0), D(0), D(1)}};
+}
+M plus(const M& a, const M& b, const D& factor) {
+  M c;
+  for (int r = 0; r < 3; ++r) c[r] = a[r] + b[r] * factor;
+  return c;
+}
+D sine(const D& x) {
+  return {std::sin(x.value), std::cos(x.value) * x.dot};
+}
+D cosine(const D& x) {
+  return {std::cos(x.value), -std::sin(x.value) * x.dot};
+}
+
+/// Where the fields stand in the table.
+int index_of(FieldGroup group, std::string_view leaf) {
+  const auto all = fields();
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (all[k].group == group && all[k].leaf == leaf) return static_cast<int>(k);
+  }
+  throw std::logic_error("no field " + std::string(leaf));
+}
+struct Table {
+  using enum FieldGroup;
+  int mass = index_of(bodies, "mass"), com = index_of(bodies, "com"), inertia = index_of(bodies, "inertia");
+  int position = index_of(joints, "frame/position"), orientation = index_of(joints, "frame/orientation");
+  int axis = index_of(joints, "axis"), armature = index_of(joints, "armature"), damping = index_of(joints, "damping");
+  int friction = index_of(joints, "friction"), lower = index_of(joints, "limit/lower");
+  int upper = index_of(joints, "limit/upper"), limit_stiffness = index_of(joints, "limit/stiffness");
+  int limit_damping = index_of(joints, "limit/damping"), drive_stiffness = index_of(joints, "drive/stiffness");
+  int drive_damping = index_of(joints, "drive/damping"), effort_limit = index_of(joints, "drive/effort_limit");
+  int shape_position = index_of(shapes, "frame/position"), scale = index_of(shapes, "geometry/scale");
+  int density = index_of(shapes, "density"), gravity = index_of(model, "gravity");
+};
+const Table& table() {
+  static const Table t;
+  return t;
+}
+
+struct Reader {
+  const Model& model;
+  const Direction& direction;
+  int world;
+
+  double value(int field, int item, int component) const {
+    const FieldValues& f = model.fields[field];
+    const int w = f.worlds == 1 ? 0 : world;
+    return f.values[(static_cast<std::size_t>(w) * f.items + item) * f.components + component];
+  }
+  double dot(int field, int item, int tangent) const {
+    return direction.field == field && direction.item == item && direction.tangent == tangent;
+  }
+  D number(int field, int item, int component = 0) const {
+    return {value(field, item, component), dot(field, item, component)};
+  }
+  V vector(int field, int item) const {
+    return {number(field, item, 0), number(field, item, 1), number(field, item, 2)};
+  }
+  /// Axes are unit vectors: only what of the direction is perpendicular to one can move it.
+  V axis(int field, int item) const {
+    V a{D(value(field, item, 0)), D(value(field, item, 1)), D(value(field, item, 2))};
+    if (direction.field != field || direction.item != item) return a;
+    const double along = a[direction.tangent].value;
+    for (int k = 0; k < 3; ++k) a[k].dot = dot(field, item, k) - a[k].value * along;
+    return a;
+  }
+  /// R (1 + [θ]×): the tangents of an orientation turn about its own axes.
+  M rotation(int field, int item) const {
+    const double x = value(field, item, 0), y = value(field, item, 1), z = value(field, item, 2);
+    const double w = value(field, item, 3);
+    const V u{D(x), D(y), D(z)};
+    const M R = plus(plus(identity(), skew(u), D(2 * w)), skew(u) * skew(u), D(2));
+    const V theta{D(0, dot(field, item, 0)), D(0, dot(field, item, 1)), D(0, dot(field, item, 2))};
+    return R * plus(identity(), skew(theta), D(1));
+  }
+};
+
+/// A body and the joint it hangs on, in world axes, with accelerations for q̈ = 0.
+struct Placed {
+  M R = identity();
+  V origin, omega, alpha, acceleration;
+  V axis;  ///< of its joint
+};
+
+std::vector<Placed> place(const Reader& read, const std::vector<D>& q, const std::vector<D>& qd) {
+  std::vector<Placed> bodies;
+  for (std::size_t j = 0; j < read.model.joints.size(); ++j) {
+    const Joint& joint = read.model.joints[j];
+    const int item = static_cast<int>(j);
+    const Placed parent = joint.parent < 0 ? Placed() : bodies[joint.parent];
+    Placed b;
+    const M frame = parent.R * read.rotation(table().orientation, item);
+    const V axis = read.axis(table().axis, item);
+    b.axis = frame * axis;
+    V arm = parent.R * read.vector(table().position, item);
+    b.omega = parent.omega;
+    b.alpha = parent.alpha;
+    V coriolis;
+    if (joint.slides) {
+      b.R = frame;
+      arm = arm + b.axis * q[j];
+      coriolis = cross(parent.omega, b.axis * qd[j]) * D(2);
+    } else {
+      const M K = skew(axis);  // Rodrigues
+      b.R = frame * plus(plus(identity(), K, sine(q[j])), K * K, D(1) - cosine(q[j]));
+      b.omega = b.omega + b.axis * qd[j];
+      b.alpha = b.alpha + cross(parent.omega, b.axis * qd[j]);
+    }
+    b.origin = parent.origin + arm;
+    b.acceleration =
+        parent.acceleration + cross(parent.alpha, arm) + cross(parent.omega, cross(parent.omega, arm)) + coriolis;
+    bodies.push_back(b);
+  }
+  return bodies;
+}
+
+/// One rigid thing on a body: the body's own numbers, or a shape with a density.
+struct Part {
+  int body;
+  D mass;
+  V com;      ///< link axes
+  M inertia;  ///< link axes, about com
+};
+
+std::vector<Part> parts_of(const Reader& read) {
+  std::vector<Part> parts;
+  for (std::size_t b = 0; b < read.model.joints.size(); ++b) {
+    const int item = static_cast<int>(b);
+    const auto I = [&](int k) { return read.number(table().inertia, item, k); };
+    parts.push_back({item,
+                     read.number(table().mass, item),
+                     read.vector(table().com, item),
+                     {V{I(0), I(3), I(4)}, V{I(3), I(1), I(5)}, V{I(4), I(5), I(2)}}});
+  }
+  for (std::size_t s = 0; s < read.model.shape_bodies.size(); ++s) {
+    const int item = static_cast<int>(s);
+    const D r = read.number(table().scale, item);
+    const D mass = D(4 * M_PI / 3) * r * r * r * read.number(table().density, item), moment = D(0.4) * mass * r * r;
+    parts.push_back({read.model.shape_bodies[s],
+                     mass,
+                     read.vector(table().shape_position, item),
+                     {V{moment, D(0), D(0)}, V{D(0), moment, D(0)}, V{D(0), D(0), moment}}});
+  }
+  return parts;
+}
+
+/// A q̈ = b.
+struct Equations {
+  std::vector<std::vector<D>> A;
+  std::vector<D> b;
+};
+
+/// A = Σ m JᵥᵀJᵥ + JωᵀI Jω, b = −Σ Jᵥᵀ m (a − g) + Jωᵀ (I α + ω × I ω).
+Equations equations_of(const Reader& read, const std::vector<Placed>& bodies) {
+  const std::size_t n = bodies.size();
+  Equations e{std::vector<std::vector<D>>(n, std::vector<D>(n)), std::vector<D>(n)};
+  const V gravity = read.vector(table().gravity, 0);
+  for (const Part& part : parts_of(read)) {
+    const Placed& body = bodies[part.body];
+    const M I = body.R * part.inertia * transpose(body.R);
+    const V arm = body.R * part.com, at = body.origin + arm;
+    const V a = body.acceleration + cross(body.alpha, arm) + cross(body.omega, cross(body.omega, arm));
+    const V force = (a - gravity) * part.mass, torque = I * body.alpha + cross(body.omega, I * body.omega);
+    std::vector<int> moving;
+    std::vector<V> linear, angular;
+    for (int j = part.body; j >= 0; j = read.model.joints[j].parent) {
+      const bool slides = read.model.joints[j].slides;
+      moving.push_back(j);
+      linear.push_back(slides ? bodies[j].axis : cross(bodies[j].axis, at - bodies[j].origin));
+      angular.push_back(slides ? V() : bodies[j].axis);
+    }
+    for (std::size_t r = 0; r < moving.size(); ++r) {
+      e.b[moving[r]] -= dot(linear[r], force) + dot(angular[r], torque);
+      for (std::size_t c = 0; c < moving.size(); ++c) {
+        e.A[moving[r]][moving[c]] += part.mass * dot(linear[r], linear[c]) + dot(angular[r], I * angular[c]);
+      }
+    }
+  }
+  return e;
+}
+
+/// The limit's ramp and its slope.
+struct Ramp {
+  D value, slope;
+  Ramp(const D& x, bool present) {
+    if (!present || x.value <= 0) return;
+    const bool full = x.value >= kLimitRamp;
+    value = full ? x - D(kLimitRamp / 2) : x * x / D(2 * kLimitRamp);
+    slope = full ? D(1) : x / D(kLimitRamp);
+  }
+};
+
+/// The effort of joint j, T = T₀ − c q̈ with q̇⁺ = q̇ + Δt q̈ (docs/theory.md, equation 9): adds T₀ to b and c to A.
+void add_effort(const Reader& read, int j, const D& q, const D& qd, const std::vector<D>& u, double time_step,
+                Equations& e) {
+  const Table& t = table();
+  const D dt(time_step), zero(0);
+  const int target = read.model.joints[j].target;
+  D effort = u.empty() ? zero : u[j];
+  D rate = read.number(t.damping, j);  // what multiplies −q̇⁺ and is never saturated
+  if (target >= 0) {
+    const D k = read.number(t.drive_stiffness, j), d = read.number(t.drive_damping, j);
+    const D bound = read.number(t.effort_limit, j);
+    const D position = u.empty() ? zero : u[target], velocity = u.empty() ? zero : u[target + 1];
+    effort += k * (position - q - dt * qd) + d * (velocity - qd);
+    if (std::abs(effort.value) > bound.value) {
+      effort = effort.value > 0 ? bound : -bound;
+    } else {
+      e.A[j][j] += dt * (d + dt * k);
+    }
+  }
+  rate += read.number(t.friction, j) / square_root(qd * qd + D(kFrictionVelocity * kFrictionVelocity));
+  const D lower = read.number(t.lower, j), upper = read.number(t.upper, j),
+          stiffness = read.number(t.limit_stiffness, j);
+  const Ramp above(q - upper, std::isfinite(upper.value)), below(lower - q, std::isfinite(lower.value));
+  effort -= stiffness * (above.value - below.value);
+  rate += (above.slope + below.slope) * (dt * stiffness + read.number(t.limit_damping, j));
+  e.b[j] += effort - rate * qd;
+  e.A[j][j] += read.number(t.armature, j) + dt * rate;
+}
+
+/// Elimination; the diagonal of a positive definite matrix needs no pivots.
+std::vector<D> solve(Equations e) {
+  const std::size_t n = e.b.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t r = k + 1; r < n; ++r) {
+      const D factor = e.A[r][k] / e.A[k][k];
+      for (std::size_t c = k; c < n; ++c) e.A[r][c] -= factor * e.A[k][c];
+      e.b[r] -= factor * e.b[k];
+    }
+  }
+  for (std::size_t k = n; k-- > 0;) {
+    for (std::size_t c = k + 1; c < n; ++c) e.b[k] -= e.A[k][c] * e.b[c];
+    e.b[k] /= e.A[k][k];
+  }
+  return e.b;
+}
+
+}  // namespace
+
+void step(const Model& model, const Direction& direction, int world, double time_step, std::vector<D>& q,
+          std::vector<D>& qd, const std::vector<D>& u) {
+  const Reader read{model, direction, world};
+  Equations e = equations_of(read, place(read, q, qd));
+  for (std::size_t j = 0; j < q.size(); ++j) {
+    add_effort(read, static_cast<int>(j), q[j], qd[j], u, time_step, e);
+  }
+  const std::vector<D> qdd = solve(std::move(e));
+  for (std::size_t j = 0; j < q.size(); ++j) {
+    qd[j] += D(time_step) * qdd[j];
+    q[j] += D(time_step) * qd[j];
+  }
+}
+
+}  // namespace backdrive::test::plain
