@@ -77,7 +77,7 @@ class Subject {
       Tape<T> tape(memory);
       const Trajectory<T> trajectory = rollout<T>(tape, problem.model, state, control, options);
       const Seeds<T> seeds = seeds_of(problem, trajectory, control, options, tape);
-      const Gradients<T> gradients = std::move(tape).backward(seeds);
+      const Gradients<T> gradients = std::move(tape).backward(seeds, Disconnected::zero);
       check(trajectory);
     };
     return subject;

@@ -278,7 +278,7 @@ ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
                                            (s.joint >= 0 ? b.problem.model.joint_names[s.joint] : "?") +
                                            "' is no longer finite");
   }
-  const Gradients<double> g = std::move(tape).backward(loss.seeds);
+  const Gradients<double> g = std::move(tape).backward(loss.seeds, Disconnected::zero);  // every one there is
   ProbedGradients result;
   result.parameters = g.parameters();
   for (int w = 0; w < b.state.q.worlds(); ++w) {

@@ -33,6 +33,7 @@ struct Source {
   Buffer<T> values;
   int rows_per_state = 0;
   Buffer<T> bar;
+  Components read{};  ///< where seeds may stand
   T* bar_numbers = nullptr;
 
   void collect_seeds(Memory& memory) {
@@ -120,7 +121,9 @@ class Evaluation {
     const int pack = kPackWorlds<T>, stride = term_sums.stride();
     if (seeds_) {
       for (const LossTerm& term : score_.terms) {
-        if (is_among(term, which_)) source_of(term).collect_seeds(memory_);
+        if (!is_among(term, which_)) continue;
+        source_of(term).collect_seeds(memory_);
+        for (int k = 0; k < (term.is_pose() ? 12 : 1); ++k) source_of(term).read.add(row_of(term) + k);
       }
     }
     parallel_for(score_.threads, stride / pack, [&](Range packs) {
@@ -141,7 +144,7 @@ class Evaluation {
 
   void collect(Seeds<T>& seeds) {
     for (Source<T>* source : sources()) {
-      if (!source->bar.empty()) seeds.add(source->values, source->bar);
+      if (!source->bar.empty()) seeds.add(source->values, source->bar, source->read);
     }
   }
   /// Of the states on the way; empty where no term reads them.
@@ -167,8 +170,15 @@ class Evaluation {
     return poses_[term.terminal];
   }
 
+  /// First row, within a state of its source, of what a term reads.
+  int row_of(const LossTerm& term) const {
+    if (term.is_pose()) return pose_row(term);
+    const Link& link = score_.model.topology.links[score_.model.link_of_joint(term.index)];
+    if (term.is_control()) return channel_row(link, term.channel);
+    return term.quantity == LossQuantity::joint_position ? link.q : link.v;
+  }
+
   void add_term(const LossTerm& term, Range worlds, T* sum) {
-    const Topology& t = score_.model.topology;
     const bool control = term.quantity == LossQuantity::control;
     if (control && term.terminal) usage_error("a control has no terminal value: " + term.name);
     const double weight = term.terminal ? term.weight : term.weight * score_.time_step;
@@ -177,13 +187,7 @@ class Evaluation {
     const int first = term.terminal || control ? 0 : 1;
     const int last = term.terminal ? 0 : (control ? steps - 1 : steps);
     const Source<T>& source = source_of(term);
-    int row = 0;
-    if (term.quantity == LossQuantity::body_position || term.quantity == LossQuantity::body_orientation) {
-      row = pose_row(term);
-    } else {
-      const Link& link = t.links[score_.model.link_of_joint(term.index)];
-      row = control ? channel_row(link, term.channel) : term.quantity == LossQuantity::joint_position ? link.q : link.v;
-    }
+    const int row = row_of(term);
     for (int state = first; state <= last; ++state) {
       switch (term.quantity) {
         case LossQuantity::joint_position:
@@ -298,6 +302,19 @@ class RunningLoss final : public LossObserver<T> {
     if (!result.q.empty()) add_into(of_poses, result.q);
     result.q = std::move(of_poses);
     return result;
+  }
+
+  void reads(Components& q, Components& qd) const override {
+    const Topology& t = recorded_.model->topology;
+    LinkDependence posed(t.links.size());
+    for (const int link : links_) posed.pose(t, link);
+    q.add(posed_positions(t, posed));
+    for (const LossTerm& term : terms_) {
+      if (!term.is_on_the_way() || term.is_pose()) continue;
+      const Link& link = t.links[recorded_.model->link_of_joint(term.index)];
+      if (term.quantity == LossQuantity::joint_position) q.add(link.q);
+      if (term.quantity == LossQuantity::joint_velocity) qd.add(link.v);
+    }
   }
 
   void finish(const WorldStatuses& status, Parameters& gradient, Parameters& gradient_dot) override {

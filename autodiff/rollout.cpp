@@ -74,6 +74,21 @@ struct PoseNode final : Tape<T>::Node {
   }
   const Model* model() const override { return recorded.model.get(); }
 
+  void trace(Reach& reach) const override {
+    const Components* read = reach.of(poses.id());
+    if (!read) return;
+    const Topology& t = recorded.model->topology;
+    LinkDependence own(t.links.size());
+    for (std::size_t k = 0; k < links.size(); ++k) {
+      bool any = false;
+      for (int c = 0; c < 12; ++c) any = any || read->has(static_cast<int>(k) * 12 + c);
+      if (!any) continue;
+      own.pose(t, links[k]);
+      reach.links().pose(t, links[k]);
+    }
+    reach.read(q.id(), posed_positions(t, own));
+  }
+
   void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) override {
     const Buffer<T>* bar = bars.find(poses);
     if (!bar) return;

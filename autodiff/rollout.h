@@ -35,6 +35,11 @@ class StateObserver {
   virtual ~StateObserver() = default;
   virtual void forward(const Trajectory<T>& piece, int first_step) = 0;
   virtual StateSeeds<T> backward(const Trajectory<T>& piece, int first_step) = 0;
+  /// Adds the components of positions and velocities that it reads.
+  virtual void reads(Components& q, Components& qd) const {
+    q.add(Components::everything());
+    qd.add(Components::everything());
+  }
   /// After the last piece: adds gradients of parameters that the observer's own use of the states gave rise to.
   virtual void finish(const WorldStatuses& /*of the tape*/, Parameters& /*gradient*/, Parameters& /*gradient_dot*/) {}
 };

@@ -74,9 +74,9 @@ TapeCounters tape_counters() {
 }
 
 template <class T>
-void Seeds<T>::add(const Buffer<T>& target, const Buffer<T>& cotangent) {
+void Seeds<T>::add(const Buffer<T>& target, const Buffer<T>& cotangent, const Components& components) {
   check_same_shape("seed", cotangent, target);
-  entries_.push_back({target, cotangent});
+  entries_.push_back({target, cotangent, components});
 }
 
 template <class T>
@@ -85,7 +85,17 @@ const Buffer<T>& Gradients<T>::of(const Buffer<T>& input) const {
   if (found == buffers_.end()) {
     usage_error("no gradient of this buffer: it is no input of the tape that was walked");
   }
+  if (policy_ == Disconnected::error && !is_connected(input)) {
+    usage_error(
+        "no gradient of this buffer: the loss does not depend on it; expected one that it depends on, or "
+        "Disconnected::zero");
+  }
   return found->second;
+}
+
+template <class T>
+bool Gradients<T>::is_connected(const Buffer<T>& input) const {
+  return reached_.contains(input.id());
 }
 
 template <class T>
@@ -171,6 +181,39 @@ struct Tape<T>::Recording : Pooled {
     }
   }
 
+  /// Null when no node has one.
+  const Model* any_model() const {
+    for (const auto& node : nodes) {
+      if (node->model()) return node->model();
+    }
+    return nullptr;
+  }
+
+  /// What the seeds reach.
+  Reach trace(const Seeds<T>& seeds) const {
+    const Model* model = any_model();
+    Reach reach(model ? model->topology.links.size() : 0);
+    for (const auto& entry : seeds.entries()) reach.read(entry.target.id(), entry.components);
+    for (size_t i = nodes.size(); i-- > 0;) nodes[i]->trace(reach);
+    return reach;
+  }
+
+  /// Parameters that ask for a gradient and cannot have one.
+  std::vector<DisconnectedPath> disconnected(const Parameters& asked, Reach& reach) const {
+    std::vector<DisconnectedPath> found;
+    const Model* const model = any_model();
+    if (!model) return found;
+    for (const Field& field : fields()) {
+      const Parameter& parameter = field.in(asked);
+      for (int item = 0; item < parameter.items(); ++item) {
+        if (!parameter.requires_grad(item)) continue;
+        const std::string why = disconnected_reason(*model, reach.links(), field, item);
+        if (!why.empty()) found.push_back({path_of(*model, {&field, item, -1}), why});
+      }
+    }
+    return found;
+  }
+
   void check_versions() const {
     for (const auto& node : nodes) {
       for (const auto* list : {&node->inputs, &node->outputs}) {
@@ -193,6 +236,12 @@ template <class T>
 struct CustomNode final : Tape<T>::Node {
   std::function<void(Cotangents<T>&)> adjoint;
   void backward(Cotangents<T>& bars, Parameters&, Parameters&) override { adjoint(bars); }
+  void trace(Reach& reach) const override {
+    bool read = false;
+    for (const auto& [buffer, version] : this->outputs) read = read || reach.of(buffer.id());
+    if (!read) return;
+    for (const auto& [buffer, version] : this->inputs) reach.read(buffer.id(), Components::everything());
+  }
 };
 
 }  // namespace
@@ -240,7 +289,7 @@ void Tape<T>::record(CustomOperation<T> operation) {
 }
 
 template <class T>
-Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
+Gradients<T> Tape<T>::backward(const Seeds<T>& seeds, Disconnected policy) && {
   if (!recording_) {
     usage_error("this tape is spent or was moved from: one tape, one backward; record again");
   }
@@ -268,6 +317,16 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
   }
   Gradients<T> result;
   result.parameters_ = recording->gradient_shape();
+  result.policy_ = policy;
+  Reach reach = recording->trace(seeds);
+  result.disconnected_ = recording->disconnected(result.parameters_, reach);
+  if (policy == Disconnected::error && !result.disconnected_.empty()) {
+    const DisconnectedPath& first = result.disconnected_.front();
+    const std::size_t others = result.disconnected_.size() - 1;
+    usage_error("no gradient of " + first.path + ": " + first.why +
+                (others > 0 ? " (and " + std::to_string(others) + " other parameters have none)" : "") +
+                "; expected requires_grad off, or Disconnected::zero");
+  }
   if constexpr (std::is_same_v<T, Dual<double>>) result.parameters_dot_ = result.parameters_;
   recording->collect_status(bars.status_);
   for (const auto& [worlds, status] : bars.status_) {
@@ -281,6 +340,7 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds) && {
     for (const auto& [buffer, version] : node->inputs) {
       if (!produced.contains(buffer.id())) {
         result.buffers_.insert_or_assign(buffer.id(), bars.of(buffer));
+        if (reach.of(buffer.id())) result.reached_.insert(buffer.id());
       }
     }
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autodiff/buffers.h"
+#include "autodiff/dependence.h"
 #include "models/fields.h"
 
 namespace backdrive {
@@ -16,16 +17,28 @@ namespace backdrive {
 template <class T>
 class Seeds {
  public:
-  /// Adds a cotangent; several for one target add up. Shapes must agree.
-  void add(const Buffer<T>& target, const Buffer<T>& cotangent);
+  /// Adds a cotangent; several for one target add up. Shapes must agree. `components`: which numbers of each state in
+  /// the target the loss reads, the others being zero for good.
+  void add(const Buffer<T>& target, const Buffer<T>& cotangent,
+           const Components& components = Components::everything());
 
   struct Entry {
     Buffer<T> target, cotangent;
+    Components components;
   };
   const PoolVector<Entry>& entries() const { return entries_; }
 
  private:
   PoolVector<Entry> entries_;
+};
+
+/// What a backward does about gradients that were asked for and that the loss cannot depend on.
+enum class Disconnected {
+  error,  ///< throws, naming the first of them and why
+  zero,   ///< gives zeros, and lists them in Gradients::disconnected()
+};
+struct DisconnectedPath {
+  std::string path, why;
 };
 
 struct WindowCounts {
@@ -39,9 +52,14 @@ struct WindowCounts {
 template <class T>
 class Gradients {
  public:
-  /// d loss / d buffer, of the buffer's shape. Throws Error (usage) when the buffer is no input of the tape.
+  /// d loss / d buffer, of the buffer's shape. Throws Error (usage) when the buffer is no input of the tape, and,
+  /// unless zeros were asked for, when the loss cannot depend on it.
   const Buffer<T>& of(const Buffer<T>& input) const;
   bool has(const Buffer<T>& input) const;
+  /// Whether the loss can depend on an input of the tape.
+  bool is_connected(const Buffer<T>& input) const;
+  /// Parameters that asked for a gradient and got a zero because the loss cannot depend on them.
+  const std::vector<DisconnectedPath>& disconnected() const { return disconnected_; }
   /// Same nesting as the model's; orientations have 3 components. A uniform parameter has the sum over worlds, in an
   /// order that leaves no trace in the bits; a per-world one has a number per world. Zero where none was asked for.
   const Parameters& parameters() const { return parameters_; }
@@ -55,6 +73,9 @@ class Gradients {
   template <class>
   friend class Tape;
   PoolMap<std::uint64_t, Buffer<T>> buffers_;
+  PoolSet<std::uint64_t> reached_;
+  std::vector<DisconnectedPath> disconnected_;
+  Disconnected policy_ = Disconnected::error;
   Parameters parameters_, parameters_dot_;
   int stopped_worlds_ = 0;
   WindowCounts windows_;
@@ -119,9 +140,9 @@ class Tape {
   Tape& operator=(Tape&&) noexcept;
 
   /// Spends the tape. Throws Error (usage) on a spent or moved-from tape, on seeds of a buffer that this tape did not
-  /// record, when a recorded buffer was written to since or put out twice, and when models that ask for gradients
-  /// differ in shape.
-  Gradients<T> backward(const Seeds<T>& seeds) &&;
+  /// record, when a recorded buffer was written to since or put out twice, when models that ask for gradients differ in
+  /// shape, and, unless `policy` is zero, when a parameter asks for a gradient that the loss cannot depend on.
+  Gradients<T> backward(const Seeds<T>& seeds, Disconnected policy = Disconnected::error) &&;
 
   void record(CustomOperation<T> operation);
   std::size_t nodes() const;
@@ -133,6 +154,8 @@ class Tape {
   struct Node : Pooled {
     virtual ~Node() = default;
     virtual void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) = 0;
+    /// Adds what the outputs that are read depend on.
+    virtual void trace(Reach& reach) const = 0;
     /// The model whose parameters this node has gradients for, as it was when recorded.
     virtual const Model* model() const { return nullptr; }
     PoolVector<std::pair<Buffer<T>, std::uint64_t>> inputs;  ///< with the version that was read

@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "autodiff/dependence.h"
 #include "engine/error.h"
 #include "engine/spatial.h"
 
@@ -279,8 +280,10 @@ std::vector<VariableEntry> variable_entries(const Problem& problem) {
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
     VariableEntry entry{variable.kind, layout.offset[v], layout.size[v], variable.scale, 0, {}, {}};
+    if (variable.kind == VariableKind::parameter) check_used(problem, variable);
+    const std::string why = problem.loss.empty() ? "" : disconnected_reason(problem, variable);
+    if (!why.empty()) input_error(variable.name + " cannot change the loss: " + why);
     if (variable.kind == VariableKind::parameter) {
-      check_used(problem, variable);
       entry.chart = chart_of(problem, variable);
     } else {
       entry.row = variable_row(problem, variable);

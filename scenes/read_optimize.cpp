@@ -93,6 +93,7 @@ void ProblemReader::add_variable(Variable variable, Dimension dimension, const J
     }
   }
   varied_.emplace_back(std::move(base), component);
+  variable_views_.push_back(view);
   problem_.variables.push_back(std::move(variable));
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autodiff/dependence.h"
 #include "scenes/reader.h"
 
 namespace backdrive::scene {
@@ -138,6 +139,26 @@ void ProblemReader::read_requires_grad() {
     } catch (const Error& error) {
       path.refuse(std::string("the path of a model parameter (") + error.what() + ")");
     }
+  }
+}
+
+void ProblemReader::check_dependence() const {
+  if (problem_.loss.empty()) return;
+  for (size_t v = 0; v < problem_.variables.size(); ++v) {
+    const Variable& variable = problem_.variables[v];
+    const std::string why = disconnected_reason(problem_, variable);
+    if (!why.empty())
+      variable_views_[v].refuse("a variable that the loss depends on (" + variable.name + ": " + why + ")");
+  }
+  const LinkDependence links = loss_dependence(problem_);
+  for (const View& view : root_["requires_grad"].items()) {
+    if (view.kind() == NodeKind::map) continue;
+    std::string why;
+    for (const FieldSelection& s : select_fields(problem_.model, view.text())) {
+      why = disconnected_reason(problem_.model, links, *s.field, s.item);
+      if (why.empty()) break;
+    }
+    if (!why.empty()) view.refuse("a parameter that the loss depends on (" + why + ")");
   }
 }
 

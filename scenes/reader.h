@@ -97,6 +97,8 @@ class ProblemReader {
   void read_initial_state();
   void read_controls();
   void read_requires_grad();
+  /// Refuses variables and paths of requires_grad that the loss cannot depend on.
+  void check_dependence() const;
   void read_variables();
   void read_loss();
   void read_options();
@@ -123,6 +125,7 @@ class ProblemReader {
   Problem& problem_;
   std::vector<int> link_of_joint_;
   std::vector<std::pair<std::string, int>> varied_;  // names and components so far
+  std::vector<View> variable_views_;                 // of problem_.variables
 };
 
 }  // namespace backdrive::scene

@@ -18,7 +18,10 @@ namespace {
 /// An arm with everything that a step may do, under controls, with every kind of loss term.
 Problem busy_problem(int steps) {
   Problem problem;
-  problem.model = test::all_features(5);
+  test::TreeOptions features;
+  features.forces = true;
+  features.shapes = true;
+  problem.model = test::random_tree(5, features);
   test::require_all(problem.model);
   problem.simulation.time_step = 0.01;
   problem.simulation.steps = steps;
@@ -106,7 +109,8 @@ TYPED_TEST_SUITE(SeedsCheckpoints, Precisions);
 TYPED_TEST(SeedsCheckpoints, SameBitsForEveryPlan) {
   const Problem problem = busy_problem(41);
   const Result<TypeParam> all = gradient<TypeParam>(problem, {});
-  const MemoryPlan plans[] = {{41, 0}, {100, 0}, {7, 5}, {7, 2}, {7, 1}, {7, 0}, {1, 40}, {1, 6}, {1, 3}, {1, 0}, {40, 1}, {6, 3}};
+  const MemoryPlan plans[] = {{41, 0}, {100, 0}, {7, 5}, {7, 2}, {7, 1},  {7, 0},
+                              {1, 40}, {1, 6},   {1, 3}, {1, 0}, {40, 1}, {6, 3}};
   for (const MemoryPlan& plan : plans) {
     SCOPED_TRACE(testing::Message() << "pieces of " << plan.piece << ", " << plan.slots << " slots");
     expect_same(all, gradient<TypeParam>(problem, plan));
@@ -165,7 +169,8 @@ TEST(Windows, ACutIsADetachedState) {
     const LossResult<double> loss = evaluate_loss(part, trajectory, own, options, &tape);
     const Gradients<double> g = std::move(tape).backward(loss.seeds);
     for (int r = 0; r < 8 * nu; ++r) {
-      for (int w = 0; w < 3; ++w) EXPECT_EQ(g.of(own.u)(r, w), cut.control(window * 8 * nu + r, w)) << window << " " << r;
+      for (int w = 0; w < 3; ++w)
+        EXPECT_EQ(g.of(own.u)(r, w), cut.control(window * 8 * nu + r, w)) << window << " " << r;
     }
     if (window == 0) {
       EXPECT_TRUE(test::same_bits(g.of(start.q), cut.q));
@@ -237,7 +242,8 @@ TEST(ReversalSchedule, CostIsTheLeastThereIs) {
       EXPECT_EQ(reversal_cost(l, c), least_cost(l, std::min(l, c))) << l << " pieces, " << c << " checkpoints";
       if (l < 2 || c < 2) continue;
       const int m = static_cast<int>(reversal_split(l, c));
-      EXPECT_EQ(m + reversal_cost(m, c) + reversal_cost(l - m, c - 1), reversal_cost(l, c)) << l << " " << c << " " << m;
+      EXPECT_EQ(m + reversal_cost(m, c) + reversal_cost(l - m, c - 1), reversal_cost(l, c))
+          << l << " " << c << " " << m;
     }
   }
   // All starts kept: each piece but the last is passed once.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autodiff/variables.h"
 #include "models/fields.h"
 #include "tests/support/random.h"
 
@@ -161,7 +162,11 @@ Model chain(int links) {
 }
 
 void require_all(Model& model) {
-  set_requires_grad(model, "*", true);
+  for (const Field& field : fields()) {
+    Parameter& parameter = field.of(model);
+    for (int i = 0; i < parameter.items(); ++i) parameter.requires_grad(i, unused_reason(model, field, i) == nullptr);
+  }
+  refresh_features(model);
 }
 
 }  // namespace backdrive::test

@@ -29,7 +29,7 @@ Model slider(double mass, const std::function<void(JointOptions&)>& change = {})
 /// `links` hinges about alternating axes, 0.2 m apart, bodies of 1 kg: the shape of a serial arm.
 Model chain(int links);
 
-/// Every parameter of the model asks for a gradient.
+/// Every parameter that any motion of the model can depend on asks for a gradient.
 void require_all(Model& model);
 
 }  // namespace backdrive::test

@@ -1,0 +1,151 @@
+#include "autodiff/dependence.h"
+
+#include <algorithm>
+
+#include "autodiff/variables.h"
+
+namespace backdrive {
+namespace {
+
+int root_of(const Topology& topology, int link) {
+  while (topology.links[link].parent >= 0) link = topology.links[link].parent;
+  return link;
+}
+
+/// Link that a parameter's item belongs to, −1: none in particular.
+int link_of_item(const Model& model, const Field& field, int item) {
+  switch (field.group) {
+    case FieldGroup::joints:
+      return model.link_of_joint(item);
+    case FieldGroup::bodies:
+      return model.link_of_body(item);
+    case FieldGroup::shapes:
+      return model.shape_bodies[item] < 0 ? -1 : model.link_of_body(model.shape_bodies[item]);
+    case FieldGroup::model:
+      break;
+  }
+  return -1;
+}
+
+bool any(const PoolVector<bool>& flags) {
+  return std::find(flags.begin(), flags.end(), true) != flags.end();
+}
+
+constexpr const char* kNoMotion = "the loss does not depend on any motion";
+constexpr const char* kOtherTree = "the loss only reads what hangs from the world by other joints";
+
+template <class Visit>
+Components components_where(const Topology& topology, const PoolVector<bool>& flags, const Visit& visit) {
+  Components components;
+  for (std::size_t i = 0; i < topology.links.size(); ++i) {
+    if (flags[i]) visit(topology.links[i], components);
+  }
+  return components;
+}
+
+void add_positions(const Link& link, Components& components) {
+  for (int k = 0; k < joint_size(link.type).nq; ++k) components.add(link.q + k);
+}
+
+void add_velocities(const Link& link, Components& components) {
+  for (int k = 0; k < joint_size(link.type).nv; ++k) components.add(link.v + k);
+}
+
+}  // namespace
+
+void Components::add(int component) {
+  if (!has(component)) some_.push_back(component);
+}
+
+void Components::add(const Components& other) {
+  all_ = all_ || other.all_;
+  for (const int component : other.some_) add(component);
+}
+
+bool Components::has(int component) const {
+  return all_ || std::find(some_.begin(), some_.end(), component) != some_.end();
+}
+
+void LinkDependence::move_tree_of(const Topology& topology, int link) {
+  const int root = root_of(topology, link);
+  if (moved[root]) return;
+  for (std::size_t i = 0; i < topology.links.size(); ++i) {
+    if (root_of(topology, static_cast<int>(i)) == root) moved[i] = true;
+  }
+}
+
+void LinkDependence::pose(const Topology& topology, int link) {
+  for (; link >= 0; link = topology.links[link].parent) posed[link] = true;
+}
+
+std::string disconnected_reason(const Model& model, const LinkDependence& links, const Field& field, int item) {
+  if (const char* unused = unused_reason(model, field, item)) return unused;
+  const int link = link_of_item(model, field, item);
+  if (link < 0) return any(links.moved) ? "" : kNoMotion;
+  if (links.moved[link]) return "";
+  const bool placement =
+      field.group == FieldGroup::joints && (field.leaf.starts_with("frame/") || field.leaf == "axis");
+  if (placement && links.posed[link]) return "";
+  return any(links.moved) ? kOtherTree : kNoMotion;
+}
+
+LinkDependence loss_dependence(const Problem& problem) {
+  const Model& model = problem.model;
+  LinkDependence links(model.topology.links.size());
+  for (const LossTerm& term : problem.loss) {
+    if (term.is_control()) continue;
+    const int link = term.is_pose() ? model.link_of_body(term.index) : model.link_of_joint(term.index);
+    links.move_tree_of(model.topology, link);
+    if (term.is_pose()) links.pose(model.topology, link);
+  }
+  return links;
+}
+
+std::string disconnected_reason(const Problem& problem, const Variable& variable) {
+  const Model& model = problem.model;
+  const LinkDependence links = loss_dependence(problem);
+  if (variable.kind == VariableKind::parameter) {
+    const FieldSelection& s = variable.parameter;
+    const int link = link_of_item(model, *s.field, s.item);
+    // What unused_reason() would say may be changed by other variables: the motion is what is asked about here.
+    if (link < 0 || links.moved[link]) return any(links.moved) ? "" : kNoMotion;
+    return disconnected_reason(model, links, *s.field, s.item);
+  }
+  if (links.moved[model.link_of_joint(variable.joint)]) return "";
+  const auto reads_it = [&](const LossTerm& term) {
+    return variable.is_control() && term.is_control() && term.index == variable.joint &&
+           term.channel == variable.channel;
+  };
+  if (std::any_of(problem.loss.begin(), problem.loss.end(), reads_it)) return "";
+  return any(links.moved) ? kOtherTree : kNoMotion;
+}
+
+void Reach::read(std::uint64_t buffer, const Components& components) {
+  if (components.any()) buffers_[buffer].add(components);
+}
+
+const Components* Reach::of(std::uint64_t buffer) const {
+  const auto found = buffers_.find(buffer);
+  return found == buffers_.end() ? nullptr : &found->second;
+}
+
+Components posed_positions(const Topology& topology, const LinkDependence& links) {
+  return components_where(topology, links.posed, add_positions);
+}
+
+Components moved_positions(const Topology& topology, const LinkDependence& links) {
+  return components_where(topology, links.moved, add_positions);
+}
+
+Components moved_velocities(const Topology& topology, const LinkDependence& links) {
+  return components_where(topology, links.moved, add_velocities);
+}
+
+Components moved_controls(const Topology& topology, const LinkDependence& links) {
+  return components_where(topology, links.moved, [](const Link& link, Components& components) {
+    add_velocities(link, components);  // efforts stand at the same indices
+    for (int k = 0; link.target >= 0 && k < 2; ++k) components.add(link.target + k);
+  });
+}
+
+}  // namespace backdrive

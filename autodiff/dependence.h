@@ -1,0 +1,72 @@
+#pragma once
+// What a loss depends on, by structure alone: a gradient that is zero at some values is a gradient; one that cannot be
+// anything else is a mistake of whoever asked for it, and is told so.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "autodiff/problem.h"
+#include "engine/memory.h"
+
+namespace backdrive {
+
+/// Which components of the states in a buffer are read: none, some, or all.
+class Components {
+ public:
+  static Components everything() {
+    Components all;
+    all.all_ = true;
+    return all;
+  }
+  void add(int component);
+  void add(const Components& other);
+  bool any() const { return all_ || !some_.empty(); }
+  bool has(int component) const;
+
+ private:
+  bool all_ = false;
+  PoolVector<int> some_;
+};
+
+/// Links of a model by what a loss reads of them.
+struct LinkDependence {
+  /// In trees that move: all that decides their motion counts. All links of a tree act on each other.
+  PoolVector<bool> moved;
+  /// On the way from the world to a body whose pose is read: where their joints sit counts.
+  PoolVector<bool> posed;
+
+  explicit LinkDependence(std::size_t links) : moved(links), posed(links) {}
+  void move_tree_of(const Topology& topology, int link);
+  void pose(const Topology& topology, int link);
+};
+
+/// Why a loss cannot depend on a parameter, or empty when it may.
+std::string disconnected_reason(const Model& model, const LinkDependence& links, const Field& field, int item);
+
+/// What the loss of a problem reads of its links.
+LinkDependence loss_dependence(const Problem& problem);
+/// Why the loss of a problem cannot depend on a variable, or empty when it may.
+std::string disconnected_reason(const Problem& problem, const Variable& variable);
+
+/// What is known while a tape is walked backwards in search of what its seeds reach.
+class Reach {
+ public:
+  explicit Reach(std::size_t links) : links_(links) {}
+  void read(std::uint64_t buffer, const Components& components);
+  /// Null: nothing reads it.
+  const Components* of(std::uint64_t buffer) const;
+  LinkDependence& links() { return links_; }
+
+ private:
+  PoolMap<std::uint64_t, Components> buffers_;
+  LinkDependence links_;
+};
+
+/// Components of the positions that poses are made of.
+Components posed_positions(const Topology& topology, const LinkDependence& links);
+/// Components of positions, velocities and controls that belong to trees that move.
+Components moved_positions(const Topology& topology, const LinkDependence& links);
+Components moved_velocities(const Topology& topology, const LinkDependence& links);
+Components moved_controls(const Topology& topology, const LinkDependence& links);
+
+}  // namespace backdrive
