@@ -32,9 +32,10 @@ std::size_t bytes_of_rows(const RolloutSize& size, std::size_t rows) {
 /// The plan of pieces of `piece` steps with all the checkpoints that fit, or fewer when fewer are of use.
 MemoryPlan with_slots(const RolloutSize& size, int piece, std::size_t budget) {
   MemoryPlan plan{piece, 0};
-  const std::size_t least = cost_of(size, plan).total_bytes, slot = bytes_of_rows(size, size.state_rows);
+  const std::size_t least = cost_of(size, plan).total_bytes;
+  const std::size_t slot = cost_of(size, {piece, 8}).total_bytes / 8 - least / 8 + 1;  // as cost_of() rounds
   if (least > budget) return {0, 0};
-  const std::size_t fit = slot == 0 ? 0 : (budget - least) / slot;
+  const std::size_t fit = (budget - least) / slot;
   plan.slots = static_cast<int>(std::min<std::size_t>(fit, static_cast<std::size_t>(pieces_of(size, piece) - 1)));
   return plan;
 }
@@ -86,6 +87,7 @@ MemoryCost cost_of(const RolloutSize& size, const MemoryPlan& plan) {
   const std::size_t others = bytes_of_rows(size, 6 * rows + steps * static_cast<std::size_t>(size.control_copies) *
                                                                 static_cast<std::size_t>(size.control_rows));
   cost.total_bytes = size.fixed_bytes + cost.state_bytes + seeds + others;
+  cost.total_bytes += cost.total_bytes / 8;  // blocks of the pool are up to an eighth larger than what they hold
   if (!plan.keeps_all()) {
     cost.recomputed = reversal_cost(pieces_of(size, plan.piece), plan.slots + 1) * plan.piece / size.steps;
   }

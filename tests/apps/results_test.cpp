@@ -121,6 +121,45 @@ TEST_F(SimctlResultsTest, OptimizeLeavesACompleteResultThatReplays) {
   EXPECT_EQ(simctl({"optimize", "out/result.yaml", "--iterations", "1"}).exit, 0);
 }
 
+// Whatever states are kept, the result has the same bits; what is live stays within the budget.
+TEST_F(SimctlResultsTest, AMemoryBudgetIsKeptAndLeavesNoTrace) {
+  const auto optimise = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "optimize", pendulum_,         "--output", out,     "--iterations",
+        "5",        "--report-memory", "--json",   "--set", "simulation/duration=100"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return simctl(arguments);
+  };
+  const Outcome free = optimise("free", {});
+  const nlohmann::json all = free.json().at("memory").at("cpu");
+  EXPECT_NE(free.err.find("memory: every one of"), std::string::npos) << free.err;
+  EXPECT_EQ(all.at("tape_nodes"), 0);
+  EXPECT_GT(all.at("backwards"), 4);
+  const std::size_t budget = all.at("peak_bytes").get<std::size_t>() * 3 / 4;
+  const Outcome tight = optimise("tight", {"--memory-budget", std::to_string(budget)});
+  EXPECT_NE(tight.err.find("extra forward rollouts"), std::string::npos) << tight.err;
+  EXPECT_EQ(tight.err.find("every one of"), std::string::npos) << tight.err;
+  EXPECT_LE(tight.json().at("memory").at("cpu").at("peak_bytes"), budget);
+  EXPECT_EQ(read("tight/result.yaml"), read("free/result.yaml"));
+  const Outcome none = optimise("none", {"--memory-budget", "1KiB"});
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_NE(none.err.find("expected at least"), std::string::npos) << none.err;
+  const Names left = entries();
+  EXPECT_EQ(std::count(left.begin(), left.end(), "none"), 0);
+}
+
+TEST_F(SimctlResultsTest, ClippedWindowsAreReported) {
+  const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--iterations", "3", "--json", "--set",
+                            "optimize/gradient/window=20", "--set", "optimize/gradient/clip=1e-4"});
+  const nlohmann::json object = o.json();
+  EXPECT_GT(object.at("clipped_windows"), 0);
+  EXPECT_LE(object.at("clipped_windows"), object.at("gradient_windows"));
+  const Rows history = parse_csv(read("out/history.csv"));
+  EXPECT_EQ(history[0].back(), "clipped_windows");
+  EXPECT_EQ(number(history.back().back()), object.at("clipped_windows").get<double>());
+  EXPECT_NE(o.err.find("gradient windows of"), std::string::npos) << o.err;
+}
+
 TEST_F(SimctlResultsTest, MissedGoalExitsWithOneAndKeepsTheResult) {
   const Outcome o =
       simctl({"optimize", pendulum_, "--output", "out", "--iterations", "2", "--set", "optimize/goal=1e-9"});

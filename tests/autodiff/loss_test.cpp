@@ -170,7 +170,7 @@ TEST(Loss, SeedsGiveTheExactGradient) {
     Tape<double> tape;
     const auto t = rollout(tape, s.problem.model, s.batch.state, s.batch.control, options_of(s.problem));
     const auto loss = evaluate_loss(s.problem, t, s.batch.control, options_of(s.problem), &tape);
-    const Gradients<double> g = std::move(tape).backward(loss.seeds);
+    const Gradients<double> g = std::move(tape).backward(loss.seeds, Disconnected::zero);
     test::Random random(k);
     State<Dual<double>> state(s.problem.model, kWorlds);
     Control<Dual<double>> control(s.problem.model, s.problem.simulation.steps, kWorlds);

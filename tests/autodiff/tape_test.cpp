@@ -122,7 +122,7 @@ TEST(SeedsTape, TheModelOfTheRecordingCounts) {
     const Parameter &a = field.in(got.parameters()), &b = field.in(want.parameters());
     ASSERT_EQ(a.items(), b.items());
     for (int i = 0; i < a.items(); ++i) {
-      EXPECT_TRUE(a.requires_grad(i));
+      EXPECT_EQ(a.requires_grad(i), b.requires_grad(i));
       for (int k = 0; k < a.components(); ++k) EXPECT_EQ(a(i, k), b(i, k)) << field.leaf;
     }
   }

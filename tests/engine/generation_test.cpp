@@ -246,9 +246,9 @@ TEST_F(SeedsStaleView, KeepsItsName) {
 TEST_F(SeedsStaleView, PastTheEndIsNamedToo) {
   const Buffer<double> buffer(1, 1);
   const View<const double> view = buffer.view("state/q");
-  EXPECT_EQ(view.size(), 16u);
-  EXPECT_NO_THROW(static_cast<void>(view[15]));
-  expect_usage_error([&] { static_cast<void>(view[16]); }, {"'state/q'", "number 16", "expected one of 16"});
+  ASSERT_EQ(view.size(), 8u);  // one pack
+  EXPECT_NO_THROW(static_cast<void>(view[7]));
+  expect_usage_error([&] { static_cast<void>(view[8]); }, {"'state/q'", "number 8", "expected one of 8"});
   expect_usage_error([&] { static_cast<void>(View<double>()[0]); }, {"expected one of 0"});
 }
 

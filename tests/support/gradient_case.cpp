@@ -117,7 +117,7 @@ CaseGradient gradient_by_tape(const GradientCase& c) {
   seeds.add(t.final.q, converted<T>(c.q_end_bar));
   seeds.add(t.final.qd, converted<T>(c.qd_end_bar));
   seeds.add(poses, converted<T>(c.pose_bar));
-  const Gradients<T> g = std::move(tape).backward(seeds);
+  const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
   return {converted<double>(g.of(state.q)), converted<double>(g.of(state.qd)), converted<double>(g.of(control.u)),
           g.parameters()};
 }
