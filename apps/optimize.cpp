@@ -174,6 +174,8 @@ int run_optimize(const OptimizeArguments& options) {
   const std::string output = folder.commit().string();
   if (options.json) {
     nlohmann::json object = to_json(scene, result, replay, output);
+    const ObjectiveMemory memory = plan_objective(scene.problem, how);
+    object["memory_plan"] = describe(memory.size, memory.plan);
     if (options.report_memory) object["memory"] = memory_json();
     print_json(object);
   } else {

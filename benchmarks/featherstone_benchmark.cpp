@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "autodiff/rollout.h"
+#include "autodiff/rollout_node.h"
 #include "benchmarks/ratios.h"
 #include "benchmarks/robots.h"
 #include "integrators/featherstone/kernels.h"
@@ -53,6 +53,21 @@ void forward(benchmark::State& run, const Model& model) {
   run.SetItemsProcessed(run.iterations() * kWorlds * kSteps);
 }
 
+/// The kernel by itself, on buffers made before: what all that makes gradients possible adds to it when none is asked
+/// for.
+template <class T>
+void kernel_alone(benchmark::State& run, const Model& model) {
+  Batch<T> batch(model);
+  const Buffer<T> constants = constants_buffer<T>(batch.model, nullptr, kWorlds, default_memory());
+  WorldStatuses status(kWorlds);
+  RolloutPart<T> part{0, kSteps, batch.state, State<T>(batch.model, kWorlds), {}, {}};
+  for (auto _ : run) {
+    run_part(batch.model, constants, batch.control, part, batch.options, status, default_memory());
+    benchmark::DoNotOptimize(part.end.q.row(0));
+  }
+  run.SetItemsProcessed(run.iterations() * kWorlds * kSteps);
+}
+
 /// A whole gradient of the controls and the initial state: recorded rollout, seeds at the end, backward.
 template <class T>
 void gradient(benchmark::State& run, const Model& model) {
@@ -81,6 +96,7 @@ void add_ours(const std::string& name, const Model& model) {
   add("/float32/gradient", gradient<float>);
   add("/float64/forward", forward<double>);
   add("/float64/gradient", gradient<double>);
+  if (name == "arm7") add("/float32/kernel_alone", kernel_alone<float>);
 }
 
 #if defined(BACKDRIVE_PEERS)

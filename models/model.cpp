@@ -23,13 +23,25 @@ bool in_any_world(const Parameter& parameter, int item, Predicate predicate) {
   return false;
 }
 
+void check_items(const Model& model, const Field& field) {
+  std::size_t expected = 1;
+  if (field.group == FieldGroup::bodies) expected = model.body_names.size();
+  if (field.group == FieldGroup::joints) expected = model.joint_names.size();
+  if (field.group == FieldGroup::shapes) expected = model.shape_names.size();
+  const int items = field.in(model).items();
+  if (static_cast<std::size_t>(items) == expected) return;
+  constexpr const char* groups[] = {"bodies/*/", "joints/*/", "shapes/*/", ""};
+  usage_error(groups[static_cast<int>(field.group)] + std::string(field.leaf) + " of " + std::to_string(items) +
+              " items in a model of " + std::to_string(expected) + "; was it moved from, or is it another model's?");
+}
+
 }  // namespace
 
 void Parameter::resize(int items) {
   if (items < 0) usage_error("Parameter::resize: " + std::to_string(items) + " items, expected >= 0");
   generation_.invalidate();
-  const size_t kept = static_cast<size_t>(std::min(items, items_)) * components_;
-  const size_t old_row = static_cast<size_t>(items_) * components_;
+  const size_t kept = static_cast<size_t>(std::min(items, this->items())) * components_;
+  const size_t old_row = static_cast<size_t>(this->items()) * components_;
   const size_t new_row = static_cast<size_t>(items) * components_;
   if (worlds_ == 1) {
     values_.resize(new_row, fill_);
@@ -41,14 +53,13 @@ void Parameter::resize(int items) {
     }
     values_ = std::move(values);
   }
-  items_ = items;
   requires_grad_.resize(static_cast<size_t>(items), false);
 }
 
 void Parameter::spread(int worlds) {
   if (worlds < 1) usage_error("Parameter::spread: " + std::to_string(worlds) + " worlds, expected >= 1");
   generation_.invalidate();
-  const size_t row = static_cast<size_t>(items_) * components_;
+  const size_t row = static_cast<size_t>(items()) * components_;
   PoolVector<double> values(row * worlds);
   for (int w = 0; w < worlds; ++w) {
     std::copy_n(values_.begin(), row, values.begin() + static_cast<std::ptrdiff_t>(w * row));
@@ -59,7 +70,7 @@ void Parameter::spread(int worlds) {
 
 Parameter Parameter::zeros(int components, int worlds) const {
   Parameter result(components, 0);
-  result.resize(items_);
+  result.resize(items());
   if (worlds != 1) result.spread(worlds);
   result.requires_grad_ = requires_grad_;
   return result;
@@ -97,6 +108,7 @@ int Model::parameter_worlds() const {
   int worlds = 1;
   std::string_view first;
   for (const Field& field : fields()) {
+    check_items(*this, field);
     const int own = field.in(*this).worlds();
     if (own == 1) continue;
     if (worlds != 1 && own != worlds) {

@@ -19,7 +19,8 @@ class Parameter {
  public:
   explicit Parameter(int components = 1, double fill = 0) : components_(components), fill_(fill) {}
 
-  int items() const { return items_; }
+  /// 0 in what was moved from.
+  int items() const { return static_cast<int>(requires_grad_.size()); }
   int components() const { return components_; }
   /// 1 when uniform (all worlds share the values).
   int worlds() const { return worlds_; }
@@ -52,9 +53,8 @@ class Parameter {
 
  private:
   size_t index(int item, int component, int world) const {
-    return (static_cast<size_t>(world) * items_ + item) * components_ + component;
+    return (static_cast<size_t>(world) * requires_grad_.size() + item) * components_ + component;
   }
-  int items_ = 0;
   int components_;
   int worlds_ = 1;
   double fill_;
@@ -214,7 +214,8 @@ struct Model : Parameters {
   int find_shape(const std::string& name) const;  ///< −1 when there is none
   int link_of_body(int body) const;
   int link_of_joint(int joint) const;
-  /// Number of worlds that per-world parameters ask for; 1 when all are uniform.
+  /// Number of worlds that per-world parameters ask for; 1 when all are uniform. Throws Error (usage) when they
+  /// disagree, and when a parameter has not as many items as the model (it was moved from, or belongs to another).
   int parameter_worlds() const;
 };
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <thread>
 
 #include "autodiff/rollout.h"
@@ -91,6 +92,23 @@ TEST(SeedsAccumulation, AThousandFreshTapesGiveTheSameBits) {
   EXPECT_NE(first.torque(0, 0), 0);
   EXPECT_NE(first.parameters.bodies.mass(0), 0);
   for (int i = 0; i < 1000; ++i) expect_same(p.gradient(), first);
+}
+
+// Scratch, tapes and states of its own, or those that others have used and left full of numbers: the same bits.
+TEST(SeedsAccumulation, NothingOfAnEarlierRolloutIsLeftInMemory) {
+  InvertedPendulum shared;
+  const auto first = shared.gradient();
+  for (int k = 0; k < 50; ++k) {
+    std::vector<Buffer<double>> dirt;
+    for (const int rows : {1, 2, 8, 31, 60, 61, 122, 500, 4000}) {
+      dirt.emplace_back(shared.memory, rows, InvertedPendulum::worlds);
+      dirt.back().fill(k % 2 ? 1e300 : std::numeric_limits<double>::quiet_NaN());
+    }
+    dirt.clear();
+    expect_same(shared.gradient(), first);
+    InvertedPendulum own;
+    expect_same(own.gradient(), first);
+  }
 }
 
 TEST(SeedsAccumulation, SeedsAreReadOnlyAndMayBeUsedAgain) {
@@ -465,6 +483,25 @@ TEST(SeedsDangling, AnyOrderOfEventsBetweenRecordAndBackward) {
     ++orders;
   } while (std::next_permutation(events.begin(), events.end()));
   EXPECT_EQ(orders, 720);
+}
+
+// Nothing is asked for, allocated or written for a path from the first recording after it was switched off.
+TEST(SeedsDangling, SwitchedOffAPathCostsNothing) {
+  const auto requests = [](InvertedPendulum& p) {
+    const std::uint64_t before = p.memory.counters().requests;
+    const InvertedPendulum::Result result = p.gradient();
+    bool any = false;
+    for (const Field& field : fields()) any = any || field.in(result.parameters).any_requires_grad();
+    return std::pair(p.memory.counters().requests - before, any);
+  };
+  InvertedPendulum switched, never;
+  set_requires_grad(never.model, "*", false);
+  const auto on = requests(switched);
+  set_requires_grad(switched.model, "*", false);
+  EXPECT_EQ(requests(switched), requests(never));
+  EXPECT_GT(on.first, requests(never).first);
+  EXPECT_TRUE(on.second);
+  EXPECT_FALSE(requests(switched).second);
 }
 
 // Copies of a model, and of its parts, share nothing.

@@ -4,6 +4,7 @@
 #include "models/fields.h"
 #include "models/model.h"
 #include "tests/models/model_cases.h"
+#include "tests/support/errors.h"
 
 namespace backdrive {
 namespace {
@@ -70,6 +71,17 @@ TEST(Parameter, ZerosHaveTheTangentsShape) {
   EXPECT_EQ(zero.joints.frame.orientation.components(), 3);
   EXPECT_TRUE(zero.joints.frame.orientation.requires_grad(1));
   EXPECT_FALSE(zero.joints.frame.orientation.requires_grad(0));
+}
+
+TEST(Model, APartThatWasMovedFromIsAnErrorThatNamesIt) {
+  Model model = cart_pole().build();
+  const JointParameters taken = std::move(model.joints);
+  EXPECT_EQ(model.joints.damping.items(), 0);  // NOLINT: looked at on purpose
+  EXPECT_EQ(taken.damping.items(), 2);
+  test::expect_usage_error([&] { static_cast<void>(model.parameter_worlds()); },
+                           {"joints/*/", "of 0 items in a model of 2"});
+  model.joints = taken;
+  EXPECT_EQ(model.parameter_worlds(), 1);
 }
 
 TEST(Model, ParameterWorldsMustAgree) {

@@ -291,7 +291,7 @@ TEST(SeedsParameterView, FreeWithoutGuards) {
   EXPECT_TRUE(std::is_nothrow_move_assignable_v<Parameter>);
   if (kGuards) GTEST_SKIP() << "built with BACKDRIVE_GUARDS=1: sizes are those of a checking build";
   struct Bare {
-    int items, components, worlds;
+    int components, worlds;
     double fill;
     PoolVector<double> values;
     PoolVector<bool> requires_grad;
