@@ -1,8 +1,8 @@
 #include "autodiff/dependence.h"
 
 #include <algorithm>
-
-#include "autodiff/variables.h"
+#include <cmath>
+#include <string_view>
 
 namespace backdrive {
 namespace {
@@ -52,6 +52,32 @@ void add_velocities(const Link& link, Components& components) {
 }
 
 }  // namespace
+
+const char* unused_reason(const Model& model, const Field& field, int item) {
+  const std::string_view leaf = field.leaf;
+  if (field.group == FieldGroup::shapes) {
+    if (leaf == "geometry/margin" || leaf.starts_with("material/")) {
+      return "not used by this integrator, which has no contact";
+    }
+    if (model.shape_bodies[item] < 0) return "a shape of the world moves nothing";
+    if (model.shape_types[item] == GeometryType::plane) return "a plane has no mass";
+    if (leaf != "density" && model.shapes.density(item) == 0) return "the shape has no density";
+  }
+  if (field.group != FieldGroup::joints || leaf.starts_with("frame/")) return nullptr;
+  if (joint_size(model.joint_types[item]).nv == 0) return "a fixed joint does not move";
+  const JointParameters& joints = model.joints;
+  const bool lower = std::isfinite(joints.limit.lower(item)), upper = std::isfinite(joints.limit.upper(item));
+  const bool drive = model.topology.links[model.link_of_joint(item)].target >= 0;
+  if (leaf.starts_with("limit/") && !lower && !upper) return "the joint has no limits";
+  if ((leaf == "limit/lower" && !lower) || (leaf == "limit/upper" && !upper)) {
+    return "the joint has no limit on this side";
+  }
+  if (leaf.starts_with("drive/") && !drive) return "the joint has no drive";
+  if (leaf == "drive/effort_limit" && !std::isfinite(joints.drive.effort_limit(item))) {
+    return "the drive's effort has no limit";
+  }
+  return nullptr;
+}
 
 void Components::add(int component) {
   if (!has(component)) some_.push_back(component);

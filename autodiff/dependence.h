@@ -40,6 +40,9 @@ struct LinkDependence {
   void pose(const Topology& topology, int link);
 };
 
+/// Why no motion can depend on a parameter in this model, or null when it may.
+const char* unused_reason(const Model& model, const Field& field, int item);
+
 /// Why a loss cannot depend on a parameter, or empty when it may.
 std::string disconnected_reason(const Model& model, const LinkDependence& links, const Field& field, int item);
 

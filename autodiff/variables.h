@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "autodiff/dependence.h"
 #include "autodiff/loss.h"
 #include "autodiff/optimize.h"
 #include "engine/dual.h"
@@ -71,9 +72,6 @@ struct VariableBounds {
   double projected_norm(const double* x, const double* gradient) const;
 };
 VariableBounds variable_bounds(const Problem& problem);
-
-/// Why no motion can depend on a parameter in this model, or null when it may.
-const char* unused_reason(const Model& model, const Field& field, int item);
 
 /// Row within one step of a control.
 int channel_row(const Link& link, ControlChannel channel);
