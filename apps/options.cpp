@@ -100,11 +100,6 @@ void print_json(const nlohmann::json& object) {
   finish_stdout();
 }
 
-std::string bytes_text(std::size_t bytes) {
-  const double kib = static_cast<double>(bytes) / 1024;
-  return kib < 1024 ? number(kib) + " KiB" : number(kib / 1024) + " MiB";
-}
-
 std::string memory_table() {
   const MemoryCounters c = default_memory().counters();
   const TapeCounters tapes = tape_counters();

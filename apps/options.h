@@ -56,8 +56,6 @@ ExecutionOptions execution(const Options& options);
 Scene load(const Options& options);
 std::vector<Override> overrides(const std::vector<std::string>& set);
 
-/// Bytes in words: "1.5 MiB".
-std::string bytes_text(std::size_t bytes);
 /// What the library's memory counters say, per device.
 std::string memory_table();
 nlohmann::json memory_json();

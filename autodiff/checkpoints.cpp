@@ -40,14 +40,14 @@ MemoryPlan with_slots(const RolloutSize& size, int piece, std::size_t budget) {
   return plan;
 }
 
+}  // namespace
+
 std::string bytes_text(std::size_t bytes) {
   char text[32];
   const double mib = static_cast<double>(bytes) / (1024.0 * 1024.0);
   std::snprintf(text, sizeof text, mib < 1 ? "%.1f KiB" : "%.1f MiB", mib < 1 ? mib * 1024 : mib);
   return text;
 }
-
-}  // namespace
 
 double reversal_cost(std::int64_t pieces, std::int64_t checkpoints) {
   if (pieces <= 1) return 0;

@@ -43,6 +43,8 @@ MemoryCost cost_of(const RolloutSize& size, const MemoryPlan& plan);
 /// Error (usage) that names the least budget when none fits. O(√steps · log steps).
 MemoryPlan plan_memory(const RolloutSize& size, std::size_t budget_bytes);
 
+/// Bytes in words: "1.5 MiB".
+std::string bytes_text(std::size_t bytes);
 /// "every 1000-th of 1000000 states (1.9 MiB), 1.00 extra forward rollouts".
 std::string describe(const RolloutSize& size, const MemoryPlan& plan);
 

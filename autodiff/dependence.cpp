@@ -104,14 +104,13 @@ void LinkDependence::pose(const Topology& topology, int link) {
   for (; link >= 0; link = topology.links[link].parent) posed[link] = true;
 }
 
-std::string disconnected_reason(const Model& model, const LinkDependence& links, const Field& field, int item) {
+const char* disconnected_reason(const Model& model, const LinkDependence& links, const Field& field, int item) {
   if (const char* unused = unused_reason(model, field, item)) return unused;
   const int link = link_of_item(model, field, item);
-  if (link < 0) return any(links.moved) ? "" : kNoMotion;
-  if (links.moved[link]) return "";
+  if (link < 0 ? any(links.moved) : links.moved[link]) return nullptr;
   const bool placement =
       field.group == FieldGroup::joints && (field.leaf.starts_with("frame/") || field.leaf == "axis");
-  if (placement && links.posed[link]) return "";
+  if (placement && links.posed[link]) return nullptr;
   return any(links.moved) ? kOtherTree : kNoMotion;
 }
 
@@ -127,22 +126,21 @@ LinkDependence loss_dependence(const Problem& problem) {
   return links;
 }
 
-std::string disconnected_reason(const Problem& problem, const Variable& variable) {
+const char* disconnected_reason(const Problem& problem, const LinkDependence& links, const Variable& variable) {
   const Model& model = problem.model;
-  const LinkDependence links = loss_dependence(problem);
   if (variable.kind == VariableKind::parameter) {
     const FieldSelection& s = variable.parameter;
     const int link = link_of_item(model, *s.field, s.item);
     // What unused_reason() would say may be changed by other variables: the motion is what is asked about here.
-    if (link < 0 || links.moved[link]) return any(links.moved) ? "" : kNoMotion;
+    if (link < 0 ? any(links.moved) : links.moved[link]) return nullptr;
     return disconnected_reason(model, links, *s.field, s.item);
   }
-  if (links.moved[model.link_of_joint(variable.joint)]) return "";
+  if (links.moved[model.link_of_joint(variable.joint)]) return nullptr;
   const auto reads_it = [&](const LossTerm& term) {
     return variable.is_control() && term.is_control() && term.index == variable.joint &&
            term.channel == variable.channel;
   };
-  if (std::any_of(problem.loss.begin(), problem.loss.end(), reads_it)) return "";
+  if (std::any_of(problem.loss.begin(), problem.loss.end(), reads_it)) return nullptr;
   return any(links.moved) ? kOtherTree : kNoMotion;
 }
 

@@ -2,7 +2,6 @@
 // What a loss depends on, by structure alone: a gradient that is zero at some values is a gradient; one that cannot be
 // anything else is a mistake of whoever asked for it, and is told so.
 #include <map>
-#include <string>
 #include <vector>
 
 #include "autodiff/problem.h"
@@ -43,26 +42,23 @@ struct LinkDependence {
 /// Why no motion can depend on a parameter in this model, or null when it may.
 const char* unused_reason(const Model& model, const Field& field, int item);
 
-/// Why a loss cannot depend on a parameter, or empty when it may.
-std::string disconnected_reason(const Model& model, const LinkDependence& links, const Field& field, int item);
+/// Why a loss cannot depend on a parameter, or null when it may.
+const char* disconnected_reason(const Model& model, const LinkDependence& links, const Field& field, int item);
 
 /// What the loss of a problem reads of its links.
 LinkDependence loss_dependence(const Problem& problem);
-/// Why the loss of a problem cannot depend on a variable, or empty when it may.
-std::string disconnected_reason(const Problem& problem, const Variable& variable);
+/// Why the loss of a problem, which reads `links`, cannot depend on a variable, or null when it may.
+const char* disconnected_reason(const Problem& problem, const LinkDependence& links, const Variable& variable);
 
-/// What is known while a tape is walked backwards in search of what its seeds reach.
+/// Buffers that are read, as far as is known while a tape is walked backwards in search of what its seeds reach.
 class Reach {
  public:
-  explicit Reach(std::size_t links) : links_(links) {}
   void read(std::uint64_t buffer, const Components& components);
   /// Null: nothing reads it.
   const Components* of(std::uint64_t buffer) const;
-  LinkDependence& links() { return links_; }
 
  private:
   PoolMap<std::uint64_t, Components> buffers_;
-  LinkDependence links_;
 };
 
 /// Components of the positions that poses are made of.

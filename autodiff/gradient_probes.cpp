@@ -80,9 +80,7 @@ ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions&
   options_.time_step = problem.simulation.time_step;
   options_.steps = problem.simulation.steps;
   options_.threads = options.threads;
-  options_.keep_states = std::any_of(problem.loss.begin(), problem.loss.end(), [](const LossTerm& t) {
-    return !t.terminal && t.quantity != LossQuantity::control;
-  });
+  options_.keep_states = scores_states_on_the_way(problem);
   for (const Field& field : fields()) {
     Parameter& parameter = field.of(problem_.model);
     for (int item = 0; item < parameter.items(); ++item) parameter.requires_grad(item, true);

@@ -179,7 +179,7 @@ class Evaluation {
   }
 
   void add_term(const LossTerm& term, Range worlds, T* sum) {
-    const bool control = term.quantity == LossQuantity::control;
+    const bool control = term.is_control();
     if (control && term.terminal) usage_error("a control has no terminal value: " + term.name);
     const double weight = term.terminal ? term.weight : term.weight * score_.time_step;
     const int steps = score_.steps;
@@ -289,7 +289,14 @@ class RunningLoss final : public LossObserver<T> {
     if (!bodies_.empty()) constants_bar_ = recorded_.constants_bar(memory, worlds);
   }
 
-  void forward(const Trajectory<T>& piece, int) override { evaluation(piece, false).add_to(sums_); }
+  void forward(const Trajectory<T>& piece, int first_step) override {
+    if (first_step != next_step_) {
+      usage_error("an observer of a loss saw step " + std::to_string(first_step) + ", expected " +
+                  std::to_string(next_step_) + ": it is made for one rollout, and sums must not accumulate");
+    }
+    next_step_ += piece.steps;
+    evaluation(piece, false).add_to(sums_);
+  }
 
   StateSeeds<T> backward(const Trajectory<T>& piece, int) override {
     Evaluation<T> seeds = evaluation(piece, true);
@@ -324,19 +331,21 @@ class RunningLoss final : public LossObserver<T> {
   const Buffer<T>& sums() const override { return sums_; }
 
  private:
-  Evaluation<T> evaluation(const Trajectory<T>& piece, bool seeds) const {
+  Evaluation<T> evaluation(const Trajectory<T>& piece, bool seeds) {
     const RolloutOptions& o = recorded_.options;
     Evaluation<T> result({terms_, *recorded_.model, o.time_step, piece.steps, o.threads}, Terms::states_on_the_way,
                          piece, {}, seeds, memory_);
-    if (!bodies_.empty()) result.set_poses(false, bodies_, poses_of(recorded_, piece.q, links_, memory_));
+    if (!bodies_.empty())
+      result.set_poses(false, bodies_, poses_of(*recorded_.model, recorded_.constants, piece.q, links_, o, memory_));
     return result;
   }
 
   std::vector<LossTerm> terms_;
-  Memory& memory_;
+  Memory memory_;  // a handle of its own: the tape may outlive whoever made this
   Recorded<T> recorded_;
   PoolVector<int> bodies_, links_;
   Buffer<T> sums_, constants_bar_;
+  int next_step_ = 0;
   bool resume_ = false;
 };
 

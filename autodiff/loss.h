@@ -22,8 +22,8 @@ class LossObserver : public StateObserver<T> {
 /// Whether some term reads states before the last.
 bool scores_states_on_the_way(const Problem& problem);
 
-/// For a rollout of `worlds` worlds that does not keep its states; null when no term reads them. Keeps copies of what
-/// it needs of the problem.
+/// For one rollout of `worlds` worlds that does not keep its states; null when no term reads them. Keeps copies of what
+/// it needs of the problem. Throws Error (usage) when a second rollout shows it states.
 template <class T>
 std::shared_ptr<LossObserver<T>> observe_loss(const Problem& problem, const RolloutOptions& options, int worlds,
                                               Memory& memory);

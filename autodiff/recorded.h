@@ -65,7 +65,8 @@ PoolVector<int> links_of(const Model& model, std::span<const int> bodies);
 
 /// World poses of links in every state of q, as body_poses().
 template <class T>
-Buffer<T> poses_of(const Recorded<T>& recorded, const Buffer<T>& q, const PoolVector<int>& links, Memory& memory);
+Buffer<T> poses_of(const Model& model, const Buffer<T>& constants, const Buffer<T>& q, const PoolVector<int>& links,
+                   const RolloutOptions& options, Memory& memory);
 
 /// Cotangents of q from those of its poses. Adds those of the constants to `constants_bar` when `resume` says that it
 /// holds what later states left, else puts them there; it may be empty.

@@ -74,19 +74,18 @@ struct PoseNode final : Tape<T>::Node {
   }
   const Model* model() const override { return recorded.model.get(); }
 
-  void trace(Reach& reach) const override {
-    const Components* read = reach.of(poses.id());
-    if (!read) return;
+  LinkDependence trace(Reach& reach) const override {
     const Topology& t = recorded.model->topology;
     LinkDependence own(t.links.size());
+    const Components* read = reach.of(poses.id());
+    if (!read) return own;
     for (std::size_t k = 0; k < links.size(); ++k) {
       bool any = false;
       for (int c = 0; c < 12; ++c) any = any || read->has(static_cast<int>(k) * 12 + c);
-      if (!any) continue;
-      own.pose(t, links[k]);
-      reach.links().pose(t, links[k]);
+      if (any) own.pose(t, links[k]);
     }
     reach.read(q.id(), posed_positions(t, own));
+    return own;
   }
 
   void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) override {
@@ -118,11 +117,12 @@ PoolVector<int> links_of(const Model& model, std::span<const int> bodies) {
 }
 
 template <class T>
-Buffer<T> poses_of(const Recorded<T>& recorded, const Buffer<T>& q, const PoolVector<int>& links, Memory& memory) {
-  const Topology& t = recorded.model->topology;
+Buffer<T> poses_of(const Model& model, const Buffer<T>& constants, const Buffer<T>& q, const PoolVector<int>& links,
+                   const RolloutOptions& options, Memory& memory) {
+  const Topology& t = model.topology;
   const int states = q.rows() / t.nq, count = static_cast<int>(links.size());
   Buffer<T> poses = Buffer<T>::uninitialized(memory, states * count * 12, q.worlds());
-  const PoseArguments<T> arguments{launch_of(t, recorded.constants, recorded.options.time_step, states, q),
+  const PoseArguments<T> arguments{launch_of(t, constants, options.time_step, states, q),
                                    q.row(0),
                                    links.data(),
                                    count,
@@ -130,7 +130,7 @@ Buffer<T> poses_of(const Recorded<T>& recorded, const Buffer<T>& q, const PoolVe
                                    nullptr,
                                    nullptr,
                                    nullptr};
-  launch<T>(kernels<T>().poses, arguments, recorded.options.threads, memory);
+  launch<T>(kernels<T>().poses, arguments, options.threads, memory);
   return poses;
 }
 
@@ -191,9 +191,12 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
   if (tape) tape->check_recording();
   check_parameter_worlds(model, q.worlds());
   PoolVector<int> links = links_of(model, bodies);
-  Recorded<T> recorded(model, constants_buffer<T>(model, options.direction, q.worlds(), memory), options);
-  Buffer<T> poses = poses_of(recorded, q, links, memory);
-  if (tape) tape->push(std::make_unique<PoseNode<T>>(std::move(recorded), q, std::move(links), poses));
+  Buffer<T> constants = constants_buffer<T>(model, options.direction, q.worlds(), memory);
+  Buffer<T> poses = poses_of(model, constants, q, links, options, memory);
+  if (tape) {
+    tape->push(
+        std::make_unique<PoseNode<T>>(Recorded<T>(model, std::move(constants), options), q, std::move(links), poses));
+  }
   return poses;
 }
 
@@ -204,7 +207,8 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
   template State<T> step<T>(Tape<T>&, const Model&, const State<T>&, const Control<T>&, RolloutOptions);               \
   template Buffer<T> body_poses<T>(Tape<T>*, const Model&, const Buffer<T>&, std::span<const int>,                     \
                                    const RolloutOptions&, Memory&);                                                    \
-  template Buffer<T> poses_of<T>(const Recorded<T>&, const Buffer<T>&, const PoolVector<int>&, Memory&);               \
+  template Buffer<T> poses_of<T>(const Model&, const Buffer<T>&, const Buffer<T>&, const PoolVector<int>&,             \
+                                 const RolloutOptions&, Memory&);                                                      \
   template Buffer<T> poses_adjoint<T>(const Recorded<T>&, const Buffer<T>&, const PoolVector<int>&, const Buffer<T>&,  \
                                       Buffer<T>&, bool, Memory&);
 BACKDRIVE_INSTANTIATE(float)

@@ -72,8 +72,6 @@ Trajectory<T> RolloutNode<T>::forward(Memory& memory) {
   result.steps = steps_;
   if (!recorded_.options.plan.keeps_all()) result.q = result.qd = {};
   final_ = result.final;
-  q_ = result.q;
-  qd_ = result.qd;
   for (const Buffer<T>* b : {&result.q, &result.qd, &result.final.q, &result.final.qd}) {
     if (b->id() != 0) this->outputs.emplace_back(*b, b->version());
   }
@@ -160,7 +158,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
 }
 
 template <class T>
-void RolloutNode<T>::trace(Reach& reach) const {
+LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   const Topology& t = recorded_.model->topology;
   Components q, qd;
   const auto collect = [&](const Buffer<T>& buffer, Components& components) {
@@ -168,8 +166,10 @@ void RolloutNode<T>::trace(Reach& reach) const {
   };
   collect(final_.q, q);
   collect(final_.qd, qd);
-  if (q_.id() != 0) collect(q_, q);
-  if (qd_.id() != 0) collect(qd_, qd);
+  if (recorded_.options.plan.keeps_all()) {
+    collect(last_piece_.q, q);
+    collect(last_piece_.qd, qd);
+  }
   if (observer_) observer_->reads(q, qd);
   LinkDependence own(t.links.size());
   for (std::size_t i = 0; i < t.links.size(); ++i) {
@@ -178,13 +178,12 @@ void RolloutNode<T>::trace(Reach& reach) const {
     bool read = false;
     for (int k = 0; k < size.nq; ++k) read = read || q.has(link.q + k);
     for (int k = 0; k < size.nv; ++k) read = read || qd.has(link.v + k);
-    if (!read) continue;
-    own.move_tree_of(t, static_cast<int>(i));
-    reach.links().move_tree_of(t, static_cast<int>(i));
+    if (read) own.move_tree_of(t, static_cast<int>(i));
   }
   reach.read(state_.q.id(), moved_positions(t, own));
   reach.read(state_.qd.id(), moved_velocities(t, own));
   if (!control_.u.empty()) reach.read(control_.u.id(), moved_controls(t, own));
+  return own;
 }
 
 template <class T>

@@ -30,7 +30,7 @@ class RolloutNode final : public Tape<T>::Node {
   /// Once, before the node is on a tape.
   Trajectory<T> forward(Memory& memory);
   void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) override;
-  void trace(Reach& reach) const override;
+  LinkDependence trace(Reach& reach) const override;
   const Model* model() const override { return recorded_.model.get(); }
 
  private:
@@ -57,8 +57,7 @@ class RolloutNode final : public Tape<T>::Node {
   std::shared_ptr<StateObserver<T>> observer_;
   int steps_, piece_;
   State<T> final_;
-  Buffer<T> q_, qd_;           ///< of the trajectory, when it keeps its states
-  RolloutPart<T> last_piece_;  ///< as the forward pass left it
+  RolloutPart<T> last_piece_;  ///< as the forward pass left it, until the walk back begins
   PoolVector<Checkpoint> checkpoints_;
 };
 

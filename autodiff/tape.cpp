@@ -23,6 +23,11 @@ Parameters gradient_shape(const Model& model) {
   return shape;
 }
 
+bool asks(const Model& model, const Field& field, int item) {
+  const Parameter& values = field.in(model);
+  return item < values.items() && values.requires_grad(item);
+}
+
 bool asks_for_gradients(const Model& model) {
   for (const Field& field : fields()) {
     if (field.in(model).any_requires_grad()) return true;
@@ -181,34 +186,31 @@ struct Tape<T>::Recording : Pooled {
     }
   }
 
-  /// Null when no node has one.
-  const Model* any_model() const {
-    for (const auto& node : nodes) {
-      if (node->model()) return node->model();
-    }
-    return nullptr;
-  }
-
-  /// What the seeds reach.
-  Reach trace(const Seeds<T>& seeds) const {
-    const Model* model = any_model();
-    Reach reach(model ? model->topology.links.size() : 0);
+  /// What the seeds reach: of each node its links, in the order of the nodes.
+  PoolVector<LinkDependence> trace(const Seeds<T>& seeds, Reach& reach) const {
     for (const auto& entry : seeds.entries()) reach.read(entry.target.id(), entry.components);
-    for (size_t i = nodes.size(); i-- > 0;) nodes[i]->trace(reach);
-    return reach;
+    PoolVector<LinkDependence> links(nodes.size(), LinkDependence(0));
+    for (size_t i = nodes.size(); i-- > 0;) links[i] = nodes[i]->trace(reach);
+    return links;
   }
 
-  /// Parameters that ask for a gradient and cannot have one.
-  std::vector<DisconnectedPath> disconnected(const Parameters& asked, Reach& reach) const {
+  /// Parameters that ask for a gradient and cannot have one from any node that they ask.
+  std::vector<DisconnectedPath> disconnected(const Parameters& asked, const PoolVector<LinkDependence>& links) const {
     std::vector<DisconnectedPath> found;
-    const Model* const model = any_model();
-    if (!model) return found;
     for (const Field& field : fields()) {
       const Parameter& parameter = field.in(asked);
       for (int item = 0; item < parameter.items(); ++item) {
         if (!parameter.requires_grad(item)) continue;
-        const std::string why = disconnected_reason(*model, reach.links(), field, item);
-        if (!why.empty()) found.push_back({path_of(*model, {&field, item, -1}), why});
+        const Model* asking = nullptr;
+        const char* why = nullptr;
+        for (size_t i = 0; i < nodes.size(); ++i) {
+          const Model* const model = nodes[i]->model();
+          if (!model || !asks(*model, field, item)) continue;
+          asking = model;
+          why = disconnected_reason(*model, links[i], field, item);
+          if (!why) break;
+        }
+        if (why) found.push_back({path_of(*asking, {&field, item, -1}), why});
       }
     }
     return found;
@@ -236,11 +238,13 @@ template <class T>
 struct CustomNode final : Tape<T>::Node {
   std::function<void(Cotangents<T>&)> adjoint;
   void backward(Cotangents<T>& bars, Parameters&, Parameters&) override { adjoint(bars); }
-  void trace(Reach& reach) const override {
+  LinkDependence trace(Reach& reach) const override {
     bool read = false;
     for (const auto& [buffer, version] : this->outputs) read = read || reach.of(buffer.id());
-    if (!read) return;
-    for (const auto& [buffer, version] : this->inputs) reach.read(buffer.id(), Components::everything());
+    for (const auto& [buffer, version] : this->inputs) {
+      if (read) reach.read(buffer.id(), Components::everything());
+    }
+    return LinkDependence(0);
   }
 };
 
@@ -318,8 +322,8 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds, Disconnected policy) && {
   Gradients<T> result;
   result.parameters_ = recording->gradient_shape();
   result.policy_ = policy;
-  Reach reach = recording->trace(seeds);
-  result.disconnected_ = recording->disconnected(result.parameters_, reach);
+  Reach reach;
+  result.disconnected_ = recording->disconnected(result.parameters_, recording->trace(seeds, reach));
   if (policy == Disconnected::error && !result.disconnected_.empty()) {
     const DisconnectedPath& first = result.disconnected_.front();
     const std::size_t others = result.disconnected_.size() - 1;

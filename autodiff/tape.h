@@ -154,8 +154,8 @@ class Tape {
   struct Node : Pooled {
     virtual ~Node() = default;
     virtual void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) = 0;
-    /// Adds what the outputs that are read depend on.
-    virtual void trace(Reach& reach) const = 0;
+    /// Adds the inputs that the outputs that are read depend on; returns what of the model's links is read on the way.
+    virtual LinkDependence trace(Reach& reach) const = 0;
     /// The model whose parameters this node has gradients for, as it was when recorded.
     virtual const Model* model() const { return nullptr; }
     PoolVector<std::pair<Buffer<T>, std::uint64_t>> inputs;  ///< with the version that was read

@@ -250,13 +250,14 @@ VariableLayout variable_layout(const Problem& problem) {
 std::vector<VariableEntry> variable_entries(const Problem& problem) {
   check_distinct(problem.variables);
   const VariableLayout layout = variable_layout(problem);
+  const LinkDependence links = loss_dependence(problem);
   std::vector<VariableEntry> entries;
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
     VariableEntry entry{variable.kind, layout.offset[v], layout.size[v], variable.scale, 0, {}, {}};
     if (variable.kind == VariableKind::parameter) check_used(problem, variable);
-    const std::string why = problem.loss.empty() ? "" : disconnected_reason(problem, variable);
-    if (!why.empty()) input_error(variable.name + " cannot change the loss: " + why);
+    const char* const why = problem.loss.empty() ? nullptr : disconnected_reason(problem, links, variable);
+    if (why) input_error(variable.name + " cannot change the loss: " + why);
     if (variable.kind == VariableKind::parameter) {
       entry.chart = chart_of(problem, variable);
     } else {

@@ -144,21 +144,20 @@ void ProblemReader::read_requires_grad() {
 
 void ProblemReader::check_dependence() const {
   if (problem_.loss.empty()) return;
+  const LinkDependence links = loss_dependence(problem_);
   for (size_t v = 0; v < problem_.variables.size(); ++v) {
     const Variable& variable = problem_.variables[v];
-    const std::string why = disconnected_reason(problem_, variable);
-    if (!why.empty())
-      variable_views_[v].refuse("a variable that the loss depends on (" + variable.name + ": " + why + ")");
+    const char* const why = disconnected_reason(problem_, links, variable);
+    if (why) variable_views_[v].refuse("a variable that the loss depends on (" + variable.name + ": " + why + ")");
   }
-  const LinkDependence links = loss_dependence(problem_);
   for (const View& view : root_["requires_grad"].items()) {
     if (view.kind() == NodeKind::map) continue;
-    std::string why;
+    const char* why = nullptr;
     for (const FieldSelection& s : select_fields(problem_.model, view.text())) {
       why = disconnected_reason(problem_.model, links, *s.field, s.item);
-      if (why.empty()) break;
+      if (!why) break;
     }
-    if (!why.empty()) view.refuse("a parameter that the loss depends on (" + why + ")");
+    if (why) view.refuse(std::string("a parameter that the loss depends on (") + why + ")");
   }
 }
 

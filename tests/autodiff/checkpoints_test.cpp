@@ -138,6 +138,39 @@ TYPED_TEST(SeedsCheckpoints, SameBitsWithWindows) {
   }
 }
 
+TEST(SeedsAccumulation, AnObserverIsForOneRollout) {
+  const Problem problem = busy_problem(12);
+  RolloutOptions options;
+  options.time_step = problem.simulation.time_step;
+  options.steps = 12;
+  options.plan = {5, 1};
+  const State<double> state = initial_state<double>(problem, 1);
+  const Control<double> control = initial_control<double>(problem, 1);
+  const auto observer = observe_loss<double>(problem, options, 1, default_memory());
+  Tape<double> tape;
+  rollout(tape, problem.model, state, control, options, observer);
+  EXPECT_THROW(rollout(tape, problem.model, state, control, options, observer), Error);
+}
+
+// The memory that an observer was made with may go before the tape does.
+TEST(SeedsDangling, AnObserverKeepsItsMemory) {
+  const Problem problem = busy_problem(12);
+  RolloutOptions options;
+  options.time_step = problem.simulation.time_step;
+  options.steps = 12;
+  options.plan = {5, 1};
+  const State<double> state = initial_state<double>(problem, 1);
+  const Control<double> control = initial_control<double>(problem, 1);
+  auto memory = std::make_unique<Memory>();
+  const auto observer = observe_loss<double>(problem, options, 1, *memory);
+  Tape<double> tape;
+  const Trajectory<double> t = rollout(tape, problem.model, state, control, options, observer);
+  memory.reset();
+  const LossResult<double> loss = evaluate_loss(problem, t, control, options, &tape, observer.get());
+  const Gradients<double> g = std::move(tape).backward(loss.seeds);
+  EXPECT_TRUE(std::isfinite(g.of(state.q)(0, 0)));
+}
+
 // A cut after every K steps is the gradient of rollouts of K steps whose starts are detached.
 TEST(Windows, ACutIsADetachedState) {
   Problem problem = busy_problem(24);

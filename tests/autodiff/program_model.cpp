@@ -2,13 +2,10 @@
 
 #include "models/builder.h"
 #include "models/fields.h"
+#include "tests/support/models.h"
 
 namespace backdrive::test {
 namespace {
-
-Numbers3 random_vector(Random& random, double bound) {
-  return {random.symmetric(bound), random.symmetric(bound), random.symmetric(bound)};
-}
 
 BodyOptions random_body(Random& random) {
   BodyOptions body;

@@ -8,6 +8,11 @@
 #include "tests/support/random.h"
 
 namespace backdrive::test {
+
+Numbers3 random_vector(Random& random, double bound) {
+  return {random.symmetric(bound), random.symmetric(bound), random.symmetric(bound)};
+}
+
 namespace {
 
 std::array<double, 4> random_orientation(Random& random) {
@@ -21,10 +26,6 @@ std::array<double, 4> random_orientation(Random& random) {
     }
   } while (squares < 0.01 || squares > 1);
   return q;
-}
-
-Numbers3 random_vector(Random& random, double bound) {
-  return {random.symmetric(bound), random.symmetric(bound), random.symmetric(bound)};
 }
 
 /// A solid box of 5 to 30 cm, turned: an inertia that a real body could have.

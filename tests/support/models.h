@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "models/builder.h"
+#include "tests/support/random.h"
 
 namespace backdrive::test {
 
@@ -16,6 +17,9 @@ struct TreeOptions {
   bool shapes = false;   ///< one shape with a density per solid geometry type, and one on a body with mass of its own
   double spread = 0.25;  ///< m, distance between joints
 };
+
+/// Three numbers within ±bound.
+Numbers3 random_vector(Random& random, double bound);
 
 /// A tree with random frames, axes, bodies, armatures and gravity. The same seed gives the same model.
 Model random_tree(std::uint64_t seed, const TreeOptions& options);
