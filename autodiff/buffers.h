@@ -45,12 +45,7 @@ struct Trajectory {
   State<T> final;
   std::shared_ptr<WorldStatuses> status;
 
-  bool any_stopped() const {
-    for (const WorldStatus& s : *status) {
-      if (s.stopped()) return true;
-    }
-    return false;
-  }
+  bool any_stopped() const { return status->any_stopped(); }
 };
 
 }  // namespace backdrive

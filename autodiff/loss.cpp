@@ -4,11 +4,13 @@
 #include <array>
 #include <limits>
 
+#include "autodiff/loss_kernel.h"
 #include "autodiff/recorded.h"
 #include "autodiff/variables.h"
+#include "engine/buffer_kernels.h"
 #include "engine/error.h"
-#include "engine/parallel.h"
-#include "engine/sincos.h"
+#include "engine/kernel_array.h"
+#include "engine/launch.h"
 #include "models/mass_properties.h"
 
 namespace backdrive {
@@ -34,43 +36,10 @@ struct Source {
   int rows_per_state = 0;
   Buffer<T> bar;
   Components read{};  ///< where seeds may stand
-  T* bar_numbers = nullptr;
 
   void collect_seeds(Memory& memory) {
     if (!bar.empty() || values.empty()) return;
     bar = Buffer<T>::uninitialized(memory, values.rows(), values.worlds());
-    bar_numbers = bar.write();
-  }
-  const T* row(int state, int r) const { return values.row(state * rows_per_state + r); }
-  /// Null when no seeds are asked for.
-  T* bar_row(int state, int r) const {
-    return bar_numbers ? bar_numbers + (std::size_t(state) * rows_per_state + r) * bar.stride() : nullptr;
-  }
-  void clear(Range worlds) {
-    for (int r = 0; r < bar.rows(); ++r) {
-      std::fill(bar_numbers + std::size_t(r) * bar.stride() + worlds.begin,
-                bar_numbers + std::size_t(r) * bar.stride() + worlds.end, T(0));
-    }
-  }
-};
-
-/// error² and half its derivative, per world.
-template <class T>
-struct ScalarError {
-  T target;
-  bool on_circle;
-
-  T square(const T& x) const {
-    if (!on_circle) return (x - target) * (x - target);
-    T s, c;
-    sincos(x - target, s, c);
-    return constant<T>(2) - constant<T>(2) * c;
-  }
-  T half_slope(const T& x) const {
-    if (!on_circle) return x - target;
-    T s, c;
-    sincos(x - target, s, c);
-    return s;
   }
 };
 
@@ -117,28 +86,41 @@ class Evaluation {
 
   /// Worlds do not meet: each thread takes its share through all terms.
   void add_to(Buffer<T>& term_sums) {
-    T* const sums = term_sums.write();
-    const int pack = kPackWorlds<T>, stride = term_sums.stride();
-    if (seeds_) {
-      for (const LossTerm& term : score_.terms) {
-        if (!is_among(term, which_)) continue;
-        source_of(term).collect_seeds(memory_);
-        for (int k = 0; k < (term.is_pose() ? 12 : 1); ++k) source_of(term).read.add(row_of(term) + k);
+    PoolVector<LossTermKernel<T>> terms;
+    PoolVector<int> rows;
+    for (std::size_t k = 0; k < score_.terms.size(); ++k) {
+      const LossTerm& term = score_.terms[k];
+      if (!is_among(term, which_)) continue;
+      Source<T>& source = source_of(term);
+      if (seeds_) {
+        source.collect_seeds(memory_);
+        for (int c = 0; c < (term.is_pose() ? 12 : 1); ++c) source.read.add(row_of(term) + c);
       }
+      terms.push_back(kernel_of(term, source));
+      rows.push_back(static_cast<int>(k));
     }
+    PoolVector<BarRows<T>> bars;
+    for (Source<T>* source : sources()) {
+      if (!source->bar.empty()) bars.push_back({source->bar.write_address(), source->bar.rows()});
+    }
+    const KernelArray<LossTermKernel<T>> term_table(terms, memory_);
+    const KernelArray<int> row_table(rows, memory_);
+    const KernelArray<BarRows<T>> bar_table(bars, memory_);
+    const int stride = term_sums.stride();
+    const LossKernel<T> kernel{term_table.data(),
+                               static_cast<int>(terms.size()),
+                               bar_table.data(),
+                               static_cast<int>(bars.size()),
+                               static_cast<std::size_t>(stride),
+                               term_sums.write_address(),
+                               row_table.data(),
+                               static_cast<int>(score_.terms.size()),
+                               status_.address()};
+    if (DeviceBackend* const backend = memory_.backend()) return launch_on_device(*backend, worlds_, kernel);
+    const int pack = kPackWorlds<T>;
     parallel_for(score_.threads, stride / pack, [&](Range packs) {
-      const Range columns{packs.begin * pack, packs.end * pack}, worlds{columns.begin, std::min(columns.end, worlds_)};
-      for (Source<T>* source : sources()) source->clear(columns);
-      for (std::size_t k = 0; k < score_.terms.size(); ++k) {
-        if (is_among(score_.terms[k], which_)) add_term(score_.terms[k], worlds, sums + k * stride);
-      }
-      for (int w = worlds.begin; w < worlds.end; ++w) {
-        if (!status_[w].stopped()) continue;
-        for (std::size_t k = 0; k < score_.terms.size(); ++k) {
-          sums[k * stride + w] = T(std::numeric_limits<double>::quiet_NaN());
-        }
-        for (Source<T>* source : sources()) source->clear({w, w + 1});
-      }
+      const int begin = packs.begin * pack, end = packs.end * pack;
+      kernel.run(begin, std::min(end, worlds_), end);
     });
   }
 
@@ -178,90 +160,53 @@ class Evaluation {
     return term.quantity == LossQuantity::joint_position ? link.q : link.v;
   }
 
-  void add_term(const LossTerm& term, Range worlds, T* sum) {
-    const bool control = term.is_control();
-    if (control && term.terminal) usage_error("a control has no terminal value: " + term.name);
-    const double weight = term.terminal ? term.weight : term.weight * score_.time_step;
-    const int steps = score_.steps;
-    // Terminal terms read the one state of the final buffers, running ones the states after each step.
-    const int first = term.terminal || control ? 0 : 1;
-    const int last = term.terminal ? 0 : (control ? steps - 1 : steps);
-    const Source<T>& source = source_of(term);
-    const int row = row_of(term);
-    for (int state = first; state <= last; ++state) {
-      switch (term.quantity) {
-        case LossQuantity::joint_position:
-        case LossQuantity::joint_velocity:
-        case LossQuantity::control:
-          add_scalar(term, weight, source, state, row, worlds, sum);
-          break;
-        case LossQuantity::body_position:
-          add_position(term, weight, source, state, row, worlds, sum);
-          break;
-        case LossQuantity::body_orientation:
-          add_orientation(term, weight, source, state, row, worlds, sum);
-          break;
-      }
-    }
-  }
-
-  void add_scalar(const LossTerm& term, double weight, const Source<T>& source, int state, int r, Range worlds,
-                  T* sum) {
-    const ScalarError<T> error{constant<T>(term.target[0]), term.on_circle};
-    const T factor = constant<T>(weight), twice = constant<T>(2 * weight);
-    if (source.values.empty()) {  // no control signal: zero throughout
-      for (int w = worlds.begin; w < worlds.end; ++w) sum[w] += factor * error.square(constant<T>(0));
-      return;
-    }
-    const T* const x = source.row(state, r);
-    for (int w = worlds.begin; w < worlds.end; ++w) sum[w] += factor * error.square(x[w]);
-    T* const bar = source.bar_row(state, r);
-    if (!bar) return;
-    for (int w = worlds.begin; w < worlds.end; ++w) bar[w] += twice * error.half_slope(x[w]);
-  }
-
   int pose_row(const LossTerm& term) const {
     const PoolVector<int>& bodies = bodies_[term.terminal];
     return static_cast<int>(std::find(bodies.begin(), bodies.end(), term.index) - bodies.begin()) * 12;
   }
 
-  /// |position + R point − target|²
-  void add_position(const LossTerm& term, double weight, const Source<T>& poses, int state, int r0, Range worlds,
-                    T* sum) {
-    for (int axis = 0; axis < 3; ++axis) {
-      const T* const position = poses.row(state, r0 + axis);
-      T* const bar = poses.bar_row(state, r0 + axis);
-      const T* columns[3];
-      T* columns_bar[3];
-      for (int c = 0; c < 3; ++c) {
-        columns[c] = poses.row(state, r0 + 3 + 3 * c + axis);
-        columns_bar[c] = poses.bar_row(state, r0 + 3 + 3 * c + axis);
-      }
-      for (int w = worlds.begin; w < worlds.end; ++w) {
-        T error = position[w] - constant<T>(term.target[axis]);
-        for (int c = 0; c < 3; ++c) error += columns[c][w] * constant<T>(term.point[c]);
-        sum[w] += constant<T>(weight) * error * error;
-        if (!bar) continue;
-        const T slope = constant<T>(2 * weight) * error;
-        bar[w] += slope;
-        for (int c = 0; c < 3; ++c) columns_bar[c][w] += slope * constant<T>(term.point[c]);
-      }
+  LossTermKernel<T> kernel_of(const LossTerm& term, Source<T>& source) const {
+    const bool control = term.is_control();
+    if (control && term.terminal) usage_error("a control has no terminal value: " + term.name);
+    const double weight = term.terminal ? term.weight : term.weight * score_.time_step;
+    LossTermKernel<T> kernel;
+    kernel.weight = constant<T>(weight);
+    kernel.twice = constant<T>(2 * weight);
+    kernel.thrice = constant<T>(3 * weight);
+    kernel.states = term.terminal ? 1 : score_.steps;
+    if (!source.values.empty()) {
+      // Terminal terms read the one state of the final buffers, running ones the states after each step.
+      const int row = (term.terminal || control ? 0 : source.rows_per_state) + row_of(term);
+      kernel.values = source.values.address(row);
+      if (!source.bar.empty()) kernel.bar = source.bar.write_address(row);
+      kernel.stride = source.values.stride();
+      kernel.state_stride = kernel.stride * source.rows_per_state;
     }
+    set_target(term, weight, kernel);
+    return kernel;
   }
 
-  /// 3 − tr(R*ᵀ R) = 2 − 2 cos(angle between): smooth, and angle² where they are near.
-  void add_orientation(const LossTerm& term, double weight, const Source<T>& poses, int state, int r0, Range worlds,
-                       T* sum) {
-    const Mat3<double> goal = rotation_matrix(term.target[0], term.target[1], term.target[2], term.target[3]);
-    const double* const entries = &goal.cx.x;
-    for (int w = worlds.begin; w < worlds.end; ++w) sum[w] += constant<T>(3 * weight);
-    for (int k = 0; k < 9; ++k) {
-      const T* const r = poses.row(state, r0 + 3 + k);
-      T* const bar = poses.bar_row(state, r0 + 3 + k);
-      const T factor = constant<T>(weight * entries[k]);
-      for (int w = worlds.begin; w < worlds.end; ++w) sum[w] -= factor * r[w];
-      if (!bar) continue;
-      for (int w = worlds.begin; w < worlds.end; ++w) bar[w] -= factor;
+  static void set_target(const LossTerm& term, double weight, LossTermKernel<T>& kernel) {
+    switch (term.quantity) {
+      case LossQuantity::joint_position:
+      case LossQuantity::joint_velocity:
+      case LossQuantity::control:
+        kernel.shape = term.on_circle ? ErrorShape::circle : ErrorShape::scalar;
+        kernel.target[0] = constant<T>(term.target[0]);
+        break;
+      case LossQuantity::body_position:
+        kernel.shape = ErrorShape::position;
+        for (int c = 0; c < 3; ++c) {
+          kernel.target[c] = constant<T>(term.target[c]);
+          kernel.point[c] = constant<T>(term.point[c]);
+        }
+        break;
+      case LossQuantity::body_orientation: {
+        kernel.shape = ErrorShape::orientation;
+        const Mat3<double> goal = rotation_matrix(term.target[0], term.target[1], term.target[2], term.target[3]);
+        for (int k = 0; k < 9; ++k) kernel.target[k] = constant<T>(weight * (&goal.cx.x)[k]);
+        break;
+      }
     }
   }
 
@@ -370,7 +315,7 @@ LossResult<T> evaluate_loss(const Problem& problem, const Trajectory<T>& traject
   if (on_the_way && trajectory.q.empty()) {
     usage_error("a running loss needs a rollout that keeps its states, or one with an observer of observe_loss()");
   }
-  Memory& memory = tape ? tape->memory() : default_memory();
+  Memory& memory = tape ? tape->memory() : memory_beside(trajectory.final.q);
   Evaluation<T> evaluation(
       {problem.loss, problem.model, problem.simulation.time_step, problem.simulation.steps, options.threads},
       observer ? Terms::others : Terms::all, trajectory, control, tape != nullptr, memory);
@@ -387,21 +332,41 @@ LossResult<T> evaluate_loss(const Problem& problem, const Trajectory<T>& traject
   evaluation.add_to(result.terms);
   if (tape) evaluation.collect(result.seeds);
   result.total = Buffer<T>(memory, 1, worlds);
-  T* const total = result.total.write();
-  for (int k = 0; k < terms; ++k) {
-    const T* const sum = result.terms.row(k);
-    for (int w = 0; w < worlds; ++w) total[w] += sum[w];
-  }
+  for_each_index(memory.backend(), 1, worlds,
+                 TotalLoss<T>{result.terms.address(), result.total.write_address(), terms,
+                              static_cast<std::size_t>(result.terms.stride())});
   return result;
 }
 
+namespace {
+
+/// rows[r] in every world of row r.
+template <class T>
+Buffer<T> spread(const std::vector<T>& rows, int worlds, Memory& memory) {
+  Buffer<T> buffer(memory, static_cast<int>(rows.size()), worlds);
+  if (!memory.backend()) {
+    for (int r = 0; r < buffer.rows(); ++r) std::fill_n(buffer.write(r), worlds, rows[r]);
+  } else if (!rows.empty()) {
+    const KernelArray<T> numbers(rows, memory);
+    launch_on_device(*memory.backend(), worlds,
+                     SpreadRows<T>{numbers.data(), buffer.write_address(), buffer.rows(),
+                                   static_cast<std::size_t>(buffer.stride())});
+  }
+  return buffer;
+}
+
+}  // namespace
+
 template <class T>
 State<T> initial_state(const Problem& problem, int worlds, Memory& memory) {
-  State<T> state(problem.model, worlds, memory);
-  for (int r = 0; r < state.q.rows(); ++r)
-    std::fill_n(state.q.write(r), worlds, constant<T>(problem.initial_position[r]));
-  for (int r = 0; r < state.qd.rows(); ++r)
-    std::fill_n(state.qd.write(r), worlds, constant<T>(problem.initial_velocity[r]));
+  const auto rows = [](const std::vector<double>& numbers) {
+    std::vector<T> result;
+    for (const double x : numbers) result.push_back(constant<T>(x));
+    return result;
+  };
+  State<T> state;
+  state.q = spread(rows(problem.initial_position), worlds, memory);
+  state.qd = spread(rows(problem.initial_velocity), worlds, memory);
   return state;
 }
 
@@ -409,16 +374,18 @@ template <class T>
 Control<T> initial_control(const Problem& problem, int worlds, Memory& memory) {
   const Topology& t = problem.model.topology;
   const int steps = problem.simulation.steps;
-  Control<T> control(problem.model, steps, worlds, memory);
+  std::vector<T> rows(static_cast<std::size_t>(steps) * t.nu, constant<T>(0));
   for (const ControlSignal& signal : problem.controls) {
     const Link& link = t.links[problem.model.link_of_joint(signal.joint)];
     const int row = channel_row(link, signal.channel);
     for (int step = 0; step < steps; ++step) {
       const KnotWeights k = knot_weights(static_cast<int>(signal.values.size()), steps, step, signal.hold);
       const double value = k.first_weight * signal.values[k.first] + k.second_weight * signal.values[k.second];
-      std::fill_n(control.u.write(step * t.nu + row), worlds, constant<T>(value));
+      rows[static_cast<std::size_t>(step) * t.nu + row] = constant<T>(value);
     }
   }
+  Control<T> control;
+  control.u = spread(rows, worlds, memory);
   return control;
 }
 

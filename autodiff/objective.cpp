@@ -1,27 +1,30 @@
 // The loss of a batch of starts and its gradient: one rollout and one backward, each start a world.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 
 #include "autodiff/loss.h"
+#include "autodiff/objective_kernels.h"
 #include "autodiff/search.h"
 #include "autodiff/variables.h"
 #include "engine/error.h"
+#include "engine/kernel_array.h"
+#include "engine/launch.h"
 #include "models/builder.h"
 
 namespace backdrive {
 namespace {
 
-/// T: the number type of the rollout. Buffers come from one pool and have the same sizes from
-/// evaluation to evaluation.
+/// T: the number type of the rollout. Buffers come from one pool and have the same sizes from evaluation to evaluation.
 template <class T>
 class RolloutObjective final : public BatchObjective {
  public:
-  RolloutObjective(const Problem& problem, const ExecutionOptions& options)
-      : problem_(problem), entries_(variable_entries(problem)), base_(problem.model), scratch_(problem.model) {
-    const VariableLayout layout = variable_layout(problem);
-    total_ = layout.total;
+  RolloutObjective(const Problem& problem, const ExecutionOptions& options, const Device& device)
+      : BatchObjective(variable_layout(problem).total, default_memory(device)),
+        problem_(problem),
+        entries_(variable_entries(problem)),
+        base_(problem.model),
+        scratch_(problem.model) {
     rollout_options_.time_step = problem.simulation.time_step;
     rollout_options_.steps = problem.simulation.steps;
     rollout_options_.threads = options.threads;
@@ -40,91 +43,100 @@ class RolloutObjective final : public BatchObjective {
       chart.write(chart.field().of(base_), chart.start().data());
     }
     has_control_ = has_control_ || !problem.controls.empty();
+    make_kernels();
   }
 
-  void evaluate(const std::vector<std::vector<double>>& x, std::vector<double>& loss,
-                std::vector<std::vector<double>>& gradient) override {
-    const int worlds = static_cast<int>(x.size());
-    loss.assign(worlds, std::numeric_limits<double>::infinity());
-    gradient.resize(worlds);
-    for (std::vector<double>& g : gradient) g.assign(total_, 0.0);
-    status_.assign(worlds, WorldStatus{});
-    if (worlds == 0) return;
-    for (const std::vector<double>& point : x) {
-      if (static_cast<int>(point.size()) != total_) {
-        usage_error("a point of " + std::to_string(point.size()) + " numbers, expected " + std::to_string(total_));
-      }
-    }
+  void evaluate(const Buffer<double>& x, Buffer<double>& loss, Buffer<double>& gradient) override {
+    const int worlds = x.worlds();
     prepare(worlds);
-    for (const VariableEntry& entry : entries_) write(entry, x);
-    if (has_parameters_) write_parameters(x);
+    write(x);
+    const Buffer<double> x_here = has_parameters_ ? on_host(x) : Buffer<double>();
+    if (has_parameters_) write_parameters(x_here);
 
-    Tape<T> tape(memory_);
+    Tape<T> tape(memory());
     std::shared_ptr<LossObserver<T>> observer;
-    if (!rollout_options_.plan.keeps_all()) observer = observe_loss<T>(problem_, rollout_options_, worlds, memory_);
+    if (!rollout_options_.plan.keeps_all()) observer = observe_loss<T>(problem_, rollout_options_, worlds, memory());
     const Trajectory<T> trajectory = rollout(tape, problem_.model, state_, control_, rollout_options_, observer);
     const LossResult<T> result = evaluate_loss(problem_, trajectory, control_, rollout_options_, &tape, observer.get());
     status_ = *trajectory.status;
     const Gradients<T> gradients = std::move(tape).backward(result.seeds);
     windows_ = gradients.windows();
-    for (const VariableEntry& entry : entries_) read(entry, x, gradients, gradient);
-    for (int w = 0; w < worlds; ++w) finish(w, static_cast<double>(result.total(0, w)), loss, gradient);
+    read(gradients, gradient);
+    if (has_parameters_) read_parameters(x_here, gradients, gradient);
+    const FinishWorld<T> finish{result.total.address(),
+                                status_.address(),
+                                has_parameters_ ? possible_.address() : nullptr,
+                                loss.write_address(),
+                                gradient.write_address(),
+                                numbers(),
+                                static_cast<std::size_t>(gradient.stride())};
+    for_each_index(memory().backend(), 1, worlds, finish);
   }
 
   const WorldStatuses& status() const override { return status_; }
   WindowCounts windows() const override { return windows_; }
 
  private:
+  static Buffer<double> on_host(const Buffer<double>& x) { return x.backend() ? x.clone(default_memory()) : x; }
+
+  /// What the kernels read of the variables. Knots stand one variable after the other.
+  void make_kernels() {
+    for (const VariableEntry& entry : entries_) knots_.insert(knots_.end(), entry.knots.begin(), entry.knots.end());
+    knot_table_ = KernelArray<KnotWeights>(knots_, memory());
+    const KnotWeights* knots = knot_table_.data();
+    for (const VariableEntry& entry : entries_) {
+      variables_.push_back({entry.kind, entry.offset, entry.size, entry.row, entry.scale, knots});
+      knots += entry.knots.size();
+    }
+    variable_table_ = KernelArray<VariableKernel>(variables_, memory());
+  }
+
   /// Buffers and per-world parameters for so many worlds.
   void prepare(int worlds) {
     if (worlds == worlds_) return;
     worlds_ = worlds;
-    state_ = initial_state<T>(problem_, worlds, memory_);
-    if (has_control_) control_ = initial_control<T>(problem_, worlds, memory_);
-    possible_.assign(worlds, true);
+    state_ = initial_state<T>(problem_, worlds, memory());
+    if (has_control_) control_ = initial_control<T>(problem_, worlds, memory());
+    possible_ = Buffer<int>(memory(), 1, worlds);
     for (const VariableEntry& entry : entries_) {
       if (entry.chart) entry.chart->field().of(problem_.model).spread(worlds);
     }
   }
 
-  void write(const VariableEntry& entry, const std::vector<std::vector<double>>& x) {
-    if (entry.kind == VariableKind::control) {
-      const int nu = problem_.model.topology.nu;
-      T* rows = control_.u.write(0);
-      for (size_t step = 0; step < entry.knots.size(); ++step) {
-        const KnotWeights& k = entry.knots[step];
-        const double first = k.first_weight * entry.scale, second = k.second_weight * entry.scale;
-        T* row = rows + (step * nu + entry.row) * control_.u.stride();
-        for (int w = 0; w < worlds_; ++w) {
-          const double* knots = x[w].data() + entry.offset;
-          row[w] = static_cast<T>(first * knots[k.first] + second * knots[k.second]);
-        }
-      }
-    } else if (!entry.chart) {
-      Buffer<T>& buffer = entry.kind == VariableKind::initial_position ? state_.q : state_.qd;
-      T* row = buffer.write(entry.row);
-      for (int w = 0; w < worlds_; ++w) row[w] = static_cast<T>(x[w][entry.offset] * entry.scale);
-    }
+  void write(const Buffer<double>& x) {
+    const WriteVariables<T> kernel{variable_table_.data(),
+                                   static_cast<int>(variables_.size()),
+                                   worlds_,
+                                   problem_.model.topology.nu,
+                                   static_cast<std::size_t>(state_.q.stride()),
+                                   x.address(),
+                                   static_cast<std::size_t>(x.stride()),
+                                   state_.q.write_address(),
+                                   state_.qd.write_address(),
+                                   has_control_ ? control_.u.write_address() : nullptr};
+    const std::int64_t steps = has_control_ ? rollout_options_.steps : 1;
+    for_each_index(memory().backend(), 1, steps * worlds_, kernel);
   }
 
   /// Numbers of a parameter variable in one world, not scaled.
-  static std::array<double, 6> values_of(const VariableEntry& entry, const std::vector<double>& x) {
+  static std::array<double, 6> values_of(const VariableEntry& entry, const Buffer<double>& x, int world) {
     std::array<double, 6> values{};
-    for (int k = 0; k < entry.size; ++k) values[k] = x[entry.offset + k] * entry.scale;
+    for (int k = 0; k < entry.size; ++k) values[k] = x(entry.offset + k, world) * entry.scale;
     return values;
   }
 
   /// Each world's parameters. A model that cannot be (an inertia no body has, a limit below the
   /// other) is replaced by the initial one, and its world counts as stopped.
-  void write_parameters(const std::vector<std::vector<double>>& x) {
+  void write_parameters(const Buffer<double>& x) {
+    Buffer<int> possible(1, worlds_);
     for (int w = 0; w < worlds_; ++w) {
       for (const VariableEntry& entry : entries_) {
         if (entry.chart) {
-          entry.chart->write(entry.chart->field().of(scratch_), values_of(entry, x[w]).data());
+          entry.chart->write(entry.chart->field().of(scratch_), values_of(entry, x, w).data());
         }
       }
-      possible_[w] = is_possible(scratch_);
-      const Model& source = possible_[w] ? scratch_ : base_;
+      possible.set(0, w, is_possible(scratch_));
+      const Model& source = possible(0, w) ? scratch_ : base_;
       for (const VariableEntry& entry : entries_) {
         if (!entry.chart) continue;
         const Parameter& from = entry.chart->field().in(source);
@@ -133,6 +145,7 @@ class RolloutObjective final : public BatchObjective {
         for (int c = 0; c < to.components(); ++c) to.at(item, c, w) = from(item, c);
       }
     }
+    possible_.copy_from(possible);
     refresh_features(problem_.model);
   }
 
@@ -145,62 +158,71 @@ class RolloutObjective final : public BatchObjective {
     }
   }
 
-  void read(const VariableEntry& entry, const std::vector<std::vector<double>>& x, const Gradients<T>& gradients,
-            std::vector<std::vector<double>>& gradient) const {
-    if (entry.kind == VariableKind::control) {
-      pull_control(entry, gradients.of(control_.u), problem_.model.topology.nu, gradient);
-    } else if (entry.chart) {
+  void read(const Gradients<T>& gradients, Buffer<double>& gradient) {
+    const auto bar = [&](VariableKind kind, const Buffer<T>& buffer) -> const T* {
+      const auto asks = [&](const VariableEntry& entry) { return entry.kind == kind; };
+      return std::ranges::any_of(entries_, asks) ? gradients.of(buffer).address() : nullptr;
+    };
+    const PullVariables<T> kernel{variable_table_.data(),
+                                  worlds_,
+                                  problem_.model.topology.nu,
+                                  rollout_options_.steps,
+                                  static_cast<std::size_t>(state_.q.stride()),
+                                  bar(VariableKind::initial_position, state_.q),
+                                  bar(VariableKind::initial_velocity, state_.qd),
+                                  bar(VariableKind::control, control_.u),
+                                  gradient.write_address(),
+                                  static_cast<std::size_t>(gradient.stride())};
+    for_each_index(memory().backend(), 1, std::int64_t{worlds_} * static_cast<int>(variables_.size()), kernel);
+  }
+
+  /// By way of the host.
+  void read_parameters(const Buffer<double>& x, const Gradients<T>& gradients, Buffer<double>& gradient) const {
+    Buffer<double> here(default_memory(), numbers(), worlds_);
+    for (const VariableEntry& entry : entries_) {
+      if (!entry.chart) continue;
       const Parameter& field_gradient = entry.chart->field().in(gradients.parameters());
       for (int w = 0; w < worlds_; ++w) {
-        double tangents[6];
+        double tangents[6], pulled[6] = {};
         for (int c = 0; c < field_gradient.components(); ++c) {
           tangents[c] = field_gradient(entry.chart->item(), c, w);
         }
-        entry.chart->pull(values_of(entry, x[w]).data(), tangents, gradient[w].data() + entry.offset);
+        entry.chart->pull(values_of(entry, x, w).data(), tangents, pulled);
+        for (int k = 0; k < entry.size; ++k) here.set(entry.offset + k, w, pulled[k] * entry.scale);
       }
-    } else {
-      const bool position = entry.kind == VariableKind::initial_position;
-      const Buffer<T>& bar = gradients.of(position ? state_.q : state_.qd);
-      for (int w = 0; w < worlds_; ++w) {
-        gradient[w][entry.offset] = static_cast<double>(bar(entry.row, w));
-      }
-    }
-    for (std::vector<double>& g : gradient) {
-      for (int k = 0; k < entry.size; ++k) g[entry.offset + k] *= entry.scale;
-    }
-  }
-
-  /// A world that stopped, or whose numbers are not finite, tells the optimiser only that.
-  void finish(int w, double total, std::vector<double>& loss, std::vector<std::vector<double>>& gradient) const {
-    bool finite = possible_[w] && !status_[w].stopped() && std::isfinite(total);
-    for (const double g : gradient[w]) finite = finite && std::isfinite(g);
-    if (finite) {
-      loss[w] = total;
-    } else {
-      gradient[w].assign(total_, 0.0);
+      gradient.copy_rows(entry.offset, here, entry.offset, entry.size);
     }
   }
 
   Problem problem_;  ///< with parameters per world where they vary
   std::vector<VariableEntry> entries_;
+  std::vector<KnotWeights> knots_;
+  std::vector<VariableKernel> variables_;
+  KernelArray<KnotWeights> knot_table_;
+  KernelArray<VariableKernel> variable_table_;
   Model base_;     ///< with the parameters at their initial values
   Model scratch_;  ///< one world's parameters, to be checked
-  int total_ = 0, worlds_ = 0;
+  int worlds_ = 0;
   bool has_control_ = false, has_parameters_ = false;
   RolloutOptions rollout_options_;
-  Memory memory_ = default_memory();  ///< the same pool, so that its counters tell
   State<T> state_;
   Control<T> control_;
-  std::vector<bool> possible_;
+  Buffer<int> possible_;
   WorldStatuses status_;
   WindowCounts windows_;
 };
 
 }  // namespace
 
+int largest_batch(const Problem& problem, const ExecutionOptions& options) {
+  const bool on_host = options.devices.front().is_cpu();
+  return on_host || problem.optimize.method == "lbfgs" ? kLargestBatch : std::numeric_limits<int>::max();
+}
+
 int batch_worlds(const Problem& problem, const ExecutionOptions& options) {
   const int starts = options.worlds > 0 ? options.worlds : problem.optimize.starts;
-  return problem.optimize.method == "lbfgs" ? std::min(starts, kLargestBatch) : starts;
+  const int devices = static_cast<int>(options.devices.size());
+  return (std::min(starts, largest_batch(problem, options)) + devices - 1) / devices;
 }
 
 ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& options) {
@@ -231,11 +253,66 @@ ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& o
   return memory;
 }
 
-std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options) {
+std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options,
+                                               const Device& device) {
   if (options.precision == Precision::float32) {
-    return std::make_unique<RolloutObjective<float>>(problem, options);
+    return std::make_unique<RolloutObjective<float>>(problem, options, device);
   }
-  return std::make_unique<RolloutObjective<double>>(problem, options);
+  return std::make_unique<RolloutObjective<double>>(problem, options, device);
+}
+
+std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options) {
+  return make_objective(problem, options, options.devices.front());
+}
+
+void BatchObjective::post(std::span<const std::vector<double>> x) {
+  const int worlds = static_cast<int>(x.size());
+  for (const std::vector<double>& point : x) {
+    if (static_cast<int>(point.size()) != numbers_) {
+      usage_error("a point of " + std::to_string(point.size()) + " numbers, expected " + std::to_string(numbers_));
+    }
+  }
+  DeviceBackend* const backend = memory_.backend();
+  if (worlds != x_.worlds()) {
+    x_ = Buffer<double>(memory_, numbers_, worlds);
+    loss_ = Buffer<double>(memory_, 1, worlds);
+    gradient_ = Buffer<double>(memory_, numbers_, worlds);
+    if (backend) {
+      staged_x_ = Buffer<double>(staging_, numbers_, worlds);
+      staged_loss_ = Buffer<double>(staging_, 1, worlds);
+      staged_gradient_ = Buffer<double>(staging_, numbers_, worlds);
+    }
+  }
+  if (worlds == 0) return;
+  Buffer<double>& here = backend ? staged_x_ : x_;
+  double* const rows = here.write();
+  for (int w = 0; w < worlds; ++w) {
+    for (int i = 0; i < numbers_; ++i) rows[static_cast<std::size_t>(i) * here.stride() + w] = x[w][i];
+  }
+  if (backend) x_.copy_from(staged_x_);
+  evaluate(x_, loss_, gradient_);
+  if (!backend) return;
+  staged_loss_.copy_from(loss_);
+  staged_gradient_.copy_from(gradient_);
+}
+
+void BatchObjective::collect(double* loss, std::vector<double>* gradient) {
+  DeviceBackend* const backend = memory_.backend();
+  if (backend) backend->synchronize();
+  const Buffer<double>&from = backend ? staged_loss_ : loss_, &g = backend ? staged_gradient_ : gradient_;
+  for (int w = 0; w < x_.worlds(); ++w) {
+    loss[w] = from(0, w);
+    gradient[w].resize(numbers_);
+    for (int i = 0; i < numbers_; ++i) gradient[w][i] = g(i, w);
+  }
+}
+
+void BatchObjective::evaluate(const std::vector<std::vector<double>>& x, std::vector<double>& loss,
+                              std::vector<std::vector<double>>& gradient) {
+  post(x);
+  loss.resize(x.size());
+  gradient.resize(x.size());
+  collect(loss.data(), gradient.data());
 }
 
 }  // namespace backdrive

@@ -8,6 +8,7 @@
 #include "autodiff/adam.h"
 #include "autodiff/lbfgs.h"
 #include "engine/error.h"
+#include "engine/parallel.h"
 
 namespace backdrive {
 
@@ -15,9 +16,9 @@ Search::Search(const Problem& problem, const ExecutionOptions& options,
                std::function<bool(const OptimizeProgress&)> progress)
     : options_(problem.optimize),
       steps_(problem.simulation.steps),
-      objective_(make_objective(problem, options)),
       bounds_(variable_bounds(problem)),
       progress_(std::move(progress)) {
+  for (const Device& device : options.devices) objectives_.push_back(make_objective(problem, options, device));
   const int count = options.worlds > 0 ? options.worlds : problem.optimize.starts;
   for (std::vector<double>& x : initial_points(problem, count, options.seed)) {
     StartResult start;
@@ -29,22 +30,43 @@ Search::Search(const Problem& problem, const ExecutionOptions& options,
 
 void Search::evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x, std::vector<double>& loss,
                       std::vector<std::vector<double>>& gradient) {
-  objective_->evaluate(x, loss, gradient);
-  evaluations_ += static_cast<double>(which.size());
-  windows_.all += objective_->windows().all;
-  windows_.clipped += objective_->windows().clipped;
-  for (size_t i = 0; i < which.size(); ++i) {
-    StartResult& start = starts_[which[i]];
-    if (loss[i] < start.loss) {
-      start.x = x[i];
-      start.loss = loss[i];
-      start.gradient_norm = bounds_.projected_norm(x[i].data(), gradient[i].data());
-      start.status = {};
-    } else if (!std::isfinite(start.loss)) {
-      start.status = objective_->status()[i];
-    }
-    if (std::isfinite(options_.goal) && start.loss <= options_.goal) goal_reached_ = true;
+  const int worlds = static_cast<int>(which.size()), parts = static_cast<int>(objectives_.size());
+  loss.resize(worlds);
+  gradient.resize(worlds);
+  for (int part = 0; part < parts; ++part) {
+    const Range own = share(worlds, parts, part);
+    objectives_[part]->post(std::span(x).subspan(own.begin, own.size()));
   }
+  for (int part = 0; part < parts; ++part) {
+    const Range own = share(worlds, parts, part);
+    if (own.size() == 0) continue;
+    BatchObjective& objective = *objectives_[part];
+    objective.collect(loss.data() + own.begin, gradient.data() + own.begin);
+    for (int i = own.begin; i < own.end; ++i) {
+      take_in(starts_[which[i]], x[i], loss[i], gradient[i], objective.status()[i - own.begin]);
+    }
+    count(own.size(), objective.windows(), std::numeric_limits<double>::infinity());
+  }
+}
+
+void Search::take_in(StartResult& start, const std::vector<double>& x, double loss, const std::vector<double>& gradient,
+                     const WorldStatus& status) {
+  if (loss < start.loss) {
+    start.x = x;
+    start.loss = loss;
+    start.gradient_norm = bounds_.projected_norm(x.data(), gradient.data());
+    start.status = {};
+  } else if (!std::isfinite(start.loss)) {
+    start.status = status;
+  }
+  count(0, {}, start.loss);
+}
+
+void Search::count(int evaluated, const WindowCounts& windows, double best_loss) {
+  evaluations_ += evaluated;
+  windows_.all += windows.all;
+  windows_.clipped += windows.clipped;
+  if (std::isfinite(options_.goal) && best_loss <= options_.goal) goal_reached_ = true;
 }
 
 const char* Search::stop_reason(int k) const {
@@ -63,6 +85,12 @@ double Search::seconds() const {
 }
 
 bool Search::report() {
+  int running = 0;
+  for (int k = 0; k < starts(); ++k) running += is_running(k);
+  return report(running);
+}
+
+bool Search::report(int running) {
   const StartResult& start = starts_[best()];
   OptimizeProgress now;
   now.iteration = start.iterations;
@@ -73,7 +101,7 @@ bool Search::report() {
   now.windows = windows_;
   now.seconds = seconds();
   now.world_steps_per_second = now.seconds > 0 ? evaluations_ * steps_ / now.seconds : 0;
-  for (int k = 0; k < starts(); ++k) now.running += is_running(k);
+  now.running = running;
   if (history_.empty() || history_.back().iteration != now.iteration || history_.back().best_loss != now.best_loss) {
     history_.push_back(now);
   }
@@ -104,8 +132,9 @@ OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
   Search search(problem, options, progress);
   std::vector<int> starts(search.starts());
   std::iota(starts.begin(), starts.end(), 0);
-  for (int begin = 0; begin < search.starts(); begin += kLargestBatch) {
-    const int count = std::min(kLargestBatch, search.starts() - begin);
+  const int batch = std::min(largest_batch(problem, options), search.starts());
+  for (int begin = 0; begin < search.starts(); begin += batch) {
+    const int count = std::min(batch, search.starts() - begin);
     const std::span<const int> chunk(starts.data() + begin, count);
     if (const char* reason = search.stop_reason(begin)) {
       for (const int k : chunk) search.start(k).stopped_by = reason;

@@ -2,6 +2,7 @@
 // Minimises a problem's loss over its variables, several starts at once as worlds of one batch.
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,12 @@ struct ExecutionOptions {
   int worlds = 0;  ///< optimize: number of starts, 0: what the problem says
   /// optimize: bytes that states, controls, their gradients and the optimiser's own vectors may take together; 0: any.
   std::size_t memory_budget = 0;
+  std::vector<Device> devices = {Device{}};  ///< worlds are split over them; at least one
 };
 
-/// Starts that are evaluated at once, as worlds of one batch.
+/// Starts that are searched from at once: on a device, all that Adam is given.
+int largest_batch(const Problem& problem, const ExecutionOptions& options);
+/// Starts that are evaluated at once on a device, as worlds of one batch.
 int batch_worlds(const Problem& problem, const ExecutionOptions& options);
 
 /// The memory that evaluations of a problem need, and the plan that keeps it within the budget. Throws Error (usage)
@@ -47,18 +51,41 @@ std::vector<std::vector<double>> initial_points(const Problem& problem, int star
 /// The problem with the variables' values (unscaled from `x`) put in place of its own.
 Problem with_values(const Problem& problem, const std::vector<double>& x);
 
-/// One evaluation of all starts: losses and gradients with respect to the scaled variables.
+/// Losses and their gradients with respect to the scaled variables, in many worlds at once, on one device. A world that
+/// stops gets an infinite loss and a zero gradient, and its status says where.
 class BatchObjective {
  public:
   virtual ~BatchObjective() = default;
-  /// x[world] → loss[world], gradient[world]. A world that stops gets an infinite loss and a zero gradient, and its
-  /// status says where.
-  virtual void evaluate(const std::vector<std::vector<double>>& x, std::vector<double>& loss,
-                        std::vector<std::vector<double>>& gradient) = 0;
+
+  int numbers() const { return numbers_; }
+  /// Where the worlds are computed.
+  Memory& memory() { return memory_; }
+  /// x [number][world] → loss [1][world], gradient [number][world], all in memory(). On a device this returns before it
+  /// is done, unless a variable is a parameter.
+  virtual void evaluate(const Buffer<double>& x, Buffer<double>& loss, Buffer<double>& gradient) = 0;
   virtual const WorldStatuses& status() const = 0;
   /// Gradient windows of the last evaluation.
   virtual WindowCounts windows() const { return {}; }
+
+  /// The same for points of the host: x[world] → loss[world], gradient[world]. Waits.
+  void evaluate(const std::vector<std::vector<double>>& x, std::vector<double>& loss,
+                std::vector<std::vector<double>>& gradient);
+  /// Its two halves, so that several devices work at once.
+  void post(std::span<const std::vector<double>> x);
+  void collect(double* loss, std::vector<double>* gradient);
+
+ protected:
+  BatchObjective(int numbers, Memory memory)
+      : numbers_(numbers), memory_(std::move(memory)), staging_(Memory::pinned(memory_.device())) {}
+
+ private:
+  int numbers_;
+  Memory memory_, staging_;
+  Buffer<double> x_, loss_, gradient_, staged_x_, staged_loss_, staged_gradient_;
 };
+std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options,
+                                               const Device& device);
+/// On the first of the devices.
 std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options);
 
 struct OptimizeProgress {

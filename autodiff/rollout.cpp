@@ -55,7 +55,7 @@ Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& c
                   const Buffer<T>& constants, Memory& memory) {
   Trajectory<T> result;
   result.steps = options.steps;
-  result.status = make_pooled<WorldStatuses>(state.q.worlds());
+  result.status = make_pooled<WorldStatuses>(state.q.worlds(), memory);
   RolloutPart<T> part{0, options.steps, state, State<T>::uninitialized(model, state.q.worlds(), memory), {}, {}};
   if (options.keep_states) part.keep_states(model, memory);
   run_part(model, constants, control, part, options, *result.status, memory);

@@ -35,7 +35,7 @@ void run_part(const Model& model, const Buffer<T>& constants, const Control<T>& 
       part.qd.empty() ? nullptr : part.qd.write(),
       part.end.q.write(),
       part.end.qd.write(),
-      status.data()};
+      status.write_address()};
   launch<T>(kernels<T>().rollout, arguments, options.threads, memory);
 }
 
@@ -64,7 +64,7 @@ RolloutNode<T>::RolloutNode(Recorded<T> recorded, State<T> state, Control<T> con
 
 template <class T>
 Trajectory<T> RolloutNode<T>::forward(Memory& memory) {
-  this->status = make_pooled<WorldStatuses>(state_.q.worlds());
+  this->status = make_pooled<WorldStatuses>(state_.q.worlds(), memory);
   checkpoints_.push_back({0, state_});
   last_piece_ = run_piece(reach_piece_before(pieces(), true, memory), pieces() - 1, memory);
   observe(last_piece_);
@@ -142,7 +142,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
       piece.q.row(0),
       piece.qd.row(0),
       control_.u.empty() ? nullptr : control_.u.row(first_control),
-      bars.status(state_.q.worlds()).data(),
+      bars.status(state_.q.worlds()).address(),
       seeds_of(piece.q, seeds.q),
       seeds_of(piece.qd, seeds.qd),
       first_row(bars.find(final_.q)),

@@ -41,20 +41,30 @@ class Search {
 
   /// What a start must stop by after an evaluation, or null: the goal, an interruption.
   const char* stop_reason(int k) const;
+  /// For searches that keep the points of their starts where these are computed: notes that so many worlds were
+  /// evaluated with these windows, and the lowest loss so far.
+  void count(int evaluated, const WindowCounts& windows, double best_loss);
+
+  /// One per device; each computes its share() of a batch.
+  std::span<const std::unique_ptr<BatchObjective>> objectives() const { return objectives_; }
 
   /// Tells where the search stands; to be called between batches. False once interrupted. Writes a
   /// row of history when the best start got further.
   bool report();
+  /// The same for searches that know how many starts still run.
+  bool report(int running);
 
   OptimizeResult result(const Problem& problem) &&;
 
  private:
+  void take_in(StartResult& start, const std::vector<double>& x, double loss, const std::vector<double>& gradient,
+               const WorldStatus& status);
   int best() const;
   double seconds() const;
 
   OptimizeOptions options_;
   int steps_;
-  std::unique_ptr<BatchObjective> objective_;
+  std::vector<std::unique_ptr<BatchObjective>> objectives_;
   VariableBounds bounds_;
   std::function<bool(const OptimizeProgress&)> progress_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <set>
 
+#include "engine/buffer_kernels.h"
 #include "engine/dual.h"
 #include "engine/error.h"
+#include "engine/launch.h"
 
 namespace backdrive {
 namespace {
@@ -67,11 +69,9 @@ void check_same_shape(const char* what, const Buffer<T>& given, const Buffer<T>&
 
 template <class T>
 void add_into(Buffer<T>& to, const Buffer<T>& from) {
-  for (int r = 0; r < to.rows(); ++r) {
-    T* a = to.write(r);
-    const T* b = from.row(r);
-    for (int w = 0; w < to.stride(); ++w) a[w] += b[w];
-  }
+  // Row by row with their padding; a multiple of the pack.
+  for_each_index(to.backend(), 1, std::int64_t{to.rows()} * to.stride(),
+                 AddInto<T>{to.write_address(), from.address()});
 }
 
 TapeCounters tape_counters() {
@@ -101,6 +101,13 @@ const Buffer<T>& Gradients<T>::of(const Buffer<T>& input) const {
 template <class T>
 bool Gradients<T>::is_connected(const Buffer<T>& input) const {
   return reached_.contains(input.id());
+}
+
+template <class T>
+int Gradients<T>::stopped_worlds() const {
+  int count = 0;
+  for (const auto& [worlds, status] : status_) count += status.count_stopped();
+  return count;
 }
 
 template <class T>
@@ -137,9 +144,7 @@ void Cotangents<T>::lend(const Buffer<T>& buffer, Buffer<T> contribution) {
 
 template <class T>
 const WorldStatuses& Cotangents<T>::status(int worlds) {
-  WorldStatuses& all = status_[worlds];
-  all.resize(worlds);
-  return all;
+  return status_.try_emplace(worlds, worlds, memory_).first->second;
 }
 
 template <class T>
@@ -174,15 +179,11 @@ struct Tape<T>::Recording : Pooled {
   }
 
   /// By number of worlds, where each world first stopped.
-  void collect_status(PoolMap<int, WorldStatuses>& all) const {
+  void collect_status(PoolMap<int, WorldStatuses>& all, Memory& memory) const {
     for (const auto& node : nodes) {
       if (!node->status) continue;
-      const WorldStatuses& own = *node->status;
-      WorldStatuses& status = all[static_cast<int>(own.size())];
-      status.resize(own.size());
-      for (size_t w = 0; w < own.size(); ++w) {
-        if (own[w].stopped() && !status[w].stopped()) status[w] = own[w];
-      }
+      const std::size_t worlds = node->status->size();
+      all.try_emplace(static_cast<int>(worlds), worlds, memory).first->second.merge(*node->status);
     }
   }
 
@@ -332,14 +333,12 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds, Disconnected policy) && {
                 "; expected requires_grad off, or Disconnected::zero");
   }
   if constexpr (std::is_same_v<T, Dual<double>>) result.parameters_dot_ = result.parameters_;
-  recording->collect_status(bars.status_);
-  for (const auto& [worlds, status] : bars.status_) {
-    for (const WorldStatus& s : status) result.stopped_worlds_ += s.stopped();
-  }
+  recording->collect_status(bars.status_, memory_);
   for (size_t i = recording->nodes.size(); i-- > 0;) {
     recording->nodes[i]->backward(bars, result.parameters_, result.parameters_dot_);
   }
   result.windows_ = bars.windows_;
+  result.status_ = bars.status_;
   for (const auto& node : recording->nodes) {
     for (const auto& [buffer, version] : node->inputs) {
       if (!produced.contains(buffer.id())) {

@@ -65,7 +65,7 @@ class Gradients {
   const Parameters& parameters() const { return parameters_; }
   /// Duals only: derivative of parameters() along the direction the tape was given.
   const Parameters& parameters_dot() const { return parameters_dot_; }
-  int stopped_worlds() const { return stopped_worlds_; }
+  int stopped_worlds() const;
   /// Of all rollouts and worlds of the tape: gradient windows, and those whose contribution was scaled down.
   WindowCounts windows() const { return windows_; }
 
@@ -77,7 +77,7 @@ class Gradients {
   std::vector<DisconnectedPath> disconnected_;
   Disconnected policy_ = Disconnected::error;
   Parameters parameters_, parameters_dot_;
-  int stopped_worlds_ = 0;
+  PoolMap<int, WorldStatuses> status_;  ///< by number of worlds
   WindowCounts windows_;
 };
 

@@ -12,6 +12,7 @@
 #include "engine/dual.h"
 #include "engine/error.h"
 #include "engine/generation.h"
+#include "engine/pool_containers.h"
 #include "engine/view.h"
 
 #if defined(__has_feature)
@@ -71,9 +72,26 @@ std::atomic<std::uint64_t> next_buffer_id{1};
 
 }  // namespace
 
-/// Free lists by size class, threaded through the free blocks themselves, so that the pool's own
-/// bookkeeping asks nothing of the system.
+/// Where the blocks of a pool come from.
+struct BlockSource {
+  DeviceBackend* backend = nullptr;  ///< null: the system
+  bool pinned = false;               ///< the device's memory of the host
+
+  bool on_device() const { return backend && !pinned; }
+  void* allocate(std::size_t bytes) const {
+    if (!backend) return ::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow);
+    return pinned ? backend->allocate_pinned(bytes) : backend->allocate(bytes);
+  }
+  void free(void* block) const noexcept {
+    if (!backend) return ::operator delete (block, std::align_val_t{kAlignment});
+    pinned ? backend->free_pinned(block) : backend->free(block);
+  }
+};
+
+/// Free lists by size class. Those of the host are threaded through the free blocks themselves, so that the pool's own
+/// bookkeeping asks nothing of the system; those of a device, which the host cannot write to, stand beside.
 struct Memory::Pool {
+  explicit Pool(BlockSource s) : source(s) {}
   ~Pool() { release_all(); }
 
   std::byte* take(std::size_t bytes) {
@@ -81,18 +99,22 @@ struct Memory::Pool {
     const SizeClass wanted = size_class(bytes);
     std::byte* block = pooled(wanted);
     if (block == nullptr) block = from_system(wanted);
-    ASAN_UNPOISON_MEMORY_REGION(block, bytes);
-    if (kPoison) std::memset(block, kPoisonByte, bytes);
+    open(block, bytes);
+    poison(block, bytes);
     return block;
   }
 
   void give(std::byte* block, std::size_t bytes) noexcept {
     const SizeClass given = size_class(bytes);
-    ASAN_UNPOISON_MEMORY_REGION(block, given.bytes);
-    if (kPoison) std::memset(block, kPoisonByte, given.bytes);
+    open(block, given.bytes);
+    if (!source.on_device()) poison(block, given.bytes);
     const std::lock_guard lock(mutex);
-    free[given.index] = new (block) FreeBlock{free[given.index], given.bytes};
-    ASAN_POISON_MEMORY_REGION(block + sizeof(FreeBlock), given.bytes - sizeof(FreeBlock));
+    if (source.on_device()) {
+      device_free[given.index].push_back(block);
+    } else {
+      free[given.index] = new (block) FreeBlock{free[given.index], given.bytes};
+      ASAN_POISON_MEMORY_REGION(block + sizeof(FreeBlock), given.bytes - sizeof(FreeBlock));
+    }
     counters.live_bytes -= given.bytes;
     counters.pooled_bytes += given.bytes;
   }
@@ -103,40 +125,66 @@ struct Memory::Pool {
       while (head != nullptr) {
         FreeBlock* const block = head;
         head = block->next;
-        counters.pooled_bytes -= block->bytes;
         ASAN_UNPOISON_MEMORY_REGION(block, block->bytes);
-        ::operator delete (block, std::align_val_t{kAlignment});
+        source.free(block);
       }
     }
+    for (auto& [index, blocks] : device_free) {
+      for (std::byte* const block : blocks) source.free(block);
+      blocks.clear();
+    }
+    counters.pooled_bytes = 0;
   }
 
+  /// For control blocks and headers, which the host reads: the pool itself, or the default one beside a device.
+  Pool& bookkeeping() { return source.on_device() ? *default_memory().pool_ : *this; }
+
+  const BlockSource source;
   mutable std::mutex mutex;
   std::array<FreeBlock*, kClasses> free{};
+  PoolMap<int, PoolVector<std::byte*>> device_free;
   MemoryCounters counters;
 
  private:
+  void open([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size_t bytes) const {
+    if (!source.on_device()) ASAN_UNPOISON_MEMORY_REGION(block, bytes);
+  }
+  void poison(std::byte* block, std::size_t bytes) const {
+    if (!kPoison) return;
+    source.on_device() ? source.backend->fill(block, kPoisonByte, bytes)
+                       : static_cast<void>(std::memset(block, kPoisonByte, bytes));
+  }
+
   /// A block from the free list, or null.
   std::byte* pooled(const SizeClass& wanted) {
     const std::lock_guard lock(mutex);
     ++counters.requests;
-    FreeBlock*& head = free[wanted.index];
-    if (head == nullptr) return nullptr;
-    std::byte* const block = reinterpret_cast<std::byte*>(head);
-    head = head->next;
+    std::byte* block = nullptr;
+    if (source.on_device()) {
+      const auto found = device_free.find(wanted.index);
+      if (found == device_free.end() || found->second.empty()) return nullptr;
+      block = found->second.back();
+      found->second.pop_back();
+    } else {
+      FreeBlock*& head = free[wanted.index];
+      if (head == nullptr) return nullptr;
+      block = reinterpret_cast<std::byte*>(head);
+      head = head->next;
+      ASAN_POISON_MEMORY_REGION(block, wanted.bytes);  // take() opens what was asked for
+    }
     counters.pooled_bytes -= wanted.bytes;
     count_live(wanted.bytes);
-    ASAN_POISON_MEMORY_REGION(block, wanted.bytes);  // take() opens what was asked for
     return block;
   }
 
   std::byte* from_system(const SizeClass& wanted) {
-    void* block = ::operator new (wanted.bytes, std::align_val_t{kAlignment}, std::nothrow);
+    void* block = source.allocate(wanted.bytes);
     if (block == nullptr) {
       release_all();
-      block = ::operator new (wanted.bytes, std::align_val_t{kAlignment}, std::nothrow);
+      block = source.allocate(wanted.bytes);
     }
     if (block == nullptr) fail(wanted.bytes);
-    ASAN_POISON_MEMORY_REGION(block, wanted.bytes);
+    if (!source.on_device()) ASAN_POISON_MEMORY_REGION(block, wanted.bytes);
     const std::lock_guard lock(mutex);
     ++counters.allocations;
     count_live(wanted.bytes);
@@ -154,7 +202,8 @@ struct Memory::Pool {
       const std::lock_guard lock(mutex);
       live = counters.live_bytes;
     }
-    usage_error("out of memory: " + std::to_string(bytes) + " bytes asked for with " + std::to_string(live) +
+    usage_error("out of memory" + (source.on_device() ? " on " + to_string(source.backend->device()) : "") + ": " +
+                std::to_string(bytes) + " bytes asked for with " + std::to_string(live) +
                 " bytes live; expected fewer worlds, fewer steps or a smaller memory budget");
   }
 };
@@ -175,8 +224,10 @@ struct BlockAllocator {
   template <class U>
   BlockAllocator(const BlockAllocator<U, Pool>& other) : pool(other.pool) {}  // NOLINT: allocators convert
 
-  T* allocate(std::size_t n) { return reinterpret_cast<T*>(pool->take(n * sizeof(T))); }
-  void deallocate(T* block, std::size_t n) noexcept { pool->give(reinterpret_cast<std::byte*>(block), n * sizeof(T)); }
+  T* allocate(std::size_t n) { return reinterpret_cast<T*>(pool->bookkeeping().take(n * sizeof(T))); }
+  void deallocate(T* block, std::size_t n) noexcept {
+    pool->bookkeeping().give(reinterpret_cast<std::byte*>(block), n * sizeof(T));
+  }
   template <class U>
   bool operator==(const BlockAllocator<U, Pool>& other) const {
     return pool == other.pool;
@@ -187,7 +238,22 @@ struct BlockAllocator {
 
 }  // namespace
 
-Memory::Memory() : pool_(std::make_shared<Pool>()) {}
+Memory::Memory() : Memory(std::make_shared<Pool>(BlockSource{})) {}
+
+Memory::Memory(const Device& device) : Memory(std::make_shared<Pool>(BlockSource{backend_of(device), false})) {}
+
+Memory Memory::pinned(const Device& device) {
+  if (device.is_cpu()) return Memory();
+  return Memory(std::make_shared<Pool>(BlockSource{backend_of(device), true}));
+}
+
+DeviceBackend* Memory::backend() const {
+  return pool_->source.on_device() ? pool_->source.backend : nullptr;
+}
+
+Device Memory::device() const {
+  return backend() ? backend()->device() : Device{};
+}
 
 std::shared_ptr<std::byte> Memory::allocate(std::size_t bytes) {
   std::byte* const block = pool_->take(bytes);
@@ -223,6 +289,39 @@ Memory& default_memory() {
   return memory;
 }
 
+namespace {
+
+/// The default memories of devices, made when first asked for and never destroyed.
+struct DeviceMemories {
+  std::mutex mutex;
+  std::vector<std::pair<Device, Memory*>> all;
+};
+DeviceMemories& device_memories() {
+  static DeviceMemories& memories = *new DeviceMemories;
+  return memories;
+}
+
+}  // namespace
+
+Memory& default_memory(const Device& device) {
+  if (device.is_cpu()) return default_memory();
+  DeviceMemories& memories = device_memories();
+  const std::lock_guard lock(memories.mutex);
+  for (const auto& [own, memory] : memories.all) {
+    if (own == device) return *memory;
+  }
+  memories.all.emplace_back(device, new Memory(device));
+  return *memories.all.back().second;
+}
+
+std::vector<Device> devices_in_use() {
+  DeviceMemories& memories = device_memories();
+  const std::lock_guard lock(memories.mutex);
+  std::vector<Device> devices = {Device{}};
+  for (const auto& [device, memory] : memories.all) devices.push_back(device);
+  return devices;
+}
+
 void* pool_allocate(std::size_t bytes) {
   return default_memory().pool_->take(bytes);
 }
@@ -238,9 +337,19 @@ struct Buffer<T>::Storage {
   [[no_unique_address]] Generation generation;
 };
 
+/// The header of a device's buffer, whose numbers stand elsewhere.
+template <class T>
+struct Buffer<T>::DeviceStorage : Buffer<T>::Storage {
+  std::shared_ptr<std::byte> block;
+};
+
 template <class T>
 Buffer<T>::Buffer(Memory& memory, int rows, int worlds) : Buffer(uninitialized(memory, rows, worlds)) {
-  std::uninitialized_fill_n(data_, numbers(), T(0));
+  if (backend_) {
+    backend_->fill(data_, 0, numbers() * sizeof(T));
+  } else {
+    std::uninitialized_fill_n(data_, numbers(), T(0));
+  }
 }
 
 template <class T>
@@ -260,6 +369,14 @@ Buffer<T> Buffer<T>::uninitialized(Memory& memory, int rows, int worlds) {
     usage_error("Buffer of " + std::to_string(rows) + " rows of " + std::to_string(worlds) +
                 " worlds, expected one that fits in memory");
   }
+  buffer.backend_ = memory.backend();
+  if (buffer.backend_) {
+    const auto header = default_memory().allocate_headed<DeviceStorage>(sizeof(DeviceStorage));
+    header->block = memory.allocate(buffer.numbers() * sizeof(T));
+    buffer.data_ = reinterpret_cast<T*>(header->block.get());
+    buffer.storage_ = header;
+    return buffer;
+  }
   buffer.storage_ = memory.allocate_headed<Storage>(kAlignment + buffer.numbers() * sizeof(T));
   buffer.data_ = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(buffer.storage_.get()) + kAlignment);
   return buffer;
@@ -276,7 +393,19 @@ std::uint64_t Buffer<T>::version() const {
 }
 
 template <class T>
+void Buffer<T>::not_on_host() const {
+  usage_error("a buffer of " + std::to_string(rows_) + " rows of " + std::to_string(worlds_) + " worlds lies on " +
+              to_string(backend_->device()) + ", expected one of the host: clone() brings it there");
+}
+
+template <class T>
 T* Buffer<T>::write(int row) {
+  if (backend_) not_on_host();
+  return write_address(row);
+}
+
+template <class T>
+T* Buffer<T>::write_address(int row) {
   if (!storage_ || row < 0 || row > rows_) {
     usage_error("write to row " + std::to_string(row) + " of a Buffer of " + std::to_string(rows_) + " rows");
   }
@@ -287,11 +416,18 @@ T* Buffer<T>::write(int row) {
 template <class T>
 void Buffer<T>::fill(const T& value) {
   if (empty()) return;
-  std::fill_n(write(), numbers(), value);
+  if (!backend_) {
+    std::fill_n(write(), numbers(), value);
+    return;
+  }
+  Buffer filled = uninitialized(default_memory(), rows_, worlds_);
+  std::uninitialized_fill_n(filled.data_, numbers(), value);
+  copy_from(filled);
 }
 
 template <class T>
 View<const T> Buffer<T>::view(std::string_view name) const {
+  if (backend_) not_on_host();
   return {data_, numbers(), name, storage_ ? storage_->generation.ticket() : Ticket()};
 }
 
@@ -299,10 +435,51 @@ template <class T>
 Buffer<T> Buffer<T>::clone(Memory& memory) const {
   if (!storage_) return {};
   Buffer copy = uninitialized(memory, rows_, worlds_);
-  std::copy_n(data_, numbers(), copy.data_);
+  DeviceBackend* const there = copy.backend_;
+  if (backend_ && there && backend_ != there) {  // by way of the host
+    const Buffer staged = clone(default_memory());
+    there->upload(copy.data_, staged.data_, numbers() * sizeof(T));
+  } else {
+    copy.take(copy.data_, *this, data_, numbers());
+    if (backend_ && !there) backend_->synchronize();
+  }
   return copy;
 }
 
+template <class T>
+void Buffer<T>::copy_from(const Buffer& other) {
+  if (rows_ != other.rows_) {
+    usage_error("copy of a Buffer of " + std::to_string(other.rows_) + " rows to one of " + std::to_string(rows_));
+  }
+  copy_rows(0, other, 0, rows_);
+}
+
+template <class T>
+void Buffer<T>::copy_rows(int to_row, const Buffer& other, int from_row, int rows) {
+  const auto outside = [&](int row, const Buffer& b) { return row < 0 || rows < 0 || row > b.rows_ - rows; };
+  if (worlds_ != other.worlds_ || outside(to_row, *this) || outside(from_row, other)) {
+    usage_error("copy of " + std::to_string(rows) + " rows of " + std::to_string(other.worlds_) + " worlds from row " +
+                std::to_string(from_row) + " to row " + std::to_string(to_row) + " of a Buffer of " +
+                std::to_string(rows_) + " rows of " + std::to_string(worlds_));
+  }
+  if (backend_ && other.backend_ && backend_ != other.backend_) {
+    usage_error("copy from " + to_string(other.backend_->device()) + " to " + to_string(backend_->device()) +
+                "; expected clone() to the host in between");
+  }
+  if (rows == 0 || worlds_ == 0) return;
+  take(write_address(to_row), other, other.address(from_row), static_cast<std::size_t>(rows) * stride_);
+}
+
+template <class T>
+void Buffer<T>::take(T* to, const Buffer& other, const T* from, std::size_t count) {
+  const std::size_t bytes = count * sizeof(T);
+  if (backend_ && other.backend_) return backend_->copy(to, from, bytes);
+  if (backend_) return backend_->upload(to, from, bytes);
+  if (other.backend_) return other.backend_->download(to, from, bytes);
+  std::copy_n(from, count, to);
+}
+
+template class Buffer<int>;
 template class Buffer<float>;
 template class Buffer<double>;
 template class Buffer<Dual<double>>;

@@ -138,7 +138,7 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(t));
   const int groups = (worlds + table.lanes - 1) / table.lanes;
   table.rollout({launch, start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(), qd.write(),
-                 end.q.write(), end.qd.write(), status.data()},
+                 end.q.write(), end.qd.write(), status.write_address()},
                 0, groups, scratch.get());
   std::vector<int> links;
   for (const int body : c.bodies) links.push_back(c.model.link_of_body(body));
@@ -159,7 +159,7 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   result.q0 = Buffer<double>(memory, t.nq, worlds);
   result.qd0 = Buffer<double>(memory, t.nv, worlds);
   result.control = Buffer<double>(memory, steps * t.nu, worlds);
-  table.rollout_adjoint({launch, q.row(0), qd.row(0), c.batch.control.u.row(0), status.data(), q_bar.row(0),
+  table.rollout_adjoint({launch, q.row(0), qd.row(0), c.batch.control.u.row(0), status.address(), q_bar.row(0),
                          c.qd_bar.row(0), c.q_end_bar.row(0), c.qd_end_bar.row(0), result.q0.write(),
                          result.qd0.write(), result.control.write(), constants_bar.write()},
                         0, groups, scratch.get());

@@ -1,0 +1,30 @@
+#pragma once
+// What is done to buffers as such, wherever they lie: function objects for engine/launch.h.
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/real.h"
+
+namespace backdrive {
+
+/// The same number in every world of a row.
+template <class T>
+struct SpreadRows {
+  const T* numbers;
+  T* to;
+  int rows;
+  std::size_t stride;
+  BACKDRIVE_HD void operator()(std::int64_t world) const {
+    for (int r = 0; r < rows; ++r) to[r * stride + world] = numbers[r];
+  }
+};
+
+/// to += from.
+template <class T>
+struct AddInto {
+  T* to;
+  const T* from;
+  BACKDRIVE_HD void operator()(std::int64_t i) const { to[i] += from[i]; }
+};
+
+}  // namespace backdrive

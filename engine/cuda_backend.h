@@ -1,0 +1,15 @@
+#pragma once
+// GPUs by the CUDA runtime. A build without CUDA has none, and says so.
+#include "engine/device.h"
+
+#if !defined(BACKDRIVE_HAS_CUDA)
+#define BACKDRIVE_HAS_CUDA 0
+#endif
+
+namespace backdrive {
+
+/// 0 also where there is no driver; `why_none` then says what is missing.
+int cuda_device_count(std::string* why_none);
+DeviceBackend* cuda_backend(int index);
+
+}  // namespace backdrive

@@ -1,0 +1,30 @@
+#pragma once
+// The CUDA side of launch.h, for .cu files.
+#include "engine/cuda_stream.cuh"
+#include "engine/launch.h"
+
+namespace backdrive {
+
+constexpr int kThreadsPerBlock = 128;
+
+template <class F>
+__global__ void __launch_bounds__(kThreadsPerBlock) each_index(const F f, std::int64_t count) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < count) f(i);
+}
+
+template <class F>
+inline const CudaKernel cuda_kernel_of{typeid(F), reinterpret_cast<const void*>(&each_index<F>), kThreadsPerBlock};
+
+template <class F>
+void launch_cuda(DeviceBackend& backend, std::int64_t count, const F& f) {
+  CudaLaunch launch(backend);
+  const std::int64_t blocks = (count + kThreadsPerBlock - 1) / kThreadsPerBlock;
+  each_index<F><<<static_cast<unsigned>(blocks), kThreadsPerBlock, 0, launch.stream()>>>(f, count);
+  launch.check(cuda_kernel_of<F>);
+}
+
+#define BACKDRIVE_INSTANTIATE_LAUNCH(...) \
+  template void backdrive::launch_cuda<__VA_ARGS__>(backdrive::DeviceBackend&, std::int64_t, const __VA_ARGS__&);
+
+}  // namespace backdrive

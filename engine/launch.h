@@ -1,0 +1,46 @@
+#pragma once
+// Work on many indices at once, where the numbers live: the same function object runs on the host's threads, as threads
+// of a GPU, or on a GPU that the processor plays.
+#include "engine/cuda_backend.h"
+#include "engine/device.h"
+#include "engine/parallel.h"
+#include "engine/real.h"
+
+namespace backdrive {
+
+/// f(i) for i < count on a CUDA device. Defined in cuda_launch.cuh, instantiated in the .cu files for the functors that
+/// they list.
+template <class F>
+void launch_cuda(DeviceBackend& backend, std::int64_t count, const F& f);
+
+/// Calls f(i) for every i below `count` on the device, whose memory all pointers in the function object are to; it is
+/// copied. Returns at once.
+template <class F>
+void launch_on_device(DeviceBackend& backend, std::int64_t count, const F& f) {
+  if (count <= 0) return;
+  if (backend.device().kind == DeviceKind::emulated) {
+    static_cast<EmulatedBackend&>(backend).launch([f, count] {
+      for (std::int64_t i = 0; i < count; ++i) f(i);
+    });
+    return;
+  }
+#if BACKDRIVE_HAS_CUDA
+  launch_cuda(backend, count, f);
+#endif
+}
+
+/// Calls f(i) for every i below `count` on the device or, where `backend` is null, on threads of the host (on several:
+/// count below 2³¹).
+template <class F>
+void for_each_index(DeviceBackend* backend, int threads, std::int64_t count, const F& f) {
+  if (backend) return launch_on_device(*backend, count, f);
+  if (threads == 1) {
+    for (std::int64_t i = 0; i < count; ++i) f(i);
+    return;
+  }
+  parallel_for(threads, static_cast<int>(count), [&](Range range) {
+    for (int i = range.begin; i < range.end; ++i) f(i);
+  });
+}
+
+}  // namespace backdrive
