@@ -91,16 +91,20 @@ else()
   endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)  # finds the driver when it is first called: programs start without one
   enable_language(CUDA)
-  set(CMAKE_CUDA_STANDARD 20)  # not before: CMake's own trials know no standards yet
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows of no nvcc with C++20
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-  find_package(CUDAToolkit REQUIRED)
+  find_package(CUDAToolkit REQUIRED QUIET)
   set(BACKDRIVE_CUDA_STATE
       "on: nvcc ${CMAKE_CUDA_COMPILER_VERSION} (${CMAKE_CUDA_COMPILER}), architectures ${CMAKE_CUDA_ARCHITECTURES}"
       CACHE INTERNAL "What became of BACKDRIVE_CUDA")
   message(STATUS "CUDA ${BACKDRIVE_CUDA_STATE}")
 
-  # What backdrive_options is for C++. The three -f are those of the C++ build and its GNU mode: functions of headers that
-  # both compile must be the same whichever the linker keeps.
+  # What backdrive_options is for C++. The three -f are what the C++ build has, by option or by its GNU mode: functions of
+  # headers that both compile must be the same whichever of the two the linker keeps.
   add_library(backdrive_cuda_options INTERFACE)
   set(options
     -Werror=all-warnings
