@@ -103,8 +103,8 @@ else()
       CACHE INTERNAL "What became of BACKDRIVE_CUDA")
   message(STATUS "CUDA ${BACKDRIVE_CUDA_STATE}")
 
-  # What backdrive_options is for C++. The three -f are what the C++ build has, by option or by its GNU mode: functions of
-  # headers that both compile must be the same whichever of the two the linker keeps.
+  # What backdrive_options is for C++. The three -f are what the C++ build has, by option or by its GNU mode: functions
+  # of headers that both compile must be the same whichever of the two the linker keeps.
   add_library(backdrive_cuda_options INTERFACE)
   set(options
     -Werror=all-warnings
