@@ -55,8 +55,8 @@ elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(backdrive_no_cuda "only builds with g++ have it, this is ${CMAKE_CXX_COMPILER_ID}")
 else()
   backdrive_find_nvcc()
-  set(backdrive_cuda_advice "\nscripts/setup --cuda puts a CUDA toolkit into build/cuda-toolkit; "
-      "-DCMAKE_CUDA_COMPILER=.../bin/nvcc names another one.")
+  string(CONCAT backdrive_cuda_advice "\nscripts/setup --cuda puts a CUDA toolkit into build/cuda-toolkit; "
+         "-DCMAKE_CUDA_COMPILER=.../bin/nvcc names another one.")
 endif()
 # The same compiler for host code, so that functions of headers come out of both to the same bits.
 set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
@@ -68,9 +68,8 @@ if(NOT backdrive_no_cuda AND NOT EXISTS ${CMAKE_BINARY_DIR}/CMakeFiles/${CMAKE_V
   check_language(CUDA)
   if(NOT CMAKE_CUDA_COMPILER)
     unset(CMAKE_CUDA_COMPILER CACHE)  # the next configuration asks again
-    set(backdrive_no_cuda "${backdrive_nvcc} cannot compile with ${CMAKE_CXX_COMPILER} "
-        "(${CMAKE_BINARY_DIR}/CMakeFiles/CMakeError.log)")
-    string(JOIN "" backdrive_no_cuda ${backdrive_no_cuda})
+    string(CONCAT backdrive_no_cuda "${backdrive_nvcc} cannot compile with ${CMAKE_CXX_COMPILER} "
+           "(${CMAKE_BINARY_DIR}/CMakeFiles/CMakeError.log)")
   endif()
 endif()
 
@@ -78,7 +77,7 @@ if(backdrive_no_cuda)
   set(backdrive_cuda 0)
   set(BACKDRIVE_CUDA_STATE "off: ${backdrive_no_cuda}" CACHE INTERNAL "What became of BACKDRIVE_CUDA")
   if(BACKDRIVE_CUDA AND NOT backdrive_cuda_choice STREQUAL "AUTO")
-    message(FATAL_ERROR "BACKDRIVE_CUDA=${BACKDRIVE_CUDA}, but ${backdrive_no_cuda}." ${backdrive_cuda_advice})
+    message(FATAL_ERROR "BACKDRIVE_CUDA=${BACKDRIVE_CUDA}, but ${backdrive_no_cuda}.${backdrive_cuda_advice}")
   endif()
   message(STATUS "CUDA ${BACKDRIVE_CUDA_STATE}")
 else()
