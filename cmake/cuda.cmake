@@ -96,7 +96,6 @@ else()
   endif()
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-  find_package(CUDAToolkit REQUIRED QUIET)
   set(BACKDRIVE_CUDA_STATE
       "on: nvcc ${CMAKE_CUDA_COMPILER_VERSION} (${CMAKE_CUDA_COMPILER}), architectures ${CMAKE_CUDA_ARCHITECTURES}"
       CACHE INTERNAL "What became of BACKDRIVE_CUDA")
@@ -112,9 +111,17 @@ else()
     $<$<BOOL:${BACKDRIVE_CUDA_PTXAS_INFO}>:--ptxas-options=-v>)
   target_compile_options(backdrive_cuda_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
 
-  # The package carries the static runtime along, so that who uses it needs no toolkit (NVIDIA's licence lets programs
-  # be distributed with it); cmake/backdrive-config.cmake.in makes a target of it.
-  install(FILES ${CUDA_cudart_static_LIBRARY} DESTINATION ${CMAKE_INSTALL_LIBDIR}/backdrive)
+  # The static runtime. find_package(CUDAToolkit) would do, were it not that CMake 3.25 fails on a CUDA without nvToolsExt.
+  # The package carries it along, so that who uses that needs no toolkit (NVIDIA's licence allows it);
+  # cmake/backdrive-config.cmake.in makes the same target of it there.
+  find_library(cudart_static libcudart_static.a PATHS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES} NO_DEFAULT_PATH NO_CACHE
+               REQUIRED)
+  add_library(backdrive::cudart_static STATIC IMPORTED GLOBAL)
+  set_target_properties(backdrive::cudart_static PROPERTIES
+    IMPORTED_LOCATION ${cudart_static}
+    INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES}"
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS};rt")
+  install(FILES ${cudart_static} DESTINATION ${CMAKE_INSTALL_LIBDIR}/backdrive)
 endif()
 
 #   backdrive_cuda_sources(TARGET FILES...)
@@ -124,6 +131,5 @@ function(backdrive_cuda_sources target)
     return()
   endif()
   target_sources(${target} PRIVATE ${ARGN})
-  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:backdrive_cuda_options>
-    $<BUILD_INTERFACE:CUDA::cudart_static> $<INSTALL_INTERFACE:backdrive::cudart_static>)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:backdrive_cuda_options> backdrive::cudart_static)
 endfunction()
