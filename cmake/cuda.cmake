@@ -111,7 +111,7 @@ else()
     $<$<BOOL:${BACKDRIVE_CUDA_PTXAS_INFO}>:--ptxas-options=-v>)
   target_compile_options(backdrive_cuda_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
 
-  # The static runtime. find_package(CUDAToolkit) would do, were it not that CMake 3.25 fails on a CUDA without nvToolsExt.
+  # The static runtime. find_package(CUDAToolkit) would do, but that of CMake 3.25 fails on a CUDA without nvToolsExt.
   # The package carries it along, so that who uses that needs no toolkit (NVIDIA's licence allows it);
   # cmake/backdrive-config.cmake.in makes the same target of it there.
   find_library(cudart_static libcudart_static.a PATHS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES} NO_DEFAULT_PATH NO_CACHE
