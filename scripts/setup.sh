@@ -1,4 +1,4 @@
-# Sourced by ./simctl, ./test and .ci/run: packages and builds. All that it says goes to stderr.
+# Sourced by ./simctl, ./test, scripts/setup and .ci/run: packages and builds. All that it says goes to stderr.
 # Expects `root`, the folder of the repository, and `set -euo pipefail`.
 
 say() { printf 'backdrive: %s\n' "$*" >&2; }

@@ -16,14 +16,16 @@ file(RENAME ${WORK_DIR}/installed ${WORK_DIR}/moved)
 # The sources of the example alone, so that no header of the repository is within reach.
 file(COPY ${SOURCE_DIR}/examples/pendulum DESTINATION ${WORK_DIR})
 
-# The guards decide the layout of public types: the package says what it was built with, whatever the consumer's build
-# type, so the consumer's is the other one.
+# The guards decide the layout of public types, CUDA what there is to call: the package says what it was built with,
+# whatever the consumer's build type, so the consumer's is the other one.
 file(GLOB targets ${WORK_DIR}/moved/lib*/cmake/backdrive/backdrive-targets.cmake
      ${WORK_DIR}/moved/lib*/*/cmake/backdrive/backdrive-targets.cmake)
 file(READ "${targets}" exported)
-if(NOT exported MATCHES "BACKDRIVE_GUARDS=${GUARDS}\"")
-  message(FATAL_ERROR "${targets} does not export BACKDRIVE_GUARDS=${GUARDS}:\n${exported}")
-endif()
+foreach(definition BACKDRIVE_GUARDS=${GUARDS} BACKDRIVE_HAS_CUDA=${CUDA})
+  if(NOT exported MATCHES "${definition}[;\"]")
+    message(FATAL_ERROR "${targets} does not export ${definition}:\n${exported}")
+  endif()
+endforeach()
 if(CONFIG STREQUAL "Debug")
   set(other Release)
 else()
