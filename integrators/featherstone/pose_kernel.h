@@ -42,7 +42,7 @@ BACKDRIVE_HD void poses_worlds(const PoseArguments<StorageOf<Real>>& a, GroupScr
     link_poses(g.ws);
     for (int k = 0; k < a.count; ++k) {
       const int i = a.links[k];
-      const Vec3<Real> root = g.constants[root_of(g.ws.links, i)].translation;
+      const Vec3<Real> root = g.ws.constants[root_of(g.ws.links, i)].translation;
       struct {
         Vec3<Real> position;
         Mat3<Real> rotation;
