@@ -15,7 +15,7 @@ void launch(void (*kernel)(const Arguments&, int, int, std::byte*), const Argume
   const KernelTable<T>& table = kernels<T>();
   const int groups = (arguments.launch.worlds + table.lanes - 1) / table.lanes;
   const int parts = std::min(threads, groups);
-  const std::size_t bytes = (table.scratch_bytes(*arguments.launch.topology) + 4095) / 4096 * 4096;
+  const std::size_t bytes = (table.scratch_bytes(arguments.launch.topology) + 4095) / 4096 * 4096;
   const std::shared_ptr<std::byte> scratch = memory.allocate(bytes * parts);
   parallel_for(threads, groups,
                [&](Range range, int part) { kernel(arguments, range.begin, range.end, scratch.get() + bytes * part); });
@@ -25,7 +25,7 @@ template <class T>
 Launch<T> launch_of(const Topology& topology, const Buffer<T>& constants, double time_step, int steps,
                     const Buffer<T>& like, int first_step = 0) {
   const bool per_world = constants.rows() > 1;
-  return {&topology, constants.row(0), per_world, T(time_step), steps, like.stride(), like.worlds(), first_step};
+  return {view_of(topology), constants.row(0), per_world, T(time_step), steps, like.stride(), like.worlds(), first_step};
 }
 
 /// The model, its constants and what was asked for, as they were. Shares nothing with the model that can change.

@@ -3,7 +3,9 @@
 // Algorithms are written once against these functions; masks are bool for scalars and a lane mask for packs.
 #include <cmath>
 #include <cstddef>
+#if !defined(__CUDACC__)  // a GPU thread has one world, and nvcc need not read packs
 #include <experimental/simd>
+#endif
 
 #if defined(__CUDACC__)
 #define BACKDRIVE_HD __host__ __device__
@@ -15,8 +17,6 @@
 #define BACKDRIVE_INLINE BACKDRIVE_HD inline __attribute__((always_inline))
 
 namespace backdrive {
-
-namespace stdx = std::experimental;
 
 /// Storage is what lies in a buffer, Scalar what a literal is rounded to, lanes how many worlds one Real carries.
 template <class Real>
@@ -34,12 +34,36 @@ struct RealTraits<double> {
   using Scalar = double;
   static constexpr int lanes = 1;
 };
+#if !defined(__CUDACC__)
+namespace stdx = std::experimental;
+
 template <class T, class Abi>
 struct RealTraits<stdx::simd<T, Abi>> {
   using Storage = T;
   using Scalar = T;
   static constexpr int lanes = static_cast<int>(stdx::simd<T, Abi>::size());
+  static constexpr auto aligned = stdx::vector_aligned;
 };
+
+template <class T, class Abi>
+BACKDRIVE_INLINE stdx::simd<T, Abi> select(const stdx::simd_mask<T, Abi>& mask, stdx::simd<T, Abi> yes,
+                                           const stdx::simd<T, Abi>& no) {
+  stdx::where(!mask, yes) = no;
+  return yes;
+}
+template <class T, class Abi>
+BACKDRIVE_INLINE bool any(const stdx::simd_mask<T, Abi>& mask) {
+  return stdx::any_of(mask);
+}
+template <class T, class Abi>
+BACKDRIVE_INLINE bool lane(const stdx::simd_mask<T, Abi>& mask, int i) {
+  return mask[i];
+}
+template <class T, class Abi>
+BACKDRIVE_INLINE stdx::simd<T, Abi> square_root(const stdx::simd<T, Abi>& x) {
+  return stdx::sqrt(x);
+}
+#endif
 
 template <class Real>
 using StorageOf = typename RealTraits<Real>::Storage;
@@ -51,12 +75,6 @@ BACKDRIVE_INLINE Real constant(double value) {
   return Real(static_cast<ScalarOf<Real>>(value));
 }
 
-template <class T, class Abi>
-BACKDRIVE_INLINE stdx::simd<T, Abi> select(const stdx::simd_mask<T, Abi>& mask, stdx::simd<T, Abi> yes,
-                                           const stdx::simd<T, Abi>& no) {
-  stdx::where(!mask, yes) = no;
-  return yes;
-}
 template <class Real>
 BACKDRIVE_INLINE Real select(bool mask, const Real& yes, const Real& no) {
   return mask ? yes : no;
@@ -65,16 +83,8 @@ BACKDRIVE_INLINE Real select(bool mask, const Real& yes, const Real& no) {
 BACKDRIVE_INLINE bool any(bool mask) {
   return mask;
 }
-template <class T, class Abi>
-BACKDRIVE_INLINE bool any(const stdx::simd_mask<T, Abi>& mask) {
-  return stdx::any_of(mask);
-}
 BACKDRIVE_INLINE bool lane(bool mask, int) {
   return mask;
-}
-template <class T, class Abi>
-BACKDRIVE_INLINE bool lane(const stdx::simd_mask<T, Abi>& mask, int i) {
-  return mask[i];
 }
 
 BACKDRIVE_INLINE float square_root(float x) {
@@ -82,10 +92,6 @@ BACKDRIVE_INLINE float square_root(float x) {
 }
 BACKDRIVE_INLINE double square_root(double x) {
   return std::sqrt(x);
-}
-template <class T, class Abi>
-BACKDRIVE_INLINE stdx::simd<T, Abi> square_root(const stdx::simd<T, Abi>& x) {
-  return stdx::sqrt(x);
 }
 
 /// The part that decides a branch: a dual number branches on its value.
@@ -106,7 +112,7 @@ BACKDRIVE_INLINE Real load(const StorageOf<Real>* from) {
   if constexpr (RealTraits<Real>::lanes == 1) {
     return *from;
   } else {
-    return Real(from, stdx::vector_aligned);
+    return Real(from, RealTraits<Real>::aligned);
   }
 }
 template <class Real>
@@ -114,7 +120,7 @@ BACKDRIVE_INLINE void store(StorageOf<Real>* to, const Real& x) {
   if constexpr (RealTraits<Real>::lanes == 1) {
     *to = x;
   } else {
-    x.copy_to(to, stdx::vector_aligned);
+    x.copy_to(to, RealTraits<Real>::aligned);
   }
 }
 

@@ -13,7 +13,7 @@ struct WorldStatus {
   int stopped_step = -1;  ///< step whose result was not finite; −1: none
   int joint = -1;         ///< joint (index in the model) whose acceleration or state was not finite
 
-  BACKDRIVE_HD bool stopped() const { return stopped_step >= 0; }
+  constexpr bool stopped() const { return stopped_step >= 0; }
 };
 
 /// One per world, where the worlds are computed; none has stopped at first. A handle: copies share what a device has.

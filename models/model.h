@@ -166,6 +166,16 @@ struct Topology {
   int nu = 0;  ///< control components: nv efforts, then two targets per driven joint
 };
 
+/// What kernels see of a Topology: on a device, `links` is a device pointer. The links outlive the launch.
+struct TopologyView {
+  const Link* links;  ///< [link_count]
+  int link_count;
+  int nq, nv, nu;
+};
+inline TopologyView view_of(const Topology& topology) {
+  return {topology.links.data(), static_cast<int>(topology.links.size()), topology.nq, topology.nv, topology.nu};
+}
+
 /// Positions and velocities a joint type has. Later types (ball: 4 and 3, free: 7 and 6) add a row here.
 struct JointSize {
   int nq, nv;

@@ -143,7 +143,7 @@ BACKDRIVE_INLINE void body_part(LinkScratch<Real>& s, const LinkConstants<Const>
 
 /// Equation (1), root to leaves: positions, velocities, bias accelerations and each body's own bias force.
 template <class Real, class Const>
-void kinematics(Workspace<Real, Const>& ws) {
+BACKDRIVE_HD void kinematics(Workspace<Real, Const>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     LinkScratch<Real>& s = ws.link[i];
@@ -203,7 +203,7 @@ BACKDRIVE_INLINE void articulate_link(Workspace<Real, Const>& ws, const Link& li
 
 /// Equations (2)-(3), leaves to root. Efforts and increments are in ws.dof.
 template <class Real, class Const>
-void articulate(Workspace<Real, Const>& ws) {
+BACKDRIVE_HD void articulate(Workspace<Real, Const>& ws) {
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     LinkScratch<Real>& s = ws.link[i];
@@ -227,7 +227,7 @@ BACKDRIVE_INLINE void solve_joint(DofScratch<Real>* dof, Real DofScratch<Real>::
 /// Root-to-leaves half of a solve (4), (6): the solution into dof[].*x; where asked, of each link the motion δ it
 /// causes.
 template <bool KeepDelta, class Real, class Const>
-void solve_outwards(Workspace<Real, Const>& ws, Real DofScratch<Real>::*x) {
+BACKDRIVE_HD void solve_outwards(Workspace<Real, Const>& ws, Real DofScratch<Real>::*x) {
   Spatial<Real> delta = zero6<Real>();
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
@@ -255,7 +255,7 @@ BACKDRIVE_INLINE JointInput<Real> joint_input(const Workspace<Real, Const>& ws, 
 
 /// What each joint needs of its own q and q̇ alone.
 template <class Real, class Const>
-void displacements_and_forces(Workspace<Real, Const>& ws) {
+BACKDRIVE_HD void displacements_and_forces(Workspace<Real, Const>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
@@ -269,7 +269,7 @@ void displacements_and_forces(Workspace<Real, Const>& ws) {
 
 /// q̈ from ws.q, ws.qd and ws.control into ws.dof[].qdd; for the adjoint, also δ.
 template <bool KeepDelta, class Real, class Const>
-void forward_dynamics(Workspace<Real, Const>& ws) {
+BACKDRIVE_HD void forward_dynamics(Workspace<Real, Const>& ws) {
   displacements_and_forces(ws);
   kinematics(ws);
   articulate(ws);

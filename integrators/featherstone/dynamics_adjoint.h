@@ -30,7 +30,7 @@ struct StepBar {
 
 /// F of (7), and true accelerations: what is left of the forward step, before (6) takes its scratch.
 template <class Real, class Const>
-void transmitted_forces(Workspace<Real, Const>& ws) {
+BACKDRIVE_HD void transmitted_forces(Workspace<Real, Const>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     LinkScratch<Real>& s = ws.link[i];
     ws.bar[i].F = plus_times(s.force, s.IA, s.delta);
@@ -41,7 +41,7 @@ void transmitted_forces(Workspace<Real, Const>& ws) {
 /// Equation (6): M w = g with the factors of the forward step. g stands in dof.r; δ per link and w per degree of
 /// freedom.
 template <class Real, class Const>
-void solve_again(Workspace<Real, Const>& ws) {
+BACKDRIVE_HD void solve_again(Workspace<Real, Const>& ws) {
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     Spatial<Real> force = zero6<Real>();
@@ -163,7 +163,7 @@ BACKDRIVE_INLINE void joint_adjoint(Workspace<Real, Const>& ws, int i, const Ste
 
 /// Equations (7)-(8), leaves to root. bar.q and bar.qd hold the cotangents of q⁺ and q̇⁺ in the sense of step_adjoint.
 template <class Real, class Const>
-void reverse_sweep(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
+BACKDRIVE_HD void reverse_sweep(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
   for (int i = 0; i < ws.link_count; ++i) {
     body_adjoint(ws.link[i], ws.bar[i]);
     if (bar.constants) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
@@ -177,7 +177,7 @@ void reverse_sweep(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
 
 /// Cotangents of command, targets and joint-force parameters, and their part of q̄ and q̇̄.
 template <class Real, class Const>
-void joint_forces_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
+BACKDRIVE_HD void joint_forces_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
@@ -198,7 +198,7 @@ void joint_forces_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) 
 /// Adjoint of one step (5): on entry bar.q, bar.qd hold the cotangents of q⁺, q̇⁺; on return those of q, q̇. Sets
 /// bar.control; adds to bar.constants and bar.gravity.
 template <class Real, class Const>
-void step_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
+BACKDRIVE_HD void step_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
   for (int k = 0; k < ws.nv; ++k) {
     bar.qd[k] += unless(Mutation::drift_transport, ws.dt * bar.q[k]);  // q⁺ = q + Δt q̇⁺
     ws.dof[k].r = ws.dt * bar.qd[k];                                   // q̇⁺ = q̇ + Δt q̈

@@ -11,7 +11,7 @@ void each_group(const Arguments& a, int begin, int end, std::byte* scratch) {
 }
 
 template <class Real>
-std::size_t scratch_bytes(const Topology& t) {
+std::size_t scratch_bytes(const TopologyView& t) {
   GroupScratch<Real> g;
   return carve<Real>(t, nullptr, g);
 }

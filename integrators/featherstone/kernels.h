@@ -14,7 +14,7 @@ namespace backdrive {
 /// What the launches share. All arrays are [row][world] with rows `stride` numbers apart.
 template <class T>
 struct Launch {
-  const Topology* topology;
+  TopologyView topology;  ///< its links lie where the kernel runs
   /// Rows: kLinkConstants per link, then 9 of alignment per link, then 3 of gravity. constants_stride 1 with one
   /// column: the same for all worlds; else `stride`.
   const T* constants;
@@ -79,7 +79,7 @@ struct PoseArguments {
 template <class T>
 struct KernelTable {
   int lanes;
-  std::size_t (*scratch_bytes)(const Topology&);
+  std::size_t (*scratch_bytes)(const TopologyView&);
   void (*rollout)(const RolloutArguments<T>&, int begin, int end, std::byte* scratch);
   void (*rollout_adjoint)(const RolloutAdjointArguments<T>&, int begin, int end, std::byte* scratch);
   void (*poses)(const PoseArguments<T>&, int begin, int end, std::byte* scratch);

@@ -50,7 +50,7 @@ inline bool mutated(Mutation m) {
   return planted_mutation == m;
 }
 #else
-constexpr bool mutated(Mutation) {
+BACKDRIVE_HD constexpr bool mutated(Mutation) {
   return false;
 }
 #endif

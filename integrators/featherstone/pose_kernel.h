@@ -7,7 +7,7 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
 /// Axes and origins of all links from ws.q, and each joint's S.
 template <class Real>
-void link_poses(Workspace<Real, Real>& ws) {
+BACKDRIVE_HD void link_poses(Workspace<Real, Real>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     Mat3<Real> axes;
@@ -35,15 +35,14 @@ BACKDRIVE_INLINE int root_of(const Link* links, int i) {
 }
 
 template <class Real>
-void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
-  const int nq = a.launch.topology->nq, stride = a.launch.stride;
+BACKDRIVE_HD void poses_worlds(const PoseArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int first_world) {
+  const int nq = a.launch.topology.nq, stride = a.launch.stride;
   for (int step = 0; step < a.launch.steps; ++step) {
     load_rows(a.q, std::size_t(step) * nq, nq, stride, first_world, g.ws.q);
     link_poses(g.ws);
     for (int k = 0; k < a.count; ++k) {
       const int i = a.links[k];
-      const Vec3<Real> root = g.constants[root_of(g.ws.links, i)].translation;
+      const Vec3<Real> root = g.ws.constants[root_of(g.ws.links, i)].translation;
       struct {
         Vec3<Real> position;
         Mat3<Real> rotation;
@@ -53,9 +52,16 @@ void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::
   }
 }
 
+template <class Real>
+void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
+  poses_worlds(a, g, first_world);
+}
+
 /// One state: pose cotangents to q̄ and placements.
 template <class Real>
-void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real>>& a, int step, int first_world) {
+BACKDRIVE_HD void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real>>& a, int step,
+                                    int first_world) {
   Workspace<Real, Real>& ws = g.ws;
   for (int i = 0; i < ws.link_count; ++i) ws.link[i].force = zero6<Real>();
   for (int k = 0; k < a.count; ++k) {
@@ -92,9 +98,9 @@ void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real
 }
 
 template <class Real>
-void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
-  const Topology& t = *a.launch.topology;
+BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<Real>>& a, GroupScratch<Real>& g,
+                                       int first_world) {
+  const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   const int rows = parameter_rows<Real>(t);
   if (a.resume && a.constants_bar) {
@@ -110,6 +116,12 @@ void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_worl
     store_rows(a.q_bar, std::size_t(step) * t.nq, t.nq, stride, first_world, g.q_bar);
   }
   if (a.constants_bar) store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+}
+
+template <class Real>
+void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
+  poses_adjoint_worlds(a, g, first_world);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -8,7 +8,7 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
 /// The number that one lane carries.
 template <class Real>
-double number_in(const Real& x, [[maybe_unused]] int lane_index) {
+BACKDRIVE_HD double number_in(const Real& x, [[maybe_unused]] int lane_index) {
   if constexpr (RealTraits<Real>::lanes == 1) {
     return value_of(x);
   } else {
@@ -20,7 +20,7 @@ double number_in(const Real& x, [[maybe_unused]] int lane_index) {
 /// a position, velocity or effort that is not finite (nearest the root); a singular D (nearest the leaves); else the
 /// joint that was about to move furthest in this step.
 template <class Real>
-int joint_at_fault(const Workspace<Real, Real>& ws, int lane_index) {
+BACKDRIVE_HD int joint_at_fault(const Workspace<Real, Real>& ws, int lane_index) {
   const double dt = number_in(ws.dt, lane_index);
   double furthest = -1;
   int singular = -1, mover = -1;
@@ -43,8 +43,8 @@ int joint_at_fault(const Workspace<Real, Real>& ws, int lane_index) {
 
 /// Notes step and joint for every lane of `bad` that has no entry yet.
 template <class Real, class Mask>
-void blame(const Workspace<Real, Real>& ws, const Mask& bad, int step, int first_world, int worlds,
-           WorldStatus* status) {
+BACKDRIVE_HD void blame(const Workspace<Real, Real>& ws, const Mask& bad, int step, int first_world, int worlds,
+                        WorldStatus* status) {
   for (int lane_index = 0; lane_index < RealTraits<Real>::lanes; ++lane_index) {
     const int world = first_world + lane_index;
     if (!lane(bad, lane_index) || world >= worlds || status[world].stopped()) continue;
@@ -78,7 +78,7 @@ BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_w
 
 /// `halted` as earlier steps left it.
 template <class Real>
-Real halted_before(const WorldStatus* status, int first_world, int worlds) {
+BACKDRIVE_HD Real halted_before(const WorldStatus* status, int first_world, int worlds) {
   alignas(64) StorageOf<Real> halted[RealTraits<Real>::lanes];
   for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
     const int world = first_world + l;
@@ -88,10 +88,10 @@ Real halted_before(const WorldStatus* status, int first_world, int worlds) {
   return load<Real>(halted);
 }
 
+/// The rollout of one lane group, with a working set that prepare or a GPU thread has laid out.
 template <class Real>
-void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
-  const Topology& t = *a.launch.topology;
+BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int first_world) {
+  const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   load_rows(a.q0, 0, t.nq, stride, first_world, g.ws.q);
   load_rows(a.qd0, 0, t.nv, stride, first_world, g.ws.qd);
@@ -117,6 +117,12 @@ void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, 
   store_rows(a.qd_end, 0, t.nv, stride, first_world, g.ws.qd);
 }
 
+template <class Real>
+void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
+  rollout_worlds(a, g, first_world);
+}
+
 /// Adds the seeds of recorded state `step` to the running cotangents.
 template <class Real>
 BACKDRIVE_INLINE void add_seeds(const StorageOf<Real>* seeds, std::size_t first_row, int rows, int stride,
@@ -128,8 +134,8 @@ BACKDRIVE_INLINE void add_seeds(const StorageOf<Real>* seeds, std::size_t first_
 
 /// NaN for the worlds of this group that stopped: their gradient does not exist, and is not zero.
 template <class Real>
-void mark_stopped(const WorldStatus* status, int worlds, int first_world, StorageOf<Real>* rows, std::size_t count,
-                  int stride) {
+BACKDRIVE_HD void mark_stopped(const WorldStatus* status, int worlds, int first_world, StorageOf<Real>* rows,
+                               std::size_t count, int stride) {
   for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
     const int world = first_world + l;
     if (!rows || world >= worlds || !status[world].stopped()) continue;
@@ -142,9 +148,9 @@ void mark_stopped(const WorldStatus* status, int worlds, int first_world, Storag
 /// Scales what the window of steps [begin, end) contributes to a norm of at most a.window.clip: the cotangents of its
 /// controls and of the state that it begins with, and, by the same factor, of the parameters.
 template <class Real>
-void clip_window(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int begin, int end,
-                 int first_world) {
-  const Topology& t = *a.launch.topology;
+BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int begin,
+                              int end, int first_world) {
+  const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   Real sum = constant<Real>(0);
   for (int k = 0; k < t.nv; ++k) sum += g.q_bar[k] * g.q_bar[k] + g.qd_bar[k] * g.qd_bar[k];
@@ -177,7 +183,7 @@ void clip_window(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch
 
 /// The first step, counted from this launch's, of the window that ends before step `end`; at least 0.
 template <class T>
-int window_begin(const RolloutAdjointArguments<T>& a, int end) {
+BACKDRIVE_HD int window_begin(const RolloutAdjointArguments<T>& a, int end) {
   if (a.window.steps <= 0) return 0;
   const int first = a.launch.first_step;
   const int begin = (first + end - 1) / a.window.steps * a.window.steps - first;
@@ -186,8 +192,9 @@ int window_begin(const RolloutAdjointArguments<T>& a, int end) {
 
 /// The cotangents that a launch begins with: none, or what the one before has left.
 template <class Real>
-void load_cotangents(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int first_world) {
-  const Topology& t = *a.launch.topology;
+BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g,
+                                  int first_world) {
+  const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride, rows = parameter_rows<Real>(t);
   const Real zero = constant<Real>(0);
   if (a.resume) {
@@ -204,9 +211,9 @@ void load_cotangents(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScr
 }
 
 template <class Real>
-void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
-  const Topology& t = *a.launch.topology;
+BACKDRIVE_HD void rollout_adjoint_worlds(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g,
+                                         int first_world) {
+  const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride, steps = a.launch.steps;
   for (int k = 0; k < t.nu; ++k) g.ws.control[k] = constant<Real>(0);
   load_cotangents(a, g, first_world);
@@ -257,6 +264,12 @@ void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, in
   mark(a.q0_bar, t.nq);
   mark(a.qd0_bar, t.nv);
   mark(a.constants_bar, parameter_rows<Real>(t));
+}
+
+template <class Real>
+void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
+  rollout_adjoint_worlds(a, g, first_world);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

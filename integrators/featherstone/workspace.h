@@ -11,14 +11,14 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 /// Hands out arrays of Real from a block, or only counts when the block is null.
 class Carver {
  public:
-  explicit Carver(std::byte* block) : block_(block) {}
+  BACKDRIVE_HD explicit Carver(std::byte* block) : block_(block) {}
   template <class X>
-  X* take(std::size_t count) {
+  BACKDRIVE_HD X* take(std::size_t count) {
     X* at = reinterpret_cast<X*>(block_ ? block_ + used_ : nullptr);
     used_ += (count * sizeof(X) + 63) / 64 * 64;
     return at;
   }
-  std::size_t used() const { return used_; }
+  BACKDRIVE_HD std::size_t used() const { return used_; }
 
  private:
   std::byte* block_;
@@ -29,8 +29,9 @@ class Carver {
 template <class Real>
 struct GroupScratch {
   Workspace<Real, Real> ws;
-  LinkConstants<Real>* constants;
-  Mat3<Real>* alignment;
+  LinkConstants<Real>* constants;  ///< room for them, if they must be copied; read through ws.constants
+  Mat3<Real>* alignment_room;
+  const Mat3<Real>* alignment;
   /// Of all parameters, parameter_rows() numbers: `gradient` per link, then `gravity_bar`.
   Real* parameter_bar;
   LinkGradient<Real>* gradient;
@@ -40,14 +41,21 @@ struct GroupScratch {
 };
 
 template <class Real>
-int parameter_rows(const Topology& t) {
-  return static_cast<int>(t.links.size()) * kLinkGradients<Real> + 3;
+BACKDRIVE_HD int parameter_rows(const TopologyView& t) {
+  return t.link_count * kLinkGradients<Real> + 3;
 }
 
 template <class Real>
-std::size_t carve(const Topology& t, std::byte* block, GroupScratch<Real>& g) {
+BACKDRIVE_INLINE void set_parameter_bar(GroupScratch<Real>& g, const TopologyView& t, Real* rows) {
+  g.parameter_bar = rows;
+  g.gradient = reinterpret_cast<LinkGradient<Real>*>(rows);
+  g.gravity_bar = reinterpret_cast<Vec3<Real>*>(rows + t.link_count * kLinkGradients<Real>);
+}
+
+template <class Real>
+BACKDRIVE_HD std::size_t carve(const TopologyView& t, std::byte* block, GroupScratch<Real>& g) {
   Carver carver(block);
-  const std::size_t n = t.links.size(), nu = t.nu ? t.nu : 1;
+  const std::size_t n = t.link_count, nu = t.nu ? t.nu : 1;
   g.ws.link = carver.take<LinkScratch<Real>>(n);
   g.ws.dof = carver.take<DofScratch<Real>>(t.nv);
   g.ws.q = carver.take<Real>(t.nq);
@@ -58,18 +66,16 @@ std::size_t carve(const Topology& t, std::byte* block, GroupScratch<Real>& g) {
   g.q_bar = carver.take<Real>(t.nq);
   g.qd_bar = carver.take<Real>(t.nv);
   g.control_bar = carver.take<Real>(nu);
-  g.parameter_bar = carver.take<Real>(parameter_rows<Real>(t));
-  g.gradient = reinterpret_cast<LinkGradient<Real>*>(g.parameter_bar);
-  g.gravity_bar = reinterpret_cast<Vec3<Real>*>(g.parameter_bar + n * kLinkGradients<Real>);
-  g.alignment = carver.take<Mat3<Real>>(n);
+  set_parameter_bar(g, t, carver.take<Real>(parameter_rows<Real>(t)));
+  g.alignment_room = carver.take<Mat3<Real>>(n);
   g.parameter_bar_before = carver.take<Real>(parameter_rows<Real>(t));
   return carver.used();
 }
 
 /// Copies `count` Reals of constants, row by row; uniform ones are broadcast.
 template <class Real>
-void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int first_world, Real* to,
-                    std::size_t count) {
+BACKDRIVE_HD void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int first_world, Real* to,
+                                 std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t row = first_row + k;
     to[k] = launch.constants_per_world ? load<Real>(launch.constants + row * launch.stride + first_world)
@@ -77,23 +83,43 @@ void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int fi
   }
 }
 
-/// Workspace for the group of worlds that starts at first_world.
+/// The constants of a group of worlds, copied into its working set.
+template <class Real>
+BACKDRIVE_HD void fill_constants(GroupScratch<Real>& g, const Launch<StorageOf<Real>>& launch, int first_world) {
+  const int n = launch.topology.link_count;
+  constexpr int per_link = kLinkConstants<Real>;
+  load_constants(launch, 0, first_world, reinterpret_cast<Real*>(g.constants), n * per_link);
+  load_constants(launch, n * per_link, first_world, reinterpret_cast<Real*>(g.alignment_room), n * 9);
+  load_constants(launch, n * (per_link + 9), first_world, &g.ws.gravity.x, 3);
+  g.ws.constants = g.constants;
+  g.alignment = g.alignment_room;
+}
+
+template <class Real>
+BACKDRIVE_INLINE void set_model(GroupScratch<Real>& g, const Launch<StorageOf<Real>>& launch) {
+  const TopologyView& t = launch.topology;
+  g.ws.links = t.links;
+  g.ws.link_count = t.link_count;
+  g.ws.nq = t.nq, g.ws.nv = t.nv;
+  g.ws.dt = Real(launch.time_step);
+}
+
+/// Workspace in `scratch` for the group of worlds that starts at first_world.
 template <class Real>
 GroupScratch<Real> prepare(const Launch<StorageOf<Real>>& launch, int first_world, std::byte* scratch) {
   GroupScratch<Real> g;
-  const Topology& t = *launch.topology;
-  carve(t, scratch, g);
-  const int n = static_cast<int>(t.links.size());
-  constexpr int per_link = kLinkConstants<Real>;
-  load_constants(launch, 0, first_world, reinterpret_cast<Real*>(g.constants), n * per_link);
-  load_constants(launch, n * per_link, first_world, reinterpret_cast<Real*>(g.alignment), n * 9);
-  load_constants(launch, n * (per_link + 9), first_world, &g.ws.gravity.x, 3);
-  g.ws.links = t.links.data();
-  g.ws.link_count = n;
-  g.ws.nq = t.nq, g.ws.nv = t.nv;
-  g.ws.constants = g.constants;
-  g.ws.dt = Real(launch.time_step);
+  carve(launch.topology, scratch, g);
+  set_model(g, launch);
+  fill_constants(g, launch, first_world);
   return g;
+}
+
+/// A GPU hides the wait for memory behind its other threads.
+template <bool Write>
+BACKDRIVE_INLINE void prefetch([[maybe_unused]] const void* at) {
+#if !defined(__CUDA_ARCH__)
+  __builtin_prefetch(at, Write);
+#endif
 }
 
 /// Of one group of worlds. `next` is ±1 when the `rows` after or before these are read next: they are fetched ahead,
@@ -104,7 +130,7 @@ BACKDRIVE_INLINE void load_rows(const StorageOf<Real>* from, std::size_t first_r
   const StorageOf<Real>* at = from + first_row * stride + first_world;
   const std::ptrdiff_t ahead = std::ptrdiff_t(next) * rows * stride;
   for (int r = 0; r < rows; ++r, at += stride) {
-    if (next != 0) __builtin_prefetch(at + ahead);
+    if (next != 0) prefetch<false>(at + ahead);
     to[r] = load<Real>(at);
   }
 }
@@ -114,7 +140,7 @@ BACKDRIVE_INLINE void store_rows(StorageOf<Real>* to, std::size_t first_row, int
   StorageOf<Real>* at = to + first_row * stride + first_world;
   const std::ptrdiff_t ahead = std::ptrdiff_t(next) * rows * stride;
   for (int r = 0; r < rows; ++r, at += stride) {
-    if (next != 0) __builtin_prefetch(at + ahead, 1);
+    if (next != 0) prefetch<true>(at + ahead);
     store<Real>(at, from[r]);
   }
 }

@@ -2,11 +2,17 @@
 #include "tests/integrators/mutant_kernels.h"
 
 #include "integrators/featherstone/kernel_table.h"
+#include "tests/integrators/device_table.h"
 
 namespace backdrive::test {
 
 const KernelTable<double>& mutant_kernels() {
   static const KernelTable<double> table = featherstone::mutant::make_kernel_table<double>();
+  return table;
+}
+
+const KernelTable<double>& mutant_device_table() {
+  static const KernelTable<double> table = featherstone::mutant::make_device_table<double>();
   return table;
 }
 

@@ -6,6 +6,8 @@
 namespace backdrive::test {
 
 const KernelTable<double>& mutant_kernels();
+/// The same copy as a GPU thread would run it.
+const KernelTable<double>& mutant_device_table();
 void plant(featherstone::Mutation mutation);
 
 }  // namespace backdrive::test

@@ -134,8 +134,8 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   State<double> end(c.model, worlds, memory);
   WorldStatuses status(worlds);
   const Launch<double> launch{
-      &t, constants.row(0), constants.rows() > 1, c.options.time_step, steps, start.q.stride(), worlds};
-  const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(t));
+      view_of(t), constants.row(0), constants.rows() > 1, c.options.time_step, steps, start.q.stride(), worlds};
+  const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(view_of(t)));
   const int groups = (worlds + table.lanes - 1) / table.lanes;
   table.rollout({launch, start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(), qd.write(),
                  end.q.write(), end.qd.write(), status.write_address()},
