@@ -3,7 +3,9 @@
 // Algorithms are written once against these functions; masks are bool for scalars and a lane mask for packs.
 #include <cmath>
 #include <cstddef>
+#if !defined(__CUDACC__)  // nvcc cannot read it, and a thread of a device carries one world
 #include <experimental/simd>
+#endif
 
 #if defined(__CUDACC__)
 #define BACKDRIVE_HD __host__ __device__
@@ -16,7 +18,13 @@
 
 namespace backdrive {
 
+#if defined(__CUDACC__)
+namespace stdx {
+constexpr int vector_aligned = 0;  // named where there are packs only
+}
+#else
 namespace stdx = std::experimental;
+#endif
 
 /// Storage is what lies in a buffer, Scalar what a literal is rounded to, lanes how many worlds one Real carries.
 template <class Real>
@@ -34,12 +42,14 @@ struct RealTraits<double> {
   using Scalar = double;
   static constexpr int lanes = 1;
 };
+#if !defined(__CUDACC__)
 template <class T, class Abi>
 struct RealTraits<stdx::simd<T, Abi>> {
   using Storage = T;
   using Scalar = T;
   static constexpr int lanes = static_cast<int>(stdx::simd<T, Abi>::size());
 };
+#endif
 
 template <class Real>
 using StorageOf = typename RealTraits<Real>::Storage;
@@ -51,12 +61,14 @@ BACKDRIVE_INLINE Real constant(double value) {
   return Real(static_cast<ScalarOf<Real>>(value));
 }
 
+#if !defined(__CUDACC__)
 template <class T, class Abi>
 BACKDRIVE_INLINE stdx::simd<T, Abi> select(const stdx::simd_mask<T, Abi>& mask, stdx::simd<T, Abi> yes,
                                            const stdx::simd<T, Abi>& no) {
   stdx::where(!mask, yes) = no;
   return yes;
 }
+#endif
 template <class Real>
 BACKDRIVE_INLINE Real select(bool mask, const Real& yes, const Real& no) {
   return mask ? yes : no;
@@ -65,17 +77,21 @@ BACKDRIVE_INLINE Real select(bool mask, const Real& yes, const Real& no) {
 BACKDRIVE_INLINE bool any(bool mask) {
   return mask;
 }
+#if !defined(__CUDACC__)
 template <class T, class Abi>
 BACKDRIVE_INLINE bool any(const stdx::simd_mask<T, Abi>& mask) {
   return stdx::any_of(mask);
 }
+#endif
 BACKDRIVE_INLINE bool lane(bool mask, int) {
   return mask;
 }
+#if !defined(__CUDACC__)
 template <class T, class Abi>
 BACKDRIVE_INLINE bool lane(const stdx::simd_mask<T, Abi>& mask, int i) {
   return mask[i];
 }
+#endif
 
 BACKDRIVE_INLINE float square_root(float x) {
   return std::sqrt(x);
@@ -83,10 +99,12 @@ BACKDRIVE_INLINE float square_root(float x) {
 BACKDRIVE_INLINE double square_root(double x) {
   return std::sqrt(x);
 }
+#if !defined(__CUDACC__)
 template <class T, class Abi>
 BACKDRIVE_INLINE stdx::simd<T, Abi> square_root(const stdx::simd<T, Abi>& x) {
   return stdx::sqrt(x);
 }
+#endif
 
 /// The part that decides a branch: a dual number branches on its value.
 template <class Real>
