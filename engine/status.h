@@ -9,7 +9,7 @@ struct WorldStatus {
   int stopped_step = -1;  ///< step whose result was not finite; −1: none
   int joint = -1;         ///< joint (index in the model) whose acceleration or state was not finite
 
-  bool stopped() const { return stopped_step >= 0; }
+  constexpr bool stopped() const { return stopped_step >= 0; }
 };
 
 /// One per world.
