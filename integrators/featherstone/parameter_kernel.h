@@ -175,7 +175,7 @@ struct ParameterGradientOfWorld {
   template <class Visit>
   BACKDRIVE_HD void each_child(int i, Visit&& visit) const {
     if (structure.links[i].leaf) return;
-    for (int j = i + 1;; ++j) {
+    for (int j = i + 1; j < structure.link_count; ++j) {
       if (structure.links[j].parent != i) continue;
       visit(j);
       if (structure.links[j].last_child) return;
