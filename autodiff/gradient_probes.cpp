@@ -6,7 +6,7 @@
 #include <random>
 
 #include "engine/error.h"
-#include "models/mass_properties.h"
+#include "models/parameter_reader.h"
 
 namespace backdrive {
 namespace {

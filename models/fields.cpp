@@ -12,8 +12,8 @@ namespace {
 
 using enum FieldGroup;
 
-#define BACKDRIVE_AT(member) [](Parameters& p) -> Parameter& { return p.member; }
 // clang-format off
+#define BACKDRIVE_AT(member) [](auto& p) -> auto& { return p.member; }
 constexpr Field kFields[] = {
     // group, leaf,             unit,                   doc,                                        components, tangents, nonnegative
     {bodies, "mass",               "kg",                 "beside what shapes with a density add",             1, 1, true,  BACKDRIVE_AT(bodies.mass)},

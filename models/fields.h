@@ -11,6 +11,21 @@ namespace backdrive {
 
 enum class FieldGroup { bodies, joints, shapes, model };
 
+/// Picks one field of any of the nests. Made of a function that does so for all of them.
+class FieldOf {
+ public:
+  template <class Pick>
+  constexpr FieldOf(Pick pick) : parameter_(pick), values_(pick), slots_(pick) {}  // NOLINT: the table is made of these
+  Parameter& operator()(Parameters& nest) const { return parameter_(nest); }
+  ParameterValues& operator()(ParametersView& nest) const { return values_(nest); }
+  ParameterSlots& operator()(GradientSlots& nest) const { return slots_(nest); }
+
+ private:
+  Parameter& (*parameter_)(Parameters&);
+  ParameterValues& (*values_)(ParametersView&);
+  ParameterSlots& (*slots_)(GradientSlots&);
+};
+
 struct Field {
   FieldGroup group;
   std::string_view leaf;  ///< path below the item: "limit/lower"; for group model the whole path: "gravity"
@@ -19,7 +34,7 @@ struct Field {
   int components;
   int tangents;      ///< numbers in its gradient: 3 for an orientation, else `components`
   bool nonnegative;  ///< values below zero are refused
-  Parameter& (*of)(Parameters&);
+  FieldOf of;        ///< of(nest): its place in a nest, so that several nests are walked side by side
   const Parameter& in(const Parameters& p) const { return of(const_cast<Parameters&>(p)); }
 };
 

@@ -60,7 +60,7 @@ struct VolumeMoments {
 
 /// Rotation matrix of a unit quaternion (x, y, z, w).
 template <class C>
-inline Mat3<C> rotation_matrix(const C& x, const C& y, const C& z, const C& w) {
+BACKDRIVE_HD inline Mat3<C> rotation_matrix(const C& x, const C& y, const C& z, const C& w) {
   const C one = constant<C>(1), two = constant<C>(2);
   return {{one - two * (y * y + z * z), two * (x * y + z * w), two * (x * z - y * w)},
           {two * (x * y - z * w), one - two * (x * x + z * z), two * (y * z + x * w)},
@@ -69,26 +69,27 @@ inline Mat3<C> rotation_matrix(const C& x, const C& y, const C& z, const C& w) {
 
 /// Derivative with respect to the six numbers, from the gradient of the symmetric matrix; and back.
 template <class C>
-inline Sym3<C> six_numbers(const Sym3<C>& gradient) {
+BACKDRIVE_HD inline Sym3<C> six_numbers(const Sym3<C>& gradient) {
   const C two = constant<C>(2);
   return {gradient.xx, gradient.yy, gradient.zz, gradient.xy * two, gradient.xz * two, gradient.yz * two};
 }
 template <class C>
-inline Sym3<C> symmetric_gradient(const Sym3<C>& six) {
+BACKDRIVE_HD inline Sym3<C> symmetric_gradient(const Sym3<C>& six) {
   const C half = constant<C>(0.5);
   return {six.xx, six.yy, six.zz, six.xy * half, six.xz * half, six.yz * half};
 }
 
 /// |d|² 1 − d dᵀ: inertia of a unit mass at d.
 template <class C>
-inline Sym3<C> point_inertia(const Vec3<C>& d) {
+BACKDRIVE_HD inline Sym3<C> point_inertia(const Vec3<C>& d) {
   const C xx = d.x * d.x, yy = d.y * d.y, zz = d.z * d.z;
   return {yy + zz, xx + zz, xx + yy, -(d.x * d.y), -(d.x * d.z), -(d.y * d.z)};
 }
 /// Adjoint of mass·point_inertia(d), where J̄ (a symmetric gradient) is the cotangent of the result:
 /// m̄ += |d|² tr J̄ − dᵀ J̄ d,   d̄ += 2m (tr J̄ d − J̄ d).
 template <class C>
-inline void adj_point_inertia(const C& mass, const Vec3<C>& d, const Sym3<C>& J_bar, C& mass_bar, Vec3<C>& d_bar) {
+BACKDRIVE_HD inline void adj_point_inertia(const C& mass, const Vec3<C>& d, const Sym3<C>& J_bar, C& mass_bar,
+                                           Vec3<C>& d_bar) {
   const Vec3<C> arm = d * (J_bar.xx + J_bar.yy + J_bar.zz) - J_bar * d;
   mass_bar += dot(d, arm);
   d_bar += arm * (constant<C>(2) * mass);
@@ -105,7 +106,7 @@ inline void adj_point_inertia(const C& mass, const Vec3<C>& d, const Sym3<C>& J_
 ///   capsule    the cylinder and a ball whose halves stand h apart:   ∫z² += V_ball (r²/5 + ¾ h r +
 ///   h²)
 template <class C>
-inline VolumeMoments<C> volume_moments(GeometryType type, const Vec3<C>& s) {
+BACKDRIVE_HD inline VolumeMoments<C> volume_moments(GeometryType type, const Vec3<C>& s) {
   const auto c = [](double v) { return constant<C>(v); };
   const C ball = c(4 * M_PI / 3), tube = c(2 * M_PI);
   switch (type) {
@@ -136,7 +137,8 @@ inline VolumeMoments<C> volume_moments(GeometryType type, const Vec3<C>& s) {
 }
 
 template <class C>
-inline void adj_volume_moments(GeometryType type, const Vec3<C>& s, const VolumeMoments<C>& bar, Vec3<C>& s_bar) {
+BACKDRIVE_HD inline void adj_volume_moments(GeometryType type, const Vec3<C>& s, const VolumeMoments<C>& bar,
+                                            Vec3<C>& s_bar) {
   const auto c = [](double v) { return constant<C>(v); };
   const C ball = c(4 * M_PI / 3), tube = c(2 * M_PI);
   const Vec3<C>& m_bar = bar.second;
@@ -178,7 +180,7 @@ inline void adj_volume_moments(GeometryType type, const Vec3<C>& s, const Volume
 
 /// A shape's mass, com and inertia in link axes. A density of 0 gives zeros.
 template <class C>
-inline MassProperties<C> shape_mass(const SolidShape<C>& shape) {
+BACKDRIVE_HD inline MassProperties<C> shape_mass(const SolidShape<C>& shape) {
   const VolumeMoments<C> moments = volume_moments(shape.type, shape.scale);
   const Vec3<C> m = moments.second * shape.density;
   const C o = constant<C>(0);
@@ -188,7 +190,8 @@ inline MassProperties<C> shape_mass(const SolidShape<C>& shape) {
 /// With B = Rᵀ J̄ R (J̄ the symmetric gradient) and own inertia diag(J): the cotangent of ∫x² is ρ
 /// (tr B − B_xx), and θ̄ = vee(C − Cᵀ), C = B J − J B, that is θ̄_x = 2 B_yz (J_y − J_z) and cyclic.
 template <class C>
-inline void adj_shape_mass(const SolidShape<C>& shape, const MassProperties<C>& bar, SolidShapeBar<C>& shape_bar) {
+BACKDRIVE_HD inline void adj_shape_mass(const SolidShape<C>& shape, const MassProperties<C>& bar,
+                                        SolidShapeBar<C>& shape_bar) {
   const VolumeMoments<C> moments = volume_moments(shape.type, shape.scale);
   const Sym3<C> B = rotated(transposed(shape.rotation), symmetric_gradient(bar.inertia));
   const Vec3<C> second_bar{B.yy + B.zz, B.xx + B.zz, B.xx + B.yy};
@@ -206,7 +209,7 @@ inline void adj_shape_mass(const SolidShape<C>& shape, const MassProperties<C>& 
 /// bit; where neither has mass, the com is a's. With d = com_b − com_a and μ = m_a m_b / m:   J =
 /// J_a + J_b + μ (|d|² 1 − d dᵀ).
 template <class C>
-inline MassProperties<C> combined(const MassProperties<C>& a, const MassProperties<C>& b) {
+BACKDRIVE_HD inline MassProperties<C> combined(const MassProperties<C>& a, const MassProperties<C>& b) {
   const bool a_heavier = !(value_of(a.mass) < value_of(b.mass));
   const MassProperties<C>& heavy = a_heavier ? a : b;
   const MassProperties<C>& light = a_heavier ? b : a;
@@ -236,8 +239,8 @@ inline MassProperties<C> body_mass(const MassProperties<C>& explicit_part, std::
 /// (the com's own shift drops out of J, as Σ mᵢ dᵢ = 0). A massless whole passes no com̄ to its
 /// parts' masses; where that matters use part_bar_of_moments.
 template <class C>
-inline MassProperties<C> part_bar(const MassProperties<C>& part, const MassProperties<C>& whole,
-                                  const MassProperties<C>& whole_bar) {
+BACKDRIVE_HD inline MassProperties<C> part_bar(const MassProperties<C>& part, const MassProperties<C>& whole,
+                                               const MassProperties<C>& whole_bar) {
   MassProperties<C> bar{whole_bar.mass, zero3<C>(), whole_bar.inertia};
   const Vec3<C> d = part.com - whole.com;
   if (!(value_of(whole.mass) == 0)) {
@@ -253,7 +256,8 @@ inline MassProperties<C> part_bar(const MassProperties<C>& part, const MassPrope
 /// sound for massless bodies too:   m̄ᵢ = m̄ + comᵢ·h̄ + |comᵢ|² tr J̄ − comᵢᵀ J̄ comᵢ,   com̄ᵢ = mᵢ h̄ +
 /// 2mᵢ (tr J̄ comᵢ − J̄ comᵢ),   J̄ᵢ = J̄.
 template <class C>
-inline MassProperties<C> part_bar_of_moments(const MassProperties<C>& part, const MassMoments<C>& whole_bar) {
+BACKDRIVE_HD inline MassProperties<C> part_bar_of_moments(const MassProperties<C>& part,
+                                                          const MassMoments<C>& whole_bar) {
   MassProperties<C> bar{whole_bar.mass + dot(part.com, whole_bar.first), whole_bar.first * part.mass,
                         whole_bar.inertia};
   adj_point_inertia(part.mass, part.com, symmetric_gradient(whole_bar.inertia), bar.mass, bar.com);
@@ -262,7 +266,7 @@ inline MassProperties<C> part_bar_of_moments(const MassProperties<C>& part, cons
 
 /// Moments about the link origin: h = m com, J_o = J + m (|com|² 1 − com comᵀ).
 template <class C>
-inline MassMoments<C> moments_of(const MassProperties<C>& body) {
+BACKDRIVE_HD inline MassMoments<C> moments_of(const MassProperties<C>& body) {
   const Sym3<C> p = point_inertia(body.com);
   Sym3<C> inertia = body.inertia;
   inertia += Sym3<C>{p.xx * body.mass, p.yy * body.mass, p.zz * body.mass,
@@ -299,39 +303,6 @@ inline void adj_body_mass(const MassProperties<C>& explicit_part, std::span<cons
   for (size_t i = 0; i < shapes.size(); ++i) {
     adj_shape_mass(shapes[i], part_bar_of_moments(shape_mass(shapes[i]), body_bar), shapes_bar[i]);
   }
-}
-
-// ---- from a model
-// ---------------------------------------------------------------------------------------------------
-
-inline Vec3<double> vector_of(const Parameter& p, int item, int world) {
-  return {p(item, 0, world), p(item, 1, world), p(item, 2, world)};
-}
-
-/// The numbers a body was given, without its shapes.
-inline MassProperties<double> explicit_mass(const Model& model, int body, int world) {
-  const Parameter& J = model.bodies.inertia;
-  return {model.bodies.mass(body, 0, world),
-          vector_of(model.bodies.com, body, world),
-          {J(body, 0, world), J(body, 1, world), J(body, 2, world), J(body, 3, world), J(body, 4, world),
-           J(body, 5, world)}};
-}
-
-inline SolidShape<double> solid_shape(const Model& model, int shape, int world) {
-  const Parameter& q = model.shapes.frame.orientation;
-  return {model.shape_types[shape], vector_of(model.shapes.geometry.scale, shape, world),
-          model.shapes.density(shape, 0, world), vector_of(model.shapes.frame.position, shape, world),
-          rotation_matrix(q(shape, 0, world), q(shape, 1, world), q(shape, 2, world), q(shape, 3, world))};
-}
-
-/// Mass properties of a body with all its shapes. O(all shapes), no allocation.
-inline MassProperties<double> body_mass(const Model& model, int body, int world) {
-  MassProperties<double> result = explicit_mass(model, body, world);
-  for (size_t s = 0; s < model.shape_bodies.size(); ++s) {
-    if (model.shape_bodies[s] != body) continue;
-    result = combined(result, shape_mass(solid_shape(model, static_cast<int>(s), world)));
-  }
-  return result;
 }
 
 }  // namespace backdrive

@@ -7,7 +7,7 @@
 
 #include "models/builder.h"
 #include "models/fields.h"
-#include "models/mass_properties.h"
+#include "models/parameter_reader.h"
 
 namespace backdrive {
 namespace {

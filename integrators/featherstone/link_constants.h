@@ -3,8 +3,8 @@
 //
 // Internal axes: each moving link's frame is turned by a constant A with A e_z = axis, so that every joint moves about
 // or along z. A is the smallest such rotation; results do not depend on that choice.
-#include <span>
-
+//
+// parameter_kernel.h makes them, and turns their cotangents into gradients of the parameters.
 #include "engine/dual.h"
 #include "engine/spatial.h"
 #include "models/model.h"
@@ -39,25 +39,5 @@ struct LinkGradient {
 };
 template <class C>
 constexpr int kLinkGradients = sizeof(LinkGradient<C>) / sizeof(C);
-
-/// All the kernels read of a model, for one world.
-template <class C>
-struct ModelConstants {
-  PoolVector<LinkConstants<C>> links;
-  PoolVector<Mat3<C>> alignment;  ///< A of each link
-  Vec3<C> gravity;
-};
-
-/// Turns the model's parameters into constants, allocating nothing when `result` has been used before. `direction`
-/// (shape of zero_parameters) gives the dots of dual numbers. O(links + shapes). C is double or Dual<double>.
-template <class C>
-void model_constants(const Model& model, int world, const Parameters* direction, ModelConstants<C>& result);
-
-/// Adjoint of model_constants: adds the gradient of the parameters of `world` to `value` (shape of zero_parameters)
-/// and, for dual numbers, its derivative along `direction` to `dot`. Uniform parameters receive it in their only world.
-template <class C>
-void add_parameter_gradient(const Model& model, int world, const Parameters* direction,
-                            std::span<const LinkGradient<C>> links, const Vec3<C>& gravity, Parameters& value,
-                            Parameters* dot = nullptr);
 
 }  // namespace backdrive

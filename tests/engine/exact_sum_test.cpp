@@ -117,5 +117,90 @@ TEST(ExactSum, StridedFloats) {
   EXPECT_FALSE(std::isnan(order_independent_sum(values.data() + 1, 99, 3)));
 }
 
+/// The sum as blocks and devices make it: part p of `parts` takes every parts-th number, and both passes join what the
+/// parts found in a random order. With `own_units` each part forgets the others' scale, which is wrong.
+template <class T>
+double split_sum(const Summands<T>& summands, size_t parts, std::mt19937_64& random, bool own_units = false) {
+  std::vector<size_t> order(parts);
+  for (size_t p = 0; p < parts; ++p) order[p] = p;
+  SumScale scale;
+  std::shuffle(order.begin(), order.end(), random);
+  for (size_t p : order) scale.join(summands.scale(p, parts));
+  const SumUnits units(scale);
+  Int128 sum = 0;
+  double wrong = 0;
+  std::shuffle(order.begin(), order.end(), random);
+  for (size_t p : order) {
+    sum += summands.sum(units, p, parts);
+    const SumUnits own(summands.scale(p, parts));
+    wrong += own.value(summands.sum(own, p, parts));
+  }
+  return own_units ? wrong : units.value(sum);
+}
+
+constexpr size_t kParts[] = {1, 2, 3, 7, 64, 256, 1000};
+
+TEST(ExactSum, AnySplitGivesTheSameBits) {
+  std::mt19937_64 random(7);
+  bool wrong_differs = false;
+  for (int spread : {0, 40, 200, 1000, 2000}) {  // the last reaches below the subnormals
+    for (size_t n : {0u, 1u, 2u, 5u, 255u, 256u, 257u, 2001u}) {
+      const std::vector<double> values = scattered(n, spread, 17 + static_cast<unsigned>(n));
+      for (size_t parts : kParts) {
+        const Summands<double> summands{values.data(), n};
+        EXPECT_EQ(bits(split_sum(summands, parts, random)), bits(sum(values))) << n << " in " << parts;
+        wrong_differs |= bits(split_sum(summands, parts, random, true)) != bits(sum(values));
+      }
+    }
+  }
+  EXPECT_TRUE(wrong_differs) << "the test would not notice parts with units of their own";
+}
+
+TEST(ExactSum, SplitsOfExtremes) {
+  const double inf = std::numeric_limits<double>::infinity(), big = std::numeric_limits<double>::max();
+  const std::vector<double> cases[] = {{-0.0, 0.0, -0.0},
+                                       {5e-324, -1e-323, 5e-324, 5e-324},
+                                       {big, 5e-324, -big},
+                                       {big, big, -big},
+                                       {-big, -big, 1},
+                                       {1, inf, 2, 3},
+                                       {inf, -inf, 0, 5e-324},
+                                       {1, NAN, 2},
+                                       {NAN, inf}};
+  std::mt19937_64 random(9);
+  for (const std::vector<double>& values : cases) {
+    const double whole = sum(values);
+    for (size_t parts : kParts) {
+      const double split = split_sum(Summands<double>{values.data(), values.size()}, parts, random);
+      if (std::isnan(whole)) {
+        EXPECT_TRUE(std::isnan(split)) << values[0] << " in " << parts;
+      } else {
+        EXPECT_EQ(bits(split), bits(whole)) << values[0] << " in " << parts;
+      }
+    }
+  }
+}
+
+TEST(ExactSum, StoppedWorldsTakeNoPart) {
+  std::mt19937_64 random(11);
+  std::vector<float> values(300);
+  WorldStatuses status(values.size());
+  std::vector<double> going;
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = std::ldexp(static_cast<float>(random() % 1000) - 500, -static_cast<int>(random() % 140));
+    if (i % 7 == 3) {
+      status[i].stopped_step = 2;
+      values[i] = std::numeric_limits<float>::quiet_NaN();
+    } else {
+      going.push_back(values[i]);
+    }
+  }
+  const Summands<float> summands{values.data(), values.size(), 1, status.data()};
+  EXPECT_EQ(bits(order_independent_sum(summands)), bits(sum(going)));
+  for (size_t parts : kParts) EXPECT_EQ(bits(split_sum(summands, parts, random)), bits(sum(going))) << parts;
+  for (WorldStatus& s : status) s.stopped_step = 0;
+  EXPECT_EQ(bits(split_sum(summands, 7, random)), bits(0.0)) << "nobody takes part";
+}
+
 }  // namespace
 }  // namespace backdrive

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "models/parameter_reader.h"
 #include "tests/models/model_cases.h"
 
 namespace backdrive {
