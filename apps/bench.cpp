@@ -5,8 +5,10 @@
 #include <functional>
 #include <iostream>
 #include <limits>
+#include <utility>
 
 #include "apps/console.h"
+#include "apps/devices.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/options.h"
@@ -28,6 +30,7 @@ struct BenchArguments : Options {
 
 struct Measurement {
   std::string precision;
+  Device device;
   int threads = 1;
   double forward = std::numeric_limits<double>::infinity();   ///< seconds, best of the rounds
   double gradient = std::numeric_limits<double>::infinity();  ///< forward and backward together
@@ -48,12 +51,13 @@ Seeds<T> seeds_of(const Problem& problem, const Trajectory<T>& trajectory, const
   return seeds;
 }
 
-/// One precision on one number of threads: what is timed, and its best times so far.
+/// One precision on one number of threads, or on one GPU: what is timed, and its best times so far.
 class Subject {
  public:
   template <class T>
-  static Subject of(const Problem& problem, int worlds, int threads) {
-    Subject subject;
+  static Subject of(const Problem& problem, int worlds, int threads, const Device& device) {
+    Subject subject(device);
+    subject.result_.device = device;
     subject.result_.precision = sizeof(T) == 4 ? "float32" : "float64";
     subject.result_.threads = threads;
     Memory& memory = subject.memory_;
@@ -63,7 +67,9 @@ class Subject {
     options.threads = threads;
     const State<T> state = initial_state<T>(problem, worlds, memory);
     const Control<T> control = initial_control<T>(problem, worlds, memory);
-    const auto check = [&problem](const Trajectory<T>& trajectory) {
+    const auto check = [&problem, backend = memory.backend(), looked = false](const Trajectory<T>& trajectory) mutable {
+      if (backend) backend->synchronize();
+      if (std::exchange(looked, true)) return;
       for (std::size_t w = 0; w < trajectory.status->size(); ++w) {
         const WorldStatus& status = (*trajectory.status)[w];
         if (status.stopped()) throw Error(ErrorKind::non_finite, describe_stop(problem, static_cast<int>(w), status));
@@ -73,7 +79,7 @@ class Subject {
       options.keep_states = false;
       check(rollout<T>(problem.model, state, control, options, memory));
     };
-    subject.gradient_ = [=, &problem] {
+    subject.gradient_ = [=, &problem]() mutable {
       Tape<T> tape(memory);
       const Trajectory<T> trajectory = rollout<T>(tape, problem.model, state, control, options);
       const Seeds<T> seeds = seeds_of(problem, trajectory, control, options, tape);
@@ -98,6 +104,8 @@ class Subject {
   const Measurement& result() const { return result_; }
 
  private:
+  explicit Subject(const Device& device) : memory_(device) {}
+
   /// Seconds of the fastest of some calls in a row: a processor that has just slept is slow to begin with.
   static double seconds_of(const std::function<void()>& function) {
     using Clock = std::chrono::steady_clock;
@@ -122,13 +130,13 @@ class Subject {
 
 /// All in turn, round after round, so that whatever else slows the machine down slows all of them down.
 std::vector<Measurement> measure_all(const Problem& problem, const BenchArguments& options, int worlds,
-                                     const std::vector<std::string>& precisions,
-                                     const std::vector<int>& thread_counts) {
+                                     const std::vector<std::string>& precisions, const std::vector<int>& thread_counts,
+                                     const Device& device) {
   std::vector<Subject> subjects;
   for (const std::string& precision : precisions) {
     for (const int threads : thread_counts) {
-      subjects.push_back(precision == "float32" ? Subject::of<float>(problem, worlds, threads)
-                                                : Subject::of<double>(problem, worlds, threads));
+      subjects.push_back(precision == "float32" ? Subject::of<float>(problem, worlds, threads, device)
+                                                : Subject::of<double>(problem, worlds, threads, device));
     }
   }
   ProgressLine line(options.quiet);
@@ -143,10 +151,21 @@ std::vector<Measurement> measure_all(const Problem& problem, const BenchArgument
   return results;
 }
 
+/// What a GPU must move per world-step at least, in bytes: controls are read; for a gradient states are written and
+/// read, controls read again and their gradients written. A kernel's own arrays and spills come on top.
+struct Traffic {
+  double forward, gradient;
+};
+Traffic traffic_of(const Problem& problem, const std::string& precision) {
+  const Topology& t = problem.model.topology;
+  const double number = precision == "float32" ? 4 : 8;
+  return {number * t.nu, number * (2 * (t.nq + t.nv) + 3 * t.nu)};
+}
+
 /// How many times as fast as on one thread; NaN when that was not measured.
 double speedup(const std::vector<Measurement>& results, const Measurement& m, double Measurement::*seconds) {
   for (const Measurement& one : results) {
-    if (one.threads == 1 && one.precision == m.precision) return one.*seconds / m.*seconds;
+    if (one.device.is_cpu() && one.threads == 1 && one.precision == m.precision) return one.*seconds / m.*seconds;
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -166,50 +185,63 @@ nlohmann::json to_json(const Scene& scene, const std::vector<Measurement>& resul
       }
       return figures;
     };
-    rows.push_back({{"precision", m.precision},
-                    {"threads", m.threads},
-                    {"forward", rate(&Measurement::forward)},
-                    {"forward_and_gradient", rate(&Measurement::gradient)},
-                    {"ratio", m.gradient / m.forward},
-                    {"allocations_after_first_iteration", m.allocations}});
+    const Traffic traffic = traffic_of(scene.problem, m.precision);
+    rows.push_back(
+        {{"precision", m.precision},
+         {"device", to_string(m.device)},
+         {"threads", m.threads},
+         {"bytes_per_world_step", {{"forward", traffic.forward}, {"forward_and_gradient", traffic.gradient}}},
+         {"forward", rate(&Measurement::forward)},
+         {"forward_and_gradient", rate(&Measurement::gradient)},
+         {"ratio", m.gradient / m.forward},
+         {"allocations_after_first_iteration", m.allocations}});
   }
-  return {{"scene", scene.name},
-          {"worlds", worlds},
-          {"steps", scene.problem.simulation.steps},
-          {"instruction_set", std::string("x86-64-") + to_string(best_isa())},
-          {"measurements", rows},
-          {"exit_code", exit_code}};
+  nlohmann::json object = {{"scene", scene.name},
+                           {"worlds", worlds},
+                           {"steps", scene.problem.simulation.steps},
+                           {"instruction_set", std::string("x86-64-") + to_string(best_isa())},
+                           {"measurements", rows},
+                           {"exit_code", exit_code}};
+  if (!results.empty() && !results[0].device.is_cpu()) object["device"] = device_json(results[0].device);
+  return object;
 }
 
 void print(const Scene& scene, const std::vector<Measurement>& results, int worlds) {
+  const bool on_host = results.empty() || results[0].device.is_cpu();
+  const std::string place =
+      on_host ? std::string("x86-64-") + to_string(best_isa())
+              : to_string(results[0].device) + " (" + backend_of(results[0].device)->info().name + ")";
   const double work = static_cast<double>(worlds) * scene.problem.simulation.steps;
   std::cout << scene.name << ": " << count(worlds, "world") << " of " << count(scene.problem.simulation.steps, "step")
-            << ", " << scene.problem.model.topology.nv << " degrees of freedom, x86-64-" << to_string(best_isa())
-            << "\n\n";
+            << ", " << scene.problem.model.topology.nv << " degrees of freedom, " << place << "\n\n";
   Table table({{"precision", Table::Align::left},
-               {"threads"},
+               {on_host ? "threads" : "device"},
                {"what", Table::Align::left},
                {"world-steps/s"},
-               {"per thread"},
+               {on_host ? "per thread" : "bytes per world-step"},
                {"speedup"},
                {"ns per world-step"},
                {"ratio"},
                {"allocations"}});
   for (const Measurement& m : results) {
-    const auto add = [&](const char* what, double Measurement::*measured, const std::string& ratio,
+    const Traffic traffic = traffic_of(scene.problem, m.precision);
+    const auto add = [&](const char* what, double Measurement::*measured, double bytes, const std::string& ratio,
                          const std::string& allocations) {
       const double seconds = m.*measured, faster = speedup(results, m, measured);
-      table.add({m.precision, std::to_string(m.threads), what, with_prefix(work / seconds),
-                 with_prefix(work / seconds / m.threads), m.threads > 1 && std::isfinite(faster) ? number(faster) : "",
-                 number(1e9 * seconds / work), ratio, allocations});
+      table.add({m.precision, on_host ? std::to_string(m.threads) : to_string(m.device), what,
+                 with_prefix(work / seconds), on_host ? with_prefix(work / seconds / m.threads) : number(bytes),
+                 m.threads > 1 && std::isfinite(faster) ? number(faster) : "", number(1e9 * seconds / work), ratio,
+                 allocations});
     };
-    add("forward", &Measurement::forward, "", "");
-    add("forward + gradient", &Measurement::gradient, number(m.gradient / m.forward), std::to_string(m.allocations));
+    add("forward", &Measurement::forward, traffic.forward, "", "");
+    add("forward + gradient", &Measurement::gradient, traffic.gradient, number(m.gradient / m.forward),
+        std::to_string(m.allocations));
   }
   std::cout
       << table.text()
       << dim("speedup: over one thread; ratio: forward + gradient over forward; allocations: after the first round")
       << '\n';
+  if (!on_host) std::cout << '\n' << kernel_table(results[0].device);
 }
 
 int run_bench(const BenchArguments& options, bool one_precision) {
@@ -220,13 +252,15 @@ int run_bench(const BenchArguments& options, bool one_precision) {
     for (const char* path : {"bodies", "joints", "gravity"}) set_requires_grad(scene.problem.model, path, true);
   }
   // Whole packs for every thread, and enough of them that their shares are even.
-  const int worlds = options.worlds > 0 ? options.worlds : 256 * how.threads;
+  const Device device = how.devices.front();
+  const int worlds = options.worlds > 0 ? options.worlds : device.is_cpu() ? 256 * how.threads : 65536;
   std::vector<std::string> precisions = {"float32", "float64"};
   if (one_precision) precisions = {options.precision};
   std::vector<int> thread_counts = {how.threads};
-  if (options.threads == 0 && how.threads > 1) thread_counts = {1, how.threads};
+  if (!device.is_cpu()) thread_counts = {1};
+  if (device.is_cpu() && options.threads == 0 && how.threads > 1) thread_counts = {1, how.threads};
   log_info("measuring '" + scene.name + "', best of " + count(options.repeat, "round"));
-  const auto results = measure_all(scene.problem, options, worlds, precisions, thread_counts);
+  const auto results = measure_all(scene.problem, options, worlds, precisions, thread_counts, device);
   const int exit_code = interrupted() ? kInterrupted : kDone;
   if (options.json) {
     print_json(to_json(scene, results, worlds, exit_code));
@@ -243,10 +277,11 @@ void add_bench(CLI::App& app, Invocation& invocation) {
       "bench",
       "Measure world-steps per second of a scene: forward (final state only) and forward + gradient (of\n"
       "the scene's loss; without one, of the last state), on one thread and on all, in both precisions\n"
-      "unless told otherwise. All of these take turns, round after round; the best of the rounds counts.");
+      "unless told otherwise. All of these take turns, round after round; the best of the rounds counts.\n"
+      "On a GPU also what each kernel needs: registers, local memory, occupancy.");
   static BenchArguments options;
   add_scene(*command, options);
-  command->add_option("--worlds", options.worlds, "worlds in the batch [256 per thread]")
+  command->add_option("--worlds", options.worlds, "worlds in the batch [256 per thread; 65536 on a GPU]")
       ->check(in_range(1, 1 << 24))
       ->type_name("N");
   command->add_option("--steps", options.steps, "steps of each world [those of the scene]")
@@ -265,7 +300,8 @@ void add_bench(CLI::App& app, Invocation& invocation) {
   add_json_and_quiet(*command, options);
   finish_command(*command, invocation, options,
                  "  simctl bench scenes/arm_reach.yaml\n"
-                 "  simctl bench scenes/chain32.yaml --worlds 1024 --steps 100 --threads 1 --precision float32 --json",
+                 "  simctl bench scenes/chain32.yaml --worlds 1024 --steps 100 --threads 1 --precision float32 --json\n"
+                 "  simctl bench scenes/arm_reach.yaml --device cuda --worlds 65536",
                  [precision] { return run_bench(options, precision->count() > 0); });
 }
 

@@ -128,6 +128,7 @@ int run_gradcheck(const CheckArguments& options) {
   const Scene scene = load(options);
   GradientCheckOptions check_options;
   check_options.threads = how.threads;
+  check_options.device = how.devices.front();
   check_options.seed = how.seed;
   check_options.controls = options.controls;
   log_info("checking the gradients of '" + scene.name + "' over " + count(scene.problem.simulation.steps, "step") +
@@ -151,7 +152,8 @@ void add_gradcheck(CLI::App& app, Invocation& invocation) {
       "Check the gradient of a scene's loss with respect to everything it can depend on: initial state,\n"
       "controls, every parameter of every body, joint and shape. Each number of the adjoint stands against\n"
       "central differences and against the exact derivative by dual numbers; tolerances are measured, not\n"
-      "chosen. Exit 1 when any fails. In float64.");
+      "chosen. Exit 1 when any fails. In float64. With --device cuda the adjoint and the losses are the GPU's,\n"
+      "the duals the processor's.");
   static CheckArguments options;
   add_scene(*command, options);
   command->add_option("--controls", options.controls, "controls checked one by one (all are, along one direction)")

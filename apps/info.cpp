@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "apps/console.h"
+#include "apps/devices.h"
 #include "apps/options.h"
 #include "apps/table.h"
 #include "engine/isa.h"
@@ -39,13 +40,18 @@ int run_info(const Options& options) {
   }
   const std::string used = std::string("x86-64-") + to_string(best_isa());
   const int threads = hardware_threads();
+  std::string no_cuda;
+  const int gpus = device_count(DeviceKind::cuda, &no_cuda);
   if (options.json) {
+    nlohmann::json devices = {{{"name", "cpu"}, {"description", processor_name()}, {"threads", threads}}};
+    for (int k = 0; k < gpus; ++k) devices.push_back(device_json({DeviceKind::cuda, k}));
     print_json({{"version", BACKDRIVE_VERSION},
                 {"build_type", build_type},
                 {"compiler", compiler()},
                 {"instruction_set", {{"used", used}, {"available", available}}},
                 {"threads", threads},
-                {"devices", {{{"name", "cpu"}, {"description", processor_name()}, {"threads", threads}}}}});
+                {"cuda", {{"devices", gpus}, {"why_none", no_cuda}}},
+                {"devices", devices}});
     return kDone;
   }
   std::string list;
@@ -55,8 +61,13 @@ int run_info(const Options& options) {
   table.add({"instruction set", used + " (this processor has " + list + ")"});
   table.add({"threads", std::to_string(threads)});
   table.add({"device cpu", processor_name()});
-  table.add({"device cuda", "not in this build"});
+  if (gpus == 0) table.add({"device cuda", no_cuda});
+  for (int k = 0; k < gpus; ++k) {
+    const Device device{DeviceKind::cuda, k};
+    table.add({"device " + to_string(device), device_description(device)});
+  }
   std::cout << table.text();
+  if (gpus > 0) std::cout << '\n' << kernel_table({DeviceKind::cuda, 0});
   return kDone;
 }
 

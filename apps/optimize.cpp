@@ -59,8 +59,7 @@ void log_start(const Scene& scene, const OptimizeArguments& options, const Execu
            count(static_cast<long long>(problem.variables.size()), "variable") + ", " +
            count(static_cast<long long>(problem.loss.size()), "loss term") + ", " + count(starts, "start") + " of " +
            count(problem.simulation.steps, "step") + ", " + problem.optimize.method + ", at most " +
-           count(problem.optimize.iterations, "iteration") + ", " + options.precision + ", " +
-           count(how.threads, "thread"));
+           count(problem.optimize.iterations, "iteration") + ", " + options.precision + ", " + device_text(how));
   const ObjectiveMemory memory = plan_objective(problem, how);
   log_info("memory: " + describe(memory.size, memory.plan));
 }
@@ -157,13 +156,13 @@ int run_optimize(const OptimizeArguments& options) {
   if (interrupted()) log_warning("interrupted; the best so far is kept");
   if (scene.problem.optimize.window.clip > 0)
     log_info(window_text(result.history.empty() ? WindowCounts{} : result.history.back().windows));
-  default_memory().trim();  // what the replay needs has other sizes
+  for (const Device& device : devices_in_use()) default_memory(device).trim();  // the replay needs other sizes
 
   // The trajectory and the table come from the very text that is written, so that a replay shows the same numbers.
   const std::string text = scene_with_values(scene, result.problem);
   folder.file("result.yaml") << text;
   const Scene written = parse_scene(text, "result.yaml", scene.directory);
-  const SimulationResult replay = simulate(written.problem, how.precision, how.threads);
+  const SimulationResult replay = simulate(written.problem, how);
   if (replay.status.stopped()) {
     throw Error(ErrorKind::non_finite,
                 "the replay of the result failed: " + describe_stop(written.problem, 0, replay.status));

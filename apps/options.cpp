@@ -32,8 +32,9 @@ void add_scene(CLI::App& command, Options& options) {
 }
 
 void add_execution(CLI::App& command, Options& options) {
-  command.add_option("--device", options.device, "where to compute: cpu or cuda")
-      ->check(one_of({"cpu", "cuda"}))
+  command
+      .add_option("--device", options.device,
+                  "where to compute: cpu; cuda (the first GPU), cuda:1, cuda:0,1 or cuda:all (worlds are split)")
       ->type_name("NAME")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "processor threads [all]; results do not depend on it")
@@ -68,11 +69,8 @@ void finish_command(CLI::App& command, Invocation& invocation, const Options& op
 }
 
 ExecutionOptions execution(const Options& options) {
-  if (options.device == "cuda") {
-    throw Error(ErrorKind::device,
-                "device 'cuda' is not available: this build has no CUDA backend yet; expected --device cpu");
-  }
   ExecutionOptions result;
+  result.devices = parse_devices(options.device);
   result.precision = options.is_float32() ? Precision::float32 : Precision::float64;
   result.threads = options.threads > 0 ? options.threads : hardware_threads();
   result.seed = options.seed;
@@ -100,8 +98,14 @@ void print_json(const nlohmann::json& object) {
   finish_stdout();
 }
 
+std::string device_text(const ExecutionOptions& how) {
+  if (how.devices.front().is_cpu()) return count(how.threads, "thread");
+  std::string names;
+  for (const Device& device : how.devices) names += (names.empty() ? "" : ", ") + to_string(device);
+  return names;
+}
+
 std::string memory_table() {
-  const MemoryCounters c = default_memory().counters();
   const TapeCounters tapes = tape_counters();
   Table table({{"memory", Table::Align::left},
                {"live"},
@@ -111,23 +115,30 @@ std::string memory_table() {
                {"handed out"},
                {"tape nodes"},
                {"backwards"}});
-  table.add({"cpu", bytes_text(c.live_bytes), bytes_text(c.peak_bytes), bytes_text(c.pooled_bytes),
-             std::to_string(c.allocations), std::to_string(c.requests), std::to_string(tapes.nodes),
-             std::to_string(tapes.backwards)});
+  for (const Device& device : devices_in_use()) {
+    const MemoryCounters c = default_memory(device).counters();
+    const bool first = device.is_cpu();
+    table.add({to_string(device), bytes_text(c.live_bytes), bytes_text(c.peak_bytes), bytes_text(c.pooled_bytes),
+               std::to_string(c.allocations), std::to_string(c.requests), first ? std::to_string(tapes.nodes) : "",
+               first ? std::to_string(tapes.backwards) : ""});
+  }
   return table.text();
 }
 
 nlohmann::json memory_json() {
-  const MemoryCounters c = default_memory().counters();
+  nlohmann::json devices = nlohmann::json::object();
+  for (const Device& device : devices_in_use()) {
+    const MemoryCounters c = default_memory(device).counters();
+    devices[to_string(device)] = {{"live_bytes", c.live_bytes},
+                                  {"peak_bytes", c.peak_bytes},
+                                  {"pooled_bytes", c.pooled_bytes},
+                                  {"allocations", c.allocations},
+                                  {"requests", c.requests}};
+  }
   const TapeCounters tapes = tape_counters();
-  return {{"cpu",
-           {{"live_bytes", c.live_bytes},
-            {"peak_bytes", c.peak_bytes},
-            {"pooled_bytes", c.pooled_bytes},
-            {"allocations", c.allocations},
-            {"requests", c.requests},
-            {"tape_nodes", tapes.nodes},
-            {"backwards", tapes.backwards}}}};
+  devices["cpu"]["tape_nodes"] = tapes.nodes;
+  devices["cpu"]["backwards"] = tapes.backwards;
+  return devices;
 }
 
 std::string describe_stop(const Problem& problem, int world, const WorldStatus& status) {

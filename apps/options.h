@@ -52,6 +52,9 @@ void finish_command(CLI::App& command, Invocation& invocation, const Options& op
 /// Checks --device and turns the options into those of the library. Throws Error (device).
 ExecutionOptions execution(const Options& options);
 
+/// Where it runs: "2 threads", "cuda:0".
+std::string device_text(const ExecutionOptions& how);
+
 /// The scene with its overrides. Throws Error (usage) for a --set without '='.
 Scene load(const Options& options);
 std::vector<Override> overrides(const std::vector<std::string>& set);

@@ -16,7 +16,7 @@ namespace {
 SimulationResult simulate_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet) {
   ProgressLine line(quiet);
   const int steps = problem.simulation.steps;
-  return simulate(problem, how.precision, how.threads, [&](int done) {
+  return simulate(problem, how, [&](int done) {
     line.update([&] {
       return "step " + std::to_string(done) + " of " + std::to_string(steps) + " (" +
              std::to_string(static_cast<long long>(done) * 100 / steps) + " %)";

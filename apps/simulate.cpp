@@ -18,14 +18,15 @@ constexpr int kPiece = 4096;
 /// Rows [first, first + rows) of a one-world buffer as a buffer of its own.
 template <class T>
 Buffer<T> rows_of(const Buffer<T>& all, int first, int rows) {
-  Buffer<T> part(rows, 1);
-  for (int r = 0; r < rows; ++r) part.set(r, 0, all(first + r, 0));
+  Buffer<T> part(memory_beside(all), rows, 1);
+  part.copy_rows(0, all, first, rows);
   return part;
 }
 
 /// Appends the first rows of a one-world buffer.
 template <class T>
-void append(const Buffer<T>& from, int rows, std::vector<double>& to, std::size_t at) {
+void append(const Buffer<T>& buffer, int rows, std::vector<double>& to, std::size_t at) {
+  const Buffer<T> from = on_host(buffer);
   to.resize(at + rows);
   for (int r = 0; r < rows; ++r) to[at + r] = static_cast<double>(from(r, 0));
 }
@@ -36,32 +37,35 @@ void score(const Problem& problem, const State<T>& final, const Control<T>& cont
   Trajectory<T> trajectory;
   trajectory.steps = problem.simulation.steps;
   trajectory.final = final;
-  trajectory.status = std::make_shared<WorldStatuses>(1);
+  trajectory.status = std::make_shared<WorldStatuses>(1, memory_beside(final.q));
   const LossResult<T> loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr, observer);
+  const Buffer<T> terms = on_host(loss.terms);
   for (size_t i = 0; i < problem.loss.size(); ++i) {
     result.term_names.push_back(problem.loss[i].name);
-    result.terms.push_back(static_cast<double>(loss.terms(static_cast<int>(i), 0)));
+    result.terms.push_back(static_cast<double>(terms(static_cast<int>(i), 0)));
   }
-  result.loss = static_cast<double>(loss.total(0, 0));
+  result.loss = static_cast<double>(on_host(loss.total)(0, 0));
 }
 
 template <class T>
-SimulationResult simulate_as(const Problem& problem, int threads, const std::function<bool(int)>& progress) {
+SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how,
+                             const std::function<bool(int)>& progress) {
+  Memory& memory = default_memory(how.devices.front());
   const auto start = std::chrono::steady_clock::now();
   SimulationResult result;
   const int steps = problem.simulation.steps, nu = problem.model.topology.nu;
-  State<T> state = initial_state<T>(problem, 1);
-  const Control<T> control = initial_control<T>(problem, 1);
+  State<T> state = initial_state<T>(problem, 1, memory);
+  const Control<T> control = initial_control<T>(problem, 1, memory);
   RolloutOptions options;
   options.time_step = problem.simulation.time_step;
-  options.threads = threads;
+  options.threads = how.threads;
   const int nq = problem.model.topology.nq, nv = problem.model.topology.nv;
-  const auto observer = observe_loss<T>(problem, options, 1, default_memory());
+  const auto observer = observe_loss<T>(problem, options, 1, memory);
   while (result.steps < steps) {
     options.steps = std::min(kPiece, steps - result.steps);
     Control<T> part;
     if (!control.u.empty()) part.u = rows_of(control.u, result.steps * nu, options.steps * nu);
-    const Trajectory<T> piece = rollout<T>(problem.model, state, part, options);
+    const Trajectory<T> piece = rollout<T>(problem.model, state, part, options, memory);
     const WorldStatus& status = (*piece.status)[0];
     const int done = status.stopped() ? status.stopped_step : options.steps;
     append(piece.q, (done + 1) * nq, result.q, static_cast<std::size_t>(result.steps) * nq);
@@ -105,10 +109,10 @@ std::vector<Channel> channels(const Model& model) {
 
 }  // namespace
 
-SimulationResult simulate(const Problem& problem, Precision precision, int threads,
+SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
                           const std::function<bool(int)>& progress) {
-  return precision == Precision::float32 ? simulate_as<float>(problem, threads, progress)
-                                         : simulate_as<double>(problem, threads, progress);
+  return how.precision == Precision::float32 ? simulate_as<float>(problem, how, progress)
+                                             : simulate_as<double>(problem, how, progress);
 }
 
 std::vector<std::string> position_names(const Model& model) {

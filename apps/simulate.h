@@ -21,8 +21,8 @@ struct SimulationResult {
 };
 
 /// Runs the problem from its initial state under its controls. `progress` is called now and then with the steps done;
-/// returning false interrupts.
-SimulationResult simulate(const Problem& problem, Precision precision, int threads,
+/// returning false interrupts. On the first of the devices.
+SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
                           const std::function<bool(int)>& progress = {});
 
 /// time, then position and velocity of every joint, then its control channels (empty in the last row, from which no

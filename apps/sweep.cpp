@@ -41,7 +41,7 @@ void run_points(std::vector<SweepPoint>& points, const ExecutionOptions& how) {
       members.push_back(i);
       group.push_back(points[i].problem);
     }
-    const std::vector<PointResult> results = run_batch(group, how.precision, how.threads);
+    const std::vector<PointResult> results = run_batch(group, how);
     for (size_t k = 0; k < members.size(); ++k) {
       points[members[k]].result = results[k];
       points[members[k]].done = true;
@@ -69,11 +69,12 @@ void optimize_point(SweepPoint& point, const ExecutionOptions& how) {
       point.variables.push_back(start.x[layout.offset[v]] * point.problem.variables[v].scale);
     }
   }
-  point.result = run_batch(std::span(&best.problem, 1), how.precision, 1)[0];
+  point.result = run_batch(std::span(&best.problem, 1), how)[0];
 }
 
 void optimize_points(std::vector<SweepPoint>& points, const ExecutionOptions& how) {
-  if (static_cast<int>(points.size()) < how.threads) {
+  // A device takes one point after the other.
+  if (static_cast<int>(points.size()) < how.threads || !how.devices.front().is_cpu()) {
     for (SweepPoint& point : points) optimize_point(point, how);
     return;
   }

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "autodiff/loss.h"
+#include "engine/parallel.h"
 #include "models/fields.h"
 
 namespace backdrive::app {
@@ -76,7 +77,7 @@ bool wants_states(const Problem& problem) {
 }
 
 template <class T>
-std::vector<PointResult> run_batch_as(std::span<const Problem> points, int threads) {
+std::vector<PointResult> run_batch_on(std::span<const Problem> points, int threads, Memory& memory) {
   const int worlds = static_cast<int>(points.size());
   const Problem problem = merge(points);
   State<T> state(problem.model, worlds);
@@ -87,24 +88,30 @@ std::vector<PointResult> run_batch_as(std::span<const Problem> points, int threa
     put_column(own.qd, state.qd, w);
     put_column(initial_control<T>(points[w], 1).u, control.u, w);
   }
+  if (memory.backend()) {
+    state = detach(state, memory);
+    control = detach(control, memory);
+  }
   RolloutOptions options;
   options.time_step = problem.simulation.time_step;
   options.steps = problem.simulation.steps;
   options.threads = threads;
   options.keep_states = wants_states(problem);
-  const Trajectory<T> trajectory = rollout<T>(problem.model, state, control, options);
+  const Trajectory<T> trajectory = rollout<T>(problem.model, state, control, options, memory);
   LossResult<T> loss;
   if (!problem.loss.empty()) loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);
 
+  const Buffer<T> q = on_host(trajectory.final.q), qd = on_host(trajectory.final.qd);
+  const Buffer<T> terms = on_host(loss.terms), total = on_host(loss.total);
   std::vector<PointResult> results(worlds);
   for (int w = 0; w < worlds; ++w) {
     PointResult& r = results[w];
-    r.q = column(trajectory.final.q, w);
-    r.qd = column(trajectory.final.qd, w);
+    r.q = column(q, w);
+    r.qd = column(qd, w);
     r.status = (*trajectory.status)[w];
     if (problem.loss.empty()) continue;
-    r.terms = column(loss.terms, w);
-    r.loss = static_cast<double>(loss.total(0, w));
+    r.terms = column(terms, w);
+    r.loss = static_cast<double>(total(0, w));
   }
   return results;
 }
@@ -124,8 +131,20 @@ Problem merge(std::span<const Problem> points) {
   return merged;
 }
 
-std::vector<PointResult> run_batch(std::span<const Problem> points, Precision precision, int threads) {
-  return precision == Precision::float32 ? run_batch_as<float>(points, threads) : run_batch_as<double>(points, threads);
+std::vector<PointResult> run_batch(std::span<const Problem> points, const ExecutionOptions& how) {
+  std::vector<PointResult> results;
+  const int parts = static_cast<int>(how.devices.size()), worlds = static_cast<int>(points.size());
+  for (int part = 0; part < parts; ++part) {
+    const Range range = share(worlds, parts, part);
+    if (range.size() == 0) continue;
+    const auto own = points.subspan(range.begin, range.size());
+    Memory& memory = default_memory(how.devices[part]);
+    for (PointResult& r : how.precision == Precision::float32 ? run_batch_on<float>(own, how.threads, memory)
+                                                              : run_batch_on<double>(own, how.threads, memory)) {
+      results.push_back(std::move(r));
+    }
+  }
+  return results;
 }
 
 }  // namespace backdrive::app

@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "autodiff/problem.h"
+#include "engine/device.h"
 
 namespace backdrive {
 
 struct GradientCheckOptions {
   int threads = 1;
+  Device device{};         ///< of the adjoint and of the losses; dual numbers run on the processor
   std::uint64_t seed = 0;  ///< which controls are checked, and along which direction all of them
   int controls = 64;       ///< numbers of all controls that are checked one by one
   /// For tests of the check itself: the adjoint's gradients in the row of this name are multiplied

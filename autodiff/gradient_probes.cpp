@@ -72,7 +72,7 @@ struct ProbedProblem::Batch {
 };
 
 ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions& options)
-    : problem_(problem), seed_(options.seed) {
+    : problem_(problem), memory_(default_memory(options.device)), seed_(options.seed) {
   if (problem.loss.empty()) input_error("no gradient to check: the problem has no loss");
   if (problem.model.parameter_worlds() != 1) {
     usage_error("gradient check of a model whose parameters differ from world to world");
@@ -242,11 +242,14 @@ ProbedProblem::Batch<T> ProbedProblem::batch(std::span<const Step> steps) const 
 
 std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
   std::vector<double> result;
+  Memory memory = memory_;
   for (size_t begin = 0; begin < steps.size(); begin += kWorlds) {
     const Batch<double> b = batch<double>(steps.subspan(begin, std::min<size_t>(kWorlds, steps.size() - begin)));
-    const auto trajectory = rollout(b.problem.model, b.state, b.control, options_);
-    const auto loss = evaluate_loss<double>(b.problem, trajectory, b.control, options_, nullptr);
-    for (int w = 0; w < loss.total.worlds(); ++w) result.push_back(loss.total(0, w));
+    const Control<double> control = detach(b.control, memory);
+    const auto trajectory = rollout(b.problem.model, detach(b.state, memory), control, options_, memory);
+    const auto loss = evaluate_loss<double>(b.problem, trajectory, control, options_, nullptr);
+    const Buffer<double> total = on_host(loss.total);
+    for (int w = 0; w < total.worlds(); ++w) result.push_back(total(0, w));
   }
   return result;
 }
@@ -268,9 +271,11 @@ std::vector<double> ProbedProblem::derivatives(std::span<const Probe> probes) co
 }
 
 ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
-  Tape<double> tape;
-  const auto trajectory = rollout(tape, b.problem.model, b.state, b.control, options_);
-  const auto loss = evaluate_loss(b.problem, trajectory, b.control, options_, &tape);
+  Tape<double> tape(memory_);
+  const State<double> state = detach(b.state, tape.memory());
+  const Control<double> control = detach(b.control, tape.memory());
+  const auto trajectory = rollout(tape, b.problem.model, state, control, options_);
+  const auto loss = evaluate_loss(b.problem, trajectory, control, options_, &tape);
   if (const WorldStatus& s = (*trajectory.status)[0]; s.stopped()) {
     throw Error(ErrorKind::non_finite, "the rollout stops at step " + std::to_string(s.stopped_step) + ": joint '" +
                                            (s.joint >= 0 ? b.problem.model.joint_names[s.joint] : "?") +
@@ -279,25 +284,27 @@ ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
   const Gradients<double> g = std::move(tape).backward(loss.seeds, Disconnected::zero);  // every one there is
   ProbedGradients result;
   result.parameters = g.parameters();
+  const Buffer<double> total = on_host(loss.total), q_bar = on_host(g.of(state.q)), qd_bar = on_host(g.of(state.qd));
+  const Buffer<double> u_bar = control.u.empty() ? Buffer<double>() : on_host(g.of(control.u));
   for (int w = 0; w < b.state.q.worlds(); ++w) {
-    result.loss.push_back(loss.total(0, w));
+    result.loss.push_back(total(0, w));
     std::vector<double>& row = result.gradient.emplace_back();
     for (const ProbeGroup& group : groups_) {
       for (const Probe& probe : group.probes) {
         switch (probe.kind) {
           case Probe::Kind::position:
-            row.push_back(g.of(b.state.q)(probe.row, w));
+            row.push_back(q_bar(probe.row, w));
             break;
           case Probe::Kind::velocity:
-            row.push_back(g.of(b.state.qd)(probe.row, w));
+            row.push_back(qd_bar(probe.row, w));
             break;
           case Probe::Kind::control:
-            row.push_back(g.of(b.control.u)(probe.row, w));
+            row.push_back(u_bar(probe.row, w));
             break;
           case Probe::Kind::all_controls: {
             double along = 0;
             for (size_t r = 0; r < direction_.size(); ++r) {
-              along += g.of(b.control.u)(static_cast<int>(r), w) * direction_[r];
+              along += u_bar(static_cast<int>(r), w) * direction_[r];
             }
             row.push_back(along);
             break;

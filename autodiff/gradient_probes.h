@@ -73,6 +73,7 @@ class ProbedProblem {
   ProbedGradients gradients_of(Batch<double>& batch) const;
 
   Problem problem_;
+  Memory memory_;
   RolloutOptions options_;
   std::uint64_t seed_;
   std::vector<ParameterChart> charts_;

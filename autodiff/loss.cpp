@@ -227,7 +227,7 @@ class RunningLoss final : public LossObserver<T> {
   RunningLoss(const Problem& problem, const RolloutOptions& options, int worlds, Memory& memory)
       : terms_(problem.loss),
         memory_(memory),
-        recorded_(problem.model, constants_buffer<T>(problem.model, options.direction, worlds, memory), options),
+        recorded_(problem.model, options, worlds, memory),
         bodies_(bodies_of(problem.loss, false)),
         links_(links_of(problem.model, bodies_)),
         sums_(memory, static_cast<int>(terms_.size()), worlds) {
@@ -281,7 +281,7 @@ class RunningLoss final : public LossObserver<T> {
     Evaluation<T> result({terms_, *recorded_.model, o.time_step, piece.steps, o.threads}, Terms::states_on_the_way,
                          piece, {}, seeds, memory_);
     if (!bodies_.empty())
-      result.set_poses(false, bodies_, poses_of(*recorded_.model, recorded_.constants, piece.q, links_, o, memory_));
+      result.set_poses(false, bodies_, poses_of(recorded_.kernel_model, piece.q, links_, o, memory_));
     return result;
   }
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "engine/error.h"
 #include "engine/exact_sum.h"
+#include "engine/kernel_array.h"
+#include "engine/launch.h"
 #include "integrators/featherstone/parameter_kernel.h"
 
 namespace backdrive {
@@ -28,7 +31,7 @@ constexpr bool kHasDots = !std::is_same_v<C, double>;
 template <class T>
 Exact<T> sum_of(const T* row, int worlds, const WorldStatuses* status) {
   const std::size_t count = static_cast<std::size_t>(worlds);
-  const WorldStatus* const stopped = status ? status->data() : nullptr;
+  const WorldStatus* const stopped = status ? status->address() : nullptr;
   if constexpr (kHasDots<Exact<T>>) {
     return {order_independent_sum(Summands<double>{&row->value, count, 2, stopped}),
             order_independent_sum(Summands<double>{&row->dot, count, 2, stopped})};
@@ -70,6 +73,81 @@ void add_columns(const Model& model, const Parameters* direction, const T* bar, 
   if constexpr (kHasDots<Exact<T>>) add_block(block, worlds, status, value_dots, gradient_dot);
 }
 
+/// The model on a device, for the kernels of parameter_kernel.h.
+struct DeviceModel {
+  DeviceModel(const Model& model, Memory& memory)
+      : links(model.topology.links, memory),
+        shape_types(model.shape_types, memory),
+        shape_bodies(model.shape_bodies, memory),
+        structure(structure_of(model)) {
+    structure.links = links.data();
+    structure.shape_types = shape_types.data();
+    structure.shape_bodies = shape_bodies.data();
+    PoolVector<double> flat(flat_size(model));
+    write_flat(model, flat.data());
+    numbers = KernelArray<double>(flat, memory);
+    parameters = flat_view(model, numbers.data());
+  }
+
+  KernelArray<Link> links;
+  KernelArray<GeometryType> shape_types;
+  KernelArray<int> shape_bodies;
+  KernelArray<double> numbers;
+  ModelStructure structure;
+  ParametersView parameters;
+};
+
+/// Constants of worlds that all have parameters of their own, computed on the device.
+template <class T>
+Buffer<T> constants_on_device(const Model& model, int rows, int worlds, Memory& memory) {
+  Buffer<T> buffer = Buffer<T>::uninitialized(memory, rows, worlds);
+  if constexpr (kHasDots<Exact<T>>) {
+    usage_error("dual numbers on " + to_string(memory.device()) + ", expected buffers of the host");
+  } else {
+    const DeviceModel there(model, memory);
+    const ConstantsOfWorld<T> fill{there.structure, there.parameters, buffer.write_address(), buffer.stride(), worlds};
+    launch_on_device(*memory.backend(), buffer.stride(), fill);  // the padding too
+  }
+  return buffer;
+}
+
+/// Cotangents of a device: what is summed over worlds is summed there, to the same bits; of parameters that differ from
+/// world to world each world's gradient is made there. The numbers that are left come to the host, which waits.
+template <class T>
+void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatuses* status, Parameters& gradient) {
+  if constexpr (kHasDots<Exact<T>>) {
+    usage_error("dual numbers on a device, expected buffers of the host");
+  } else {
+    DeviceBackend& backend = *bar.backend();
+    Memory& memory = memory_beside(bar);
+    Parameters no_dots;
+    if (model.parameter_worlds() == 1) {
+      const std::shared_ptr<std::byte> there = memory.allocate(bar.rows() * sizeof(double));
+      auto* const sums = reinterpret_cast<double*>(there.get());
+      const Summands<T> row{bar.address(), static_cast<std::size_t>(bar.worlds()), 1,
+                            status ? status->address() : nullptr};
+      sum_rows_on_device(backend, row, bar.stride(), bar.rows(), sums);
+      PoolVector<double> here(bar.rows());
+      backend.download(here.data(), sums, here.size() * sizeof(double));
+      backend.synchronize();
+      add_columns<double>(model, nullptr, here.data(), 1, 1, nullptr, gradient, no_dots);
+      return;
+    }
+    const DeviceModel device_model(model, memory);
+    const GradientBlock block(model, gradient, bar.worlds());
+    const std::size_t bytes = block.numbers() * sizeof(double);
+    const std::shared_ptr<std::byte> there = memory.allocate(bytes);
+    backend.fill(there.get(), 0, bytes);
+    const ParameterGradientOfWorld<T> add{device_model.structure, device_model.parameters, bar.address(), bar.stride(),
+                                          block.slots(reinterpret_cast<double*>(there.get()))};
+    launch_on_device(backend, bar.worlds(), add);
+    PoolVector<double> here(block.numbers());
+    backend.download(here.data(), there.get(), bytes);
+    backend.synchronize();
+    add_block(block, bar.worlds(), status, here, gradient);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -79,6 +157,8 @@ Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int 
   const int columns = uniform ? 1 : worlds;
   // One column is stored without gaps: a row vector of one "row" whose worlds are the rows.
   const int rows = links * (kLinkConstants<T> + 9) + 3;
+  if (memory.backend() && !uniform) return constants_on_device<T>(model, rows, worlds, memory);
+  if (memory.backend()) return constants_buffer<T>(model, direction, worlds, default_memory()).clone(memory);
   Buffer<T> buffer = uniform ? Buffer<T>(memory, 1, rows) : Buffer<T>(memory, rows, columns);
   T* numbers = buffer.write();
   const int stride = uniform ? 1 : buffer.stride();
@@ -97,6 +177,7 @@ template <class T>
 void add_constants_gradient(const Model& model, const Parameters* direction, const Buffer<T>& constants_bar,
                             const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot) {
   const int worlds = constants_bar.worlds();
+  if (constants_bar.backend()) return add_from_device(model, constants_bar, status, gradient);
   if (model.parameter_worlds() != 1) {
     add_columns(model, direction, constants_bar.row(0), constants_bar.stride(), worlds, status, gradient, gradient_dot);
     return;
@@ -107,7 +188,16 @@ void add_constants_gradient(const Model& model, const Parameters* direction, con
   add_columns(model, direction, sums.data(), 1, 1, nullptr, gradient, gradient_dot);
 }
 
+template <class T>
+KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int worlds, Memory& memory)
+    : topology(view_of(model.topology)),
+      constants(constants_buffer<T>(model, direction, worlds, memory)),
+      links(model.topology.links, memory) {
+  topology.links = links.data();
+}
+
 #define BACKDRIVE_INSTANTIATE(T)                                                                                   \
+  template struct KernelModel<T>;                                                                                  \
   template Buffer<T> constants_buffer<T>(const Model&, const Parameters*, int, Memory&);                           \
   template void add_constants_gradient<T>(const Model&, const Parameters*, const Buffer<T>&, const WorldStatuses*, \
                                           Parameters&, Parameters&);

@@ -1,5 +1,6 @@
 #pragma once
 // Between a model's parameters and the rows that the kernels read and write.
+#include "engine/kernel_array.h"
 #include "engine/memory.h"
 #include "engine/status.h"
 #include "integrators/featherstone/link_constants.h"
@@ -10,6 +11,16 @@ namespace backdrive {
 /// Rows as Launch::constants wants them: one column when all parameters are uniform, else one per world.
 template <class T>
 Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int worlds, Memory& memory);
+
+/// A model as the kernels read it, where `memory` is. On the host good as long as the model.
+template <class T>
+struct KernelModel {
+  KernelModel(const Model& model, const Parameters* direction, int worlds, Memory& memory);
+
+  TopologyView topology;
+  Buffer<T> constants;
+  KernelArray<Link> links;
+};
 
 /// Turns cotangents of those rows ([row][world], LinkGradient per link and gravity) into gradients of the parameters
 /// that ask for one, and adds them. Sums over worlds do not depend on the order of worlds, and leave out those that

@@ -60,7 +60,7 @@ class RolloutObjective final : public BatchObjective {
     const LossResult<T> result = evaluate_loss(problem_, trajectory, control_, rollout_options_, &tape, observer.get());
     status_ = *trajectory.status;
     const Gradients<T> gradients = std::move(tape).backward(result.seeds);
-    windows_ = gradients.windows();
+    windows_ = gradients.window_tally();
     read(gradients, gradient);
     if (has_parameters_) read_parameters(x_here, gradients, gradient);
     const FinishWorld<T> finish{result.total.address(),
@@ -74,11 +74,9 @@ class RolloutObjective final : public BatchObjective {
   }
 
   const WorldStatuses& status() const override { return status_; }
-  WindowCounts windows() const override { return windows_; }
+  WindowCounts windows() const override { return windows_.total(); }
 
  private:
-  static Buffer<double> on_host(const Buffer<double>& x) { return x.backend() ? x.clone(default_memory()) : x; }
-
   /// What the kernels read of the variables. Knots stand one variable after the other.
   void make_kernels() {
     for (const VariableEntry& entry : entries_) knots_.insert(knots_.end(), entry.knots.begin(), entry.knots.end());
@@ -209,7 +207,7 @@ class RolloutObjective final : public BatchObjective {
   Control<T> control_;
   Buffer<int> possible_;
   WorldStatuses status_;
-  WindowCounts windows_;
+  WindowTally windows_;
 };
 
 }  // namespace

@@ -1,31 +1,17 @@
 #pragma once
-// What the adjoints of this library's operations share: the model as it was when recorded, and how kernels are
-// launched.
+// What the adjoints of this library's operations share: the model as it was when recorded.
 #include "autodiff/model_constants_buffer.h"
 #include "autodiff/rollout.h"
-#include "engine/parallel.h"
-#include "integrators/featherstone/kernels.h"
+#include "integrators/featherstone/launch.h"
 
 namespace backdrive {
 
-/// Runs a kernel over all lane groups, each thread with its own scratch.
-template <class T, class Arguments>
-void launch(void (*kernel)(const Arguments&, int, int, std::byte*), const Arguments& arguments, int threads,
-            Memory& memory) {
-  const KernelTable<T>& table = kernels<T>();
-  const int groups = (arguments.launch.worlds + table.lanes - 1) / table.lanes;
-  const int parts = std::min(threads, groups);
-  const std::size_t bytes = (table.scratch_bytes(arguments.launch.topology) + 4095) / 4096 * 4096;
-  const std::shared_ptr<std::byte> scratch = memory.allocate(bytes * parts);
-  parallel_for(threads, groups,
-               [&](Range range, int part) { kernel(arguments, range.begin, range.end, scratch.get() + bytes * part); });
-}
-
 template <class T>
-Launch<T> launch_of(const Topology& topology, const Buffer<T>& constants, double time_step, int steps,
-                    const Buffer<T>& like, int first_step = 0) {
-  const bool per_world = constants.rows() > 1;
-  return {view_of(topology), constants.row(0), per_world, T(time_step), steps, like.stride(), like.worlds(), first_step};
+Launch<T> launch_of(const KernelModel<T>& model, double time_step, int steps, const Buffer<T>& like,
+                    int first_step = 0) {
+  const bool per_world = model.constants.rows() > 1;
+  return {model.topology, model.constants.address(), per_world, T(time_step), steps, like.stride(), like.worlds(),
+          first_step};
 }
 
 /// The model, its constants and what was asked for, as they were. Shares nothing with the model that can change.
@@ -35,11 +21,11 @@ struct Recorded {
   Parameters direction;
   bool has_direction = false;
   bool parameters = false;  ///< somebody asked for a parameter's gradient
-  Buffer<T> constants;
+  KernelModel<T> kernel_model;
   RolloutOptions options;
 
-  Recorded(const Model& m, Buffer<T> c, const RolloutOptions& o)
-      : model(make_pooled<Model>(m)), constants(std::move(c)), options(o) {
+  Recorded(const Model& m, const RolloutOptions& o, int worlds, Memory& memory)
+      : model(make_pooled<Model>(m)), kernel_model(*model, o.direction, worlds, memory), options(o) {
     for (const Field& field : fields()) parameters = parameters || field.in(m).any_requires_grad();
     if (o.direction) {
       direction = *o.direction;
@@ -65,7 +51,7 @@ PoolVector<int> links_of(const Model& model, std::span<const int> bodies);
 
 /// World poses of links in every state of q, as body_poses().
 template <class T>
-Buffer<T> poses_of(const Model& model, const Buffer<T>& constants, const Buffer<T>& q, const PoolVector<int>& links,
+Buffer<T> poses_of(const KernelModel<T>& model, const Buffer<T>& q, const PoolVector<int>& links,
                    const RolloutOptions& options, Memory& memory);
 
 /// Cotangents of q from those of its poses. Adds those of the constants to `constants_bar` when `resume` says that it

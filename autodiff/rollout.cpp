@@ -18,6 +18,17 @@ void check_parameter_worlds(const Model& model, int worlds) {
   }
 }
 
+/// The memory to work in: the one given, which has to be where the buffer is; in place of default_memory() that of the
+/// buffer's device.
+template <class T>
+Memory& memory_for(const Buffer<T>& buffer, Memory& given) {
+  if (given.backend() == buffer.backend()) return given;
+  if (&given == &default_memory()) return memory_beside(buffer);
+  const Device device = buffer.backend() ? buffer.backend()->device() : Device{};
+  usage_error("buffers on " + to_string(device) + " with memory of " + to_string(given.device()) +
+              ", expected both on one device");
+}
+
 void check_plan(const RolloutOptions& options) {
   const GradientWindow& window = options.window;
   const MemoryPlan& plan = options.plan;
@@ -52,13 +63,14 @@ void check_rollout(const Model& model, const State<T>& state, const Control<T>& 
 /// A rollout of its own, not recorded.
 template <class T>
 Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& control, const RolloutOptions& options,
-                  const Buffer<T>& constants, Memory& memory) {
+                  Memory& memory) {
   Trajectory<T> result;
   result.steps = options.steps;
   result.status = make_pooled<WorldStatuses>(state.q.worlds(), memory);
   RolloutPart<T> part{0, options.steps, state, State<T>::uninitialized(model, state.q.worlds(), memory), {}, {}};
   if (options.keep_states) part.keep_states(model, memory);
-  run_part(model, constants, control, part, options, *result.status, memory);
+  const KernelModel<T> kernel_model(model, options.direction, state.q.worlds(), memory);
+  run_part(kernel_model, control, part, options, *result.status, memory);
   result.final = part.end;
   result.q = part.q;
   result.qd = part.qd;
@@ -117,20 +129,20 @@ PoolVector<int> links_of(const Model& model, std::span<const int> bodies) {
 }
 
 template <class T>
-Buffer<T> poses_of(const Model& model, const Buffer<T>& constants, const Buffer<T>& q, const PoolVector<int>& links,
+Buffer<T> poses_of(const KernelModel<T>& model, const Buffer<T>& q, const PoolVector<int>& links,
                    const RolloutOptions& options, Memory& memory) {
-  const Topology& t = model.topology;
-  const int states = q.rows() / t.nq, count = static_cast<int>(links.size());
+  const int states = q.rows() / model.topology.nq, count = static_cast<int>(links.size());
+  const KernelArray<int> link_table(links, memory);
   Buffer<T> poses = Buffer<T>::uninitialized(memory, states * count * 12, q.worlds());
-  const PoseArguments<T> arguments{launch_of(t, constants, options.time_step, states, q),
-                                   q.row(0),
-                                   links.data(),
+  const PoseArguments<T> arguments{launch_of(model, options.time_step, states, q),
+                                   q.address(),
+                                   link_table.data(),
                                    count,
-                                   poses.write(),
+                                   poses.write_address(),
                                    nullptr,
                                    nullptr,
                                    nullptr};
-  launch<T>(kernels<T>().poses, arguments, options.threads, memory);
+  launch_poses(arguments, options.threads, memory);
   return poses;
 }
 
@@ -139,16 +151,17 @@ Buffer<T> poses_adjoint(const Recorded<T>& recorded, const Buffer<T>& q, const P
                         const Buffer<T>& poses_bar, Buffer<T>& constants_bar, bool resume, Memory& memory) {
   const Topology& t = recorded.model->topology;
   Buffer<T> q_bar = Buffer<T>::uninitialized(memory, q.rows(), q.worlds());
-  const PoseArguments<T> arguments{launch_of(t, recorded.constants, recorded.options.time_step, q.rows() / t.nq, q),
-                                   q.row(0),
-                                   links.data(),
+  const KernelArray<int> link_table(links, memory);
+  const PoseArguments<T> arguments{launch_of(recorded.kernel_model, recorded.options.time_step, q.rows() / t.nq, q),
+                                   q.address(),
+                                   link_table.data(),
                                    static_cast<int>(links.size()),
                                    nullptr,
-                                   poses_bar.row(0),
-                                   q_bar.write(),
-                                   constants_bar.empty() ? nullptr : constants_bar.write(),
+                                   poses_bar.address(),
+                                   q_bar.write_address(),
+                                   constants_bar.empty() ? nullptr : constants_bar.write_address(),
                                    resume};
-  launch<T>(kernels<T>().poses_adjoint, arguments, recorded.options.threads, memory);
+  launch_poses_adjoint(arguments, recorded.options.threads, memory);
   return q_bar;
 }
 
@@ -156,8 +169,7 @@ template <class T>
 Trajectory<T> rollout(const Model& model, const State<T>& state, const Control<T>& control,
                       const RolloutOptions& options, Memory& memory) {
   check_rollout(model, state, control, options);
-  const Buffer<T> constants = constants_buffer<T>(model, options.direction, state.q.worlds(), memory);
-  return run(model, state, control, options, constants, memory);
+  return run(model, state, control, options, memory_for(state.q, memory));
 }
 
 template <class T>
@@ -166,9 +178,9 @@ Trajectory<T> rollout(Tape<T>& tape, const Model& model, const State<T>& state, 
   tape.check_recording();
   check_rollout(model, state, control, options);
   check_plan(options);
-  Buffer<T> constants = constants_buffer<T>(model, options.direction, state.q.worlds(), tape.memory());
-  auto node = std::make_unique<RolloutNode<T>>(Recorded<T>(model, std::move(constants), options), state, control,
-                                               std::move(observer));
+  memory_for(state.q, tape.memory());
+  auto node = std::make_unique<RolloutNode<T>>(Recorded<T>(model, options, state.q.worlds(), tape.memory()), state,
+                                               control, std::move(observer));
   Trajectory<T> result = node->forward(tape.memory());
   tape.push(std::move(node));
   return result;
@@ -191,12 +203,11 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
   if (tape) tape->check_recording();
   check_parameter_worlds(model, q.worlds());
   PoolVector<int> links = links_of(model, bodies);
-  Buffer<T> constants = constants_buffer<T>(model, options.direction, q.worlds(), memory);
-  Buffer<T> poses = poses_of(model, constants, q, links, options, memory);
-  if (tape) {
-    tape->push(
-        std::make_unique<PoseNode<T>>(Recorded<T>(model, std::move(constants), options), q, std::move(links), poses));
-  }
+  Memory& own = memory_for(q, tape ? tape->memory() : memory);
+  if (!tape) return poses_of(KernelModel<T>(model, options.direction, q.worlds(), own), q, links, options, own);
+  Recorded<T> recorded(model, options, q.worlds(), own);
+  Buffer<T> poses = poses_of(recorded.kernel_model, q, links, options, own);
+  tape->push(std::make_unique<PoseNode<T>>(std::move(recorded), q, std::move(links), poses));
   return poses;
 }
 
@@ -207,7 +218,7 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
   template State<T> step<T>(Tape<T>&, const Model&, const State<T>&, const Control<T>&, RolloutOptions);               \
   template Buffer<T> body_poses<T>(Tape<T>*, const Model&, const Buffer<T>&, std::span<const int>,                     \
                                    const RolloutOptions&, Memory&);                                                    \
-  template Buffer<T> poses_of<T>(const Model&, const Buffer<T>&, const Buffer<T>&, const PoolVector<int>&,             \
+  template Buffer<T> poses_of<T>(const KernelModel<T>&, const Buffer<T>&, const PoolVector<int>&,                      \
                                  const RolloutOptions&, Memory&);                                                      \
   template Buffer<T> poses_adjoint<T>(const Recorded<T>&, const Buffer<T>&, const PoolVector<int>&, const Buffer<T>&,  \
                                       Buffer<T>&, bool, Memory&);

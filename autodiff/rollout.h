@@ -62,7 +62,8 @@ template <class T>
 State<T> step(Tape<T>& tape, const Model& model, const State<T>& state, const Control<T>& control,
               RolloutOptions options);
 
-/// The same numbers as somebody else's: no gradient passes from the copy to what it was made from.
+/// The same numbers as somebody else's, in `memory`, which may be of another device: no gradient passes from the copy
+/// to what it was made from.
 template <class T>
 Buffer<T> detach(const Buffer<T>& buffer, Memory& memory = default_memory()) {
   return buffer.clone(memory);
@@ -72,6 +73,13 @@ State<T> detach(const State<T>& state, Memory& memory = default_memory()) {
   State<T> copy;
   copy.q = state.q.clone(memory);
   copy.qd = state.qd.clone(memory);
+  return copy;
+}
+
+template <class T>
+Control<T> detach(const Control<T>& control, Memory& memory = default_memory()) {
+  Control<T> copy;
+  copy.u = control.u.clone(memory);
   return copy;
 }
 

@@ -17,26 +17,25 @@ Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<Wo
 
 template <class T>
 const T* first_row(const Buffer<T>* buffer) {
-  return buffer && !buffer->empty() ? buffer->row(0) : nullptr;
+  return buffer && !buffer->empty() ? buffer->address() : nullptr;
 }
 
 }  // namespace
 
 template <class T>
-void run_part(const Model& model, const Buffer<T>& constants, const Control<T>& control, RolloutPart<T>& part,
+void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPart<T>& part,
               const RolloutOptions& options, WorldStatuses& status, Memory& memory) {
-  const Topology& t = model.topology;
   const RolloutArguments<T> arguments{
-      launch_of(t, constants, options.time_step, part.steps, part.begin.q, part.first_step),
-      part.begin.q.row(0),
-      part.begin.qd.row(0),
-      control.u.empty() ? nullptr : control.u.row(part.first_step * t.nu),
-      part.q.empty() ? nullptr : part.q.write(),
-      part.qd.empty() ? nullptr : part.qd.write(),
-      part.end.q.write(),
-      part.end.qd.write(),
+      launch_of(model, options.time_step, part.steps, part.begin.q, part.first_step),
+      part.begin.q.address(),
+      part.begin.qd.address(),
+      control.u.empty() ? nullptr : control.u.address(part.first_step * model.topology.nu),
+      part.q.empty() ? nullptr : part.q.write_address(),
+      part.qd.empty() ? nullptr : part.qd.write_address(),
+      part.end.q.write_address(),
+      part.end.qd.write_address(),
       status.write_address()};
-  launch<T>(kernels<T>().rollout, arguments, options.threads, memory);
+  launch_rollout(arguments, options.threads, memory);
 }
 
 /// What the pieces hand on to one another on the way back, and add to.
@@ -44,7 +43,7 @@ template <class T>
 struct RolloutNode<T>::Bars {
   Buffer<T> q, qd, control, constants;
   bool resume = false;
-  PoolVector<int> clipped;  ///< windows, per world
+  Buffer<int> clipped;  ///< windows, per world
 };
 
 template <class T>
@@ -85,7 +84,7 @@ RolloutPart<T> RolloutNode<T>::run_piece(const State<T>& begin, int piece, Memor
   RolloutPart<T> part{
       first, std::min(piece_, steps_ - first), begin, State<T>::uninitialized(model, begin.q.worlds(), memory), {}, {}};
   part.keep_states(model, memory);
-  run_part(model, recorded_.constants, control_, part, recorded_.options, *this->status, memory);
+  run_part(recorded_.kernel_model, control_, part, recorded_.options, *this->status, memory);
   return part;
 }
 
@@ -108,7 +107,7 @@ State<T> RolloutNode<T>::advanced(const State<T>& state, int from, int to, bool 
   const Model& model = *recorded_.model;
   RolloutPart<T> part{
       from * piece_, (to - from) * piece_, state, State<T>::uninitialized(model, state.q.worlds(), memory), {}, {}};
-  run_part(model, recorded_.constants, control_, part, recorded_.options, *this->status, memory);
+  run_part(recorded_.kernel_model, control_, part, recorded_.options, *this->status, memory);
   return part.end;
 }
 
@@ -138,22 +137,22 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
   };
   const int first_control = piece.first_step * t.nu;
   const RolloutAdjointArguments<T> arguments{
-      launch_of(t, recorded_.constants, recorded_.options.time_step, piece.steps, state_.q, piece.first_step),
-      piece.q.row(0),
-      piece.qd.row(0),
-      control_.u.empty() ? nullptr : control_.u.row(first_control),
+      launch_of(recorded_.kernel_model, recorded_.options.time_step, piece.steps, state_.q, piece.first_step),
+      piece.q.address(),
+      piece.qd.address(),
+      control_.u.empty() ? nullptr : control_.u.address(first_control),
       bars.status(state_.q.worlds()).address(),
       seeds_of(piece.q, seeds.q),
       seeds_of(piece.qd, seeds.qd),
       first_row(bars.find(final_.q)),
       first_row(bars.find(final_.qd)),
-      out.q.write(),
-      out.qd.write(),
-      out.control.empty() ? nullptr : out.control.write(first_control),
-      out.constants.empty() ? nullptr : out.constants.write(),
+      out.q.write_address(),
+      out.qd.write_address(),
+      out.control.empty() ? nullptr : out.control.write_address(first_control),
+      out.constants.empty() ? nullptr : out.constants.write_address(),
       out.resume,
-      {window.steps, window.cut, T(window.clip), out.clipped.empty() ? nullptr : out.clipped.data()}};
-  launch<T>(kernels<T>().rollout_adjoint, arguments, recorded_.options.threads, bars.memory());
+      {window.steps, window.cut, T(window.clip), out.clipped.empty() ? nullptr : out.clipped.write_address()}};
+  launch_rollout_adjoint(arguments, recorded_.options.threads, bars.memory());
   out.resume = true;
 }
 
@@ -196,7 +195,7 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   out.qd = Buffer<T>::uninitialized(memory, state_.qd.rows(), worlds);
   if (!control_.u.empty()) out.control = Buffer<T>::uninitialized(memory, control_.u.rows(), worlds);
   out.constants = recorded_.constants_bar(memory, worlds);
-  if (window.clip > 0) out.clipped.resize(worlds);
+  if (window.clip > 0) out.clipped = Buffer<int>(memory, 1, worlds);
   walk_back(last_piece_, out, bars);
   for (int end = pieces() - 1; end > 0; --end) {
     last_piece_ = {};  // its memory is that of the next
@@ -211,16 +210,15 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
     WindowCounts counts;
     counts.all =
         static_cast<std::int64_t>(worlds) * (window.steps > 0 ? (steps_ + window.steps - 1) / window.steps : 1);
-    for (const int clipped : out.clipped) counts.clipped += clipped;
-    bars.count(counts);
+    bars.count(counts, out.clipped);
   }
   if (observer_) observer_->finish(bars.status(worlds), gradient, gradient_dot);
   recorded_.add_gradient(out.constants, &bars.status(worlds), gradient, gradient_dot);
 }
 
-#define BACKDRIVE_INSTANTIATE(T)                                                                                       \
-  template class RolloutNode<T>;                                                                                       \
-  template void run_part<T>(const Model&, const Buffer<T>&, const Control<T>&, RolloutPart<T>&, const RolloutOptions&, \
+#define BACKDRIVE_INSTANTIATE(T)                                                                              \
+  template class RolloutNode<T>;                                                                              \
+  template void run_part<T>(const KernelModel<T>&, const Control<T>&, RolloutPart<T>&, const RolloutOptions&, \
                             WorldStatuses&, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)

@@ -19,7 +19,7 @@ struct RolloutPart {
 
 /// `control` is that of the whole rollout.
 template <class T>
-void run_part(const Model& model, const Buffer<T>& constants, const Control<T>& control, RolloutPart<T>& part,
+void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPart<T>& part,
               const RolloutOptions& options, WorldStatuses& status, Memory& memory);
 
 template <class T>

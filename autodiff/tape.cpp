@@ -74,6 +74,15 @@ void add_into(Buffer<T>& to, const Buffer<T>& from) {
                  AddInto<T>{to.write_address(), from.address()});
 }
 
+WindowCounts WindowTally::total() const {
+  WindowCounts counts{all, 0};
+  for (const Buffer<int>& buffer : clipped) {
+    const Buffer<int> here = on_host(buffer);
+    for (int w = 0; w < here.worlds(); ++w) counts.clipped += here(0, w);
+  }
+  return counts;
+}
+
 TapeCounters tape_counters() {
   return {live_nodes.load(), all_backwards.load()};
 }

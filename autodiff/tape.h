@@ -46,6 +46,15 @@ struct WindowCounts {
   std::int64_t clipped = 0;
 };
 
+/// The same before it is counted: how many windows were clipped in each world may lie on a device.
+struct WindowTally {
+  std::int64_t all = 0;
+  PoolVector<Buffer<int>> clipped;
+
+  /// Waits for the device.
+  WindowCounts total() const;
+};
+
 /// Gradients of one backward: of every buffer nothing on the tape produced (initial states, controls, inputs of custom
 /// operations), and of the parameters that asked for one when they were recorded. In worlds that stopped they are NaN;
 /// sums over worlds leave those worlds out.
@@ -67,7 +76,8 @@ class Gradients {
   const Parameters& parameters_dot() const { return parameters_dot_; }
   int stopped_worlds() const;
   /// Of all rollouts and worlds of the tape: gradient windows, and those whose contribution was scaled down.
-  WindowCounts windows() const { return windows_; }
+  WindowCounts windows() const { return windows_.total(); }
+  const WindowTally& window_tally() const { return windows_; }
 
  private:
   template <class>
@@ -78,7 +88,7 @@ class Gradients {
   Disconnected policy_ = Disconnected::error;
   Parameters parameters_, parameters_dot_;
   PoolMap<int, WorldStatuses> status_;  ///< by number of worlds
-  WindowCounts windows_;
+  WindowTally windows_;
 };
 
 /// Running cotangents while a tape is walked backwards; what a custom operation's adjoint works on.
@@ -96,9 +106,10 @@ class Cotangents {
   /// all.
   const WorldStatuses& status(int worlds);
   Memory& memory() { return memory_; }
-  void count(const WindowCounts& windows) {
+  /// Notes gradient windows, and beside them how many were clipped in each world; empty: none.
+  void count(const WindowCounts& windows, Buffer<int> clipped) {
     windows_.all += windows.all;
-    windows_.clipped += windows.clipped;
+    if (!clipped.empty()) windows_.clipped.push_back(std::move(clipped));
   }
 
  private:
@@ -110,7 +121,7 @@ class Cotangents {
   Memory& memory_;
   PoolMap<std::uint64_t, Buffer<T>> bars_;
   PoolMap<int, WorldStatuses> status_;  ///< by number of worlds
-  WindowCounts windows_;
+  WindowTally windows_;
 };
 
 /// One operation of the user's own: what it read, what it made, and the adjoint, which reads cotangents of the outputs

@@ -61,8 +61,8 @@ void bare_forward(benchmark::State& run, const Model& model) {
   WorldStatuses status(kWorlds);
   RolloutPart<T> part{0, kSteps, batch.state, State<T>(batch.model, kWorlds), {}, {}};
   for (auto _ : run) {
-    const Buffer<T> constants = constants_buffer<T>(batch.model, nullptr, kWorlds, default_memory());
-    run_part(batch.model, constants, batch.control, part, batch.options, status, default_memory());
+    const KernelModel<T> kernel_model(batch.model, nullptr, kWorlds, default_memory());
+    run_part(kernel_model, batch.control, part, batch.options, status, default_memory());
     benchmark::DoNotOptimize(part.end.q.row(0));
   }
   run.SetItemsProcessed(run.iterations() * kWorlds * kSteps);

@@ -112,6 +112,11 @@ double order_independent_sum(const T* values, std::size_t n, std::size_t stride 
   return order_independent_sum(Summands<T>{values, n, stride});
 }
 
+/// sums[r] of rows r < rows, of which `row` is the first and which lie `row_stride` numbers apart, on a device: all
+/// pointers are of it. Returns before it is done.
+template <class T>
+void sum_rows_on_device(DeviceBackend& backend, const Summands<T>& row, std::size_t row_stride, int rows, double* sums);
+
 extern template double order_independent_sum(const Summands<float>&);
 extern template double order_independent_sum(const Summands<double>&);
 

@@ -143,6 +143,12 @@ class Buffer {
   int rows_ = 0, worlds_ = 0, stride_ = 0;
 };
 
+/// The buffer itself, or where it lies on a device a copy on the host.
+template <class T>
+Buffer<T> on_host(const Buffer<T>& buffer) {
+  return buffer.backend() ? buffer.clone(default_memory()) : buffer;
+}
+
 /// The default memory where a buffer lies.
 template <class T>
 Memory& memory_beside(const Buffer<T>& buffer) {

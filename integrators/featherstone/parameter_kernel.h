@@ -252,10 +252,10 @@ struct ParameterGradientOfWorld {
 };
 
 /// What runs on devices, a thread per world (ConstantsOfWorld also for the padding).
-#define BACKDRIVE_PARAMETER_FUNCTORS(X) \
-  X(ConstantsOfWorld<float>)            \
-  X(ConstantsOfWorld<double>)           \
-  X(ParameterGradientOfWorld<float>)    \
-  X(ParameterGradientOfWorld<double>)
+#define BACKDRIVE_PARAMETER_FUNCTORS(X)         \
+  X(backdrive::ConstantsOfWorld<float>)         \
+  X(backdrive::ConstantsOfWorld<double>)        \
+  X(backdrive::ParameterGradientOfWorld<float>) \
+  X(backdrive::ParameterGradientOfWorld<double>)
 
 }  // namespace backdrive

@@ -189,16 +189,16 @@ TEST(ExactSum, StoppedWorldsTakeNoPart) {
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = std::ldexp(static_cast<float>(random() % 1000) - 500, -static_cast<int>(random() % 140));
     if (i % 7 == 3) {
-      status[i].stopped_step = 2;
+      status.write_address()[i].stopped_step = 2;
       values[i] = std::numeric_limits<float>::quiet_NaN();
     } else {
       going.push_back(values[i]);
     }
   }
-  const Summands<float> summands{values.data(), values.size(), 1, status.data()};
+  const Summands<float> summands{values.data(), values.size(), 1, status.address()};
   EXPECT_EQ(bits(order_independent_sum(summands)), bits(sum(going)));
   for (size_t parts : kParts) EXPECT_EQ(bits(split_sum(summands, parts, random)), bits(sum(going))) << parts;
-  for (WorldStatus& s : status) s.stopped_step = 0;
+  for (std::size_t i = 0; i < status.size(); ++i) status.write_address()[i].stopped_step = 0;
   EXPECT_EQ(bits(split_sum(summands, 7, random)), bits(0.0)) << "nobody takes part";
 }
 

@@ -93,7 +93,7 @@ class AllKernels {
       const int first = begin_of(part), steps = begin_of(part + 1) - first;
       T *q = out_.q_end.write(), *qd = out_.qd_end.write();
       table_.rollout({launch(first, steps), q, qd, control.u.row(first * t_.nu), out_.q.write(first * t_.nq),
-                      out_.qd.write(first * t_.nv), q, qd, out_.status.data()},
+                      out_.qd.write(first * t_.nv), q, qd, out_.status.write_address()},
                      0, groups_, scratch_.get());
     }
   }
@@ -113,7 +113,7 @@ class AllKernels {
                                    out_.q.row(first * t_.nq),
                                    out_.qd.row(first * t_.nv),
                                    batch_.control.u.row(first * t_.nu),
-                                   out_.status.data(),
+                                   out_.status.address(),
                                    q_bar.row(first * t_.nq),
                                    qd_bar.row(first * t_.nv),
                                    q_end_bar.row(0),

@@ -315,7 +315,7 @@ void expect_block_sums(const Model& model, std::uint64_t seed) {
   for (int w = kWorlds - 1; w >= 0; --w) add(w);
   for (int r = 0; r < layout.rows(); ++r) {
     const double* row = block.data() + layout.first_row() + static_cast<std::size_t>(r) * layout.stride();
-    sums.push_back(order_independent_sum(Summands<double>{row, kWorlds, 1, status.data()}));
+    sums.push_back(order_independent_sum(Summands<double>{row, kWorlds, 1, status.address()}));
   }
   layout.add_to(got, block.data(), sums.data());
   for (const Field& field : fields()) {
@@ -324,7 +324,7 @@ void expect_block_sums(const Model& model, std::uint64_t seed) {
       for (int k = 0; k < g.components(); ++k) {
         std::array<double, kWorlds> numbers;
         for (int w = 0; w < kWorlds; ++w) numbers[w] = field.in(each)(i, k, w);
-        const double sum = order_independent_sum(Summands<double>{numbers.data(), kWorlds, 1, status.data()});
+        const double sum = order_independent_sum(Summands<double>{numbers.data(), kWorlds, 1, status.address()});
         for (int w = 0; w < kWorlds; ++w) {
           ASSERT_EQ(g(i, k, w), g.uniform() ? sum : numbers[w]) << field.leaf << " " << i << " " << k << " " << w;
         }

@@ -102,27 +102,29 @@ GradientCase make_case(Model model, int steps, double time_step, int worlds, std
 }
 
 template <class T>
-CaseGradient gradient_by_tape(const GradientCase& c) {
+CaseGradient gradient_by_tape(const GradientCase& c, Memory memory) {
+  const auto there = [&](const Buffer<double>& numbers) { return converted<T>(numbers).clone(memory); };
+  const auto back = [](const Buffer<T>& numbers) { return converted<double>(on_host(numbers)); };
   State<T> state;
-  state.q = converted<T>(c.batch.state.q);
-  state.qd = converted<T>(c.batch.state.qd);
+  state.q = there(c.batch.state.q);
+  state.qd = there(c.batch.state.qd);
   Control<T> control;
-  control.u = converted<T>(c.batch.control.u);
-  Tape<T> tape;
+  control.u = there(c.batch.control.u);
+  Tape<T> tape(memory);
   const Trajectory<T> t = rollout(tape, c.model, state, control, c.options);
   const Buffer<T> poses = body_poses(&tape, c.model, t.q, c.bodies, c.options, tape.memory());
   Seeds<T> seeds;
-  seeds.add(t.q, converted<T>(c.q_bar));
-  seeds.add(t.qd, converted<T>(c.qd_bar));
-  seeds.add(t.final.q, converted<T>(c.q_end_bar));
-  seeds.add(t.final.qd, converted<T>(c.qd_end_bar));
-  seeds.add(poses, converted<T>(c.pose_bar));
+  seeds.add(t.q, there(c.q_bar));
+  seeds.add(t.qd, there(c.qd_bar));
+  seeds.add(t.final.q, there(c.q_end_bar));
+  seeds.add(t.final.qd, there(c.qd_end_bar));
+  seeds.add(poses, there(c.pose_bar));
+  // All parameters that ask: some of them cannot matter.
   const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
-  return {converted<double>(g.of(state.q)), converted<double>(g.of(state.qd)), converted<double>(g.of(control.u)),
-          g.parameters()};
+  return {back(g.of(state.q)), back(g.of(state.qd)), back(g.of(control.u)), g.parameters()};
 }
-template CaseGradient gradient_by_tape<float>(const GradientCase&);
-template CaseGradient gradient_by_tape<double>(const GradientCase&);
+template CaseGradient gradient_by_tape<float>(const GradientCase&, Memory);
+template CaseGradient gradient_by_tape<double>(const GradientCase&, Memory);
 
 CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double>& table) {
   const Topology& t = c.model.topology;

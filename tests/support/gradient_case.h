@@ -25,13 +25,13 @@ struct GradientCase {
 GradientCase make_case(Model model, int steps, double time_step, int worlds, std::uint64_t seed,
                        const BatchScale& scale = {});
 
-/// Gradient of f. With float, the numbers of the case are rounded first.
+/// Gradient of f, computed where `memory` is. With float, the numbers of the case are rounded first.
 struct CaseGradient {
   Buffer<double> q0, qd0, control;
   Parameters parameters;
 };
 template <class T>
-CaseGradient gradient_by_tape(const GradientCase& c);
+CaseGradient gradient_by_tape(const GradientCase& c, Memory memory = default_memory());
 /// The same by calls of a kernel table, without a tape.
 CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double>& table);
 

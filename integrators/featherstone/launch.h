@@ -1,0 +1,21 @@
+#pragma once
+// Runs the kernels where the numbers are: on threads of the processor, a pack of worlds at a time, or on a device, a
+// thread to each world.
+#include "engine/memory.h"
+#include "integrators/featherstone/kernels.h"
+
+namespace backdrive {
+
+/// All pointers of the arguments are into memory that `memory` is of, which gives the scratch. On a device they return
+/// before it is done; `threads` are the processor's. Throw Error (usage) for dual numbers on a device. T is float,
+/// double or Dual<double>.
+template <class T>
+void launch_rollout(const RolloutArguments<T>& arguments, int threads, Memory& memory);
+template <class T>
+void launch_rollout_adjoint(const RolloutAdjointArguments<T>& arguments, int threads, Memory& memory);
+template <class T>
+void launch_poses(const PoseArguments<T>& arguments, int threads, Memory& memory);
+template <class T>
+void launch_poses_adjoint(const PoseArguments<T>& arguments, int threads, Memory& memory);
+
+}  // namespace backdrive

@@ -1,0 +1,169 @@
+// The three faults on a device: gradients that dangle, leak or accumulate; and what an iteration asks of the host.
+#include "autodiff/optimize.h"
+#include "autodiff/rollout.h"
+#include "autodiff/search.h"
+#include "models/fields.h"
+#include "tests/autodiff/optimize_cases.h"
+#include "tests/gpu/devices.h"
+#include "tests/support/errors.h"
+#include "tests/support/models.h"
+
+namespace backdrive::test {
+namespace {
+
+constexpr int kSteps = 10, kWorlds = 64;
+
+BACKDRIVE_ON_DEVICES(GpuSeeds);
+
+struct Recording {
+  explicit Recording(Memory m) : memory(m), tape(m) {
+    require_all(model);
+    const Batch<double> batch = random_batch<double>(model, kSteps, first_worlds(kWorlds), 2);
+    state = detach(batch.state, memory);
+    control = detach(batch.control, memory);
+    options.steps = kSteps;
+    record();
+  }
+  void record() {
+    tape = Tape<double>(memory);
+    trajectory = rollout(tape, model, state, control, options);
+    seeds = {};
+    seeds.add(trajectory.final.q, trajectory.final.q);
+  }
+  Memory memory;
+  Model model = chain(4);
+  State<double> state;
+  Control<double> control;
+  RolloutOptions options;
+  Tape<double> tape;
+  Trajectory<double> trajectory;
+  Seeds<double> seeds;
+};
+
+// requires_grad goes off, the model and all handles go between record and backward: what is written to still is there.
+TEST_P(GpuSeeds, NothingDangles) {
+  Recording r(memory());
+  const State<double> state = r.state;
+  Tape<double> tape = std::move(r.tape);
+  const Seeds<double> seeds = r.seeds;
+  for (const Field& field : fields()) {
+    Parameter& parameter = field.of(r.model);
+    for (int item = 0; item < parameter.items(); ++item) parameter.requires_grad(item, false);
+  }
+  r.model = pendulum();
+  r.control = {};
+  r.trajectory = {};
+  r.memory.trim();
+  const Gradients<double> g = std::move(tape).backward(seeds);
+  EXPECT_EQ(g.parameters().bodies.mass.items(), 4);
+  EXPECT_NE(g.parameters().bodies.mass(0), 0);
+  EXPECT_GT(std::abs(on_host(g.of(state.q))(0, 0)), 0);
+}
+
+TEST_P(GpuSeeds, NothingLeaks) {
+  Recording r(memory());
+  const auto iteration = [&] {
+    r.record();
+    return std::move(r.tape).backward(r.seeds).parameters().bodies.mass(0);
+  };
+  const double first = iteration();
+  iteration();
+  const MemoryCounters before = r.memory.counters(), host_before = default_memory().counters();
+  const std::size_t nodes = tape_counters().nodes;
+  for (int k = 0; k < 1000; ++k) ASSERT_EQ(iteration(), first) << k;
+  const MemoryCounters after = r.memory.counters(), host_after = default_memory().counters();
+  EXPECT_EQ(after.live_bytes, before.live_bytes);
+  EXPECT_EQ(after.peak_bytes, before.peak_bytes);
+  EXPECT_EQ(after.pooled_bytes, before.pooled_bytes);
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_EQ(host_after.allocations, host_before.allocations);
+  EXPECT_EQ(tape_counters().nodes, nodes);
+  // Recordings that never go backward.
+  for (int k = 0; k < 100; ++k) r.record();
+  EXPECT_EQ(r.memory.counters().peak_bytes, before.peak_bytes);
+}
+
+TEST_P(GpuSeeds, NothingAccumulates) {
+  Recording r(memory());
+  const Buffer<double> seed = r.trajectory.final.q.clone(r.memory);
+  Seeds<double> own;
+  own.add(r.trajectory.final.q, seed);
+  const Gradients<double> first = std::move(r.tape).backward(own);
+  const Buffer<double> bar = on_host(first.of(r.state.q));
+  r.record();
+  own = {};
+  own.add(r.trajectory.final.q, seed);
+  const Gradients<double> second = std::move(r.tape).backward(own);
+  EXPECT_TRUE(same_bits(on_host(second.of(r.state.q)), bar));
+  EXPECT_TRUE(same_bits(on_host(first.of(r.state.q)), bar)) << "the first gradient is nobody else's";
+  EXPECT_EQ(second.parameters().bodies.mass(0), first.parameters().bodies.mass(0));
+  EXPECT_TRUE(same_bits(on_host(seed), on_host(r.trajectory.final.q))) << "seeds are read only";
+  expect_usage_error([&] { static_cast<void>(std::move(r.tape).backward(own)); }, {"spent"});
+}
+
+// An iteration of Adam waits once, for the summary that has the loss, and asks for no memory.
+TEST_P(GpuSeeds, AnIterationWaitsOnce) {
+  Problem p = cases::pendulum();
+  p.optimize.method = "adam";
+  p.optimize.iterations = 60;
+  DeviceBackend& backend = *backend_of(device());
+  std::vector<std::uint64_t> waits, allocations, up;
+  optimize(p, {.worlds = 200, .devices = {device()}}, [&](const OptimizeProgress&) {
+    waits.push_back(backend.counters().synchronizations);
+    allocations.push_back(default_memory(device()).counters().allocations);
+    up.push_back(backend.counters().bytes_up);
+    return true;
+  });
+  ASSERT_GT(waits.size(), 50u);
+  for (std::size_t k = 3; k < waits.size(); ++k) {
+    EXPECT_EQ(waits[k] - waits[k - 1], 1u) << k;
+    EXPECT_EQ(allocations[k], allocations[2]) << k;
+    EXPECT_LT(up[k] - up[k - 1], 8192u) << "tables of terms and links, nothing that grows with the worlds";
+  }
+}
+
+TEST_P(GpuSeeds, TheHostLeavesADevicesNumbersAlone) {
+  Memory there = memory();
+  Buffer<float> buffer(there, 3, 5);
+  buffer.fill(2.5f);
+  expect_usage_error([&] { static_cast<void>(buffer(0, 0)); }, {to_string(device()).c_str(), "3 rows of 5", "clone()"});
+  expect_usage_error([&] { buffer.write(); }, {to_string(device()).c_str()});
+  expect_usage_error([&] { static_cast<void>(buffer.view("x")); }, {to_string(device()).c_str()});
+  EXPECT_EQ(on_host(buffer)(2, 4), 2.5f);
+  const Buffer<float> zeros(there, 3, 5);
+  EXPECT_EQ(on_host(zeros)(1, 1), 0.0f);
+  Buffer<float> copy = buffer.clone(there);
+  EXPECT_NE(copy.id(), buffer.id());
+  buffer.fill(1.0f);
+  EXPECT_EQ(on_host(copy)(0, 0), 2.5f);
+  copy.copy_rows(1, buffer, 0, 2);
+  EXPECT_EQ(on_host(copy)(0, 0), 2.5f);
+  EXPECT_EQ(on_host(copy)(2, 0), 1.0f);
+}
+
+TEST(GpuDevices, AreNamed) {
+  EXPECT_EQ(parse_devices("cpu"), std::vector<Device>{Device{}});
+  EXPECT_EQ(parse_devices("emulated"), (std::vector<Device>{{DeviceKind::emulated, 0}}));
+  EXPECT_EQ(parse_devices("emulated:2,0"), (std::vector<Device>{{DeviceKind::emulated, 2}, {DeviceKind::emulated, 0}}));
+  EXPECT_EQ(parse_devices("emulated:all").size(), 4u);
+  for (const char* wrong : {"gpu", "cuda0", "cuda:", "cuda:x", "cuda:0,", "cuda:0,0", "cuda:-1", "emulated0", ""}) {
+    expect_usage_error([&] { parse_devices(wrong); }, {"expected cpu, cuda"});
+  }
+  try {
+    parse_devices("emulated:9");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::device);
+  }
+  if (device_count(DeviceKind::cuda) > 0) return;
+  try {
+    parse_devices("cuda");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 5);
+    EXPECT_NE(std::string(error.what()).find("expected --device cpu"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace backdrive::test
