@@ -1,5 +1,4 @@
 // A thread per world for each of the functors of parameter_kernel.h.
-#include "engine/exact_sum.cuh"
 #include "integrators/featherstone/parameter_kernel.h"
 
 namespace backdrive {
@@ -13,7 +12,5 @@ __global__ void run(const __grid_constant__ F f, int count) {
 
 #define BACKDRIVE_INSTANTIATE(F) template __global__ void run<F>(const __grid_constant__ F, int);
 BACKDRIVE_PARAMETER_FUNCTORS(BACKDRIVE_INSTANTIATE)
-template __global__ void sum_rows<float>(Summands<float>, std::size_t, double*);
-template __global__ void sum_rows<double>(Summands<double>, std::size_t, double*);
 
 }  // namespace backdrive
