@@ -255,6 +255,12 @@ BACKDRIVE_INLINE Spatial<R> operator*(const RigidInertia<R>& i, const Spatial<R>
   return {plus_cross(i.aa * v.ang, i.h, v.lin), plus_cross(v.lin * i.m, v.ang, i.h)};
 }
 
+/// a + I v
+template <class R>
+BACKDRIVE_INLINE Spatial<R> plus_times(const Spatial<R>& a, const RigidInertia<R>& i, const Spatial<R>& v) {
+  return {plus_cross(plus_times(a.ang, i.aa, v.ang), i.h, v.lin), plus_cross(a.lin + v.lin * i.m, v.ang, i.h)};
+}
+
 template <class R>
 BACKDRIVE_INLINE void set(ArticulatedInertia<R>& i, const RigidInertia<R>& b) {
   const R o = constant<R>(0);

@@ -13,141 +13,261 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
 /// In place of a bucket: a tree of any size, whose working set lies in a block of memory per world.
 constexpr int kAnyLinks = 0;
-constexpr int kLinkBuckets[] = {8, 16, 32, 64};
-
-/// Smallest bucket that holds the tree, or kAnyLinks.
-inline int link_bucket(const TopologyView& t) {
-  for (const int links : kLinkBuckets) {
-    if (t.link_count <= links && t.nq <= links && t.nv <= links && t.nu <= 3 * links) return links;
-  }
-  return kAnyLinks;
+/// Room for values that wait in a sweep: quadrupeds need 1, humanoids with hands 3.
+constexpr int waiting_room(int links) {
+  return links / 8;
 }
 
-/// Calls visit(std::integral_constant<int, Links>{}) for the bucket that holds the tree.
+constexpr bool fits(const TopologyView& t, int waiting, int links) {
+  return t.link_count <= links && t.nq <= links && t.nv <= links && waiting <= waiting_room(links);
+}
+
+/// Calls visit(std::integral_constant<int, Links>{}) for the smallest bucket that holds the tree, or with kAnyLinks.
 template <class Visit>
 void visit_bucket(const TopologyView& t, Visit&& visit) {
-  switch (link_bucket(t)) {
-    case 8:
-      return visit(std::integral_constant<int, 8>{});
-    case 16:
-      return visit(std::integral_constant<int, 16>{});
-    case 32:
-      return visit(std::integral_constant<int, 32>{});
-    case 64:
-      return visit(std::integral_constant<int, 64>{});
-    default:
-      return visit(std::integral_constant<int, kAnyLinks>{});
-  }
+  const int waiting = waiting_values(t);
+  if (fits(t, waiting, 8)) return visit(std::integral_constant<int, 8>{});
+  if (fits(t, waiting, 16)) return visit(std::integral_constant<int, 16>{});
+  if (fits(t, waiting, 32)) return visit(std::integral_constant<int, 32>{});
+  if (fits(t, waiting, 64)) return visit(std::integral_constant<int, 64>{});
+  visit(std::integral_constant<int, kAnyLinks>{});
 }
 
 /// Working sets of trees larger than any bucket: world w's begins at first + w·bytes. Both are multiples of 64.
 struct WorldBlocks {
   std::byte* first = nullptr;
-  std::size_t bytes = 0;  ///< working_set_bytes of the tree
+  std::size_t bytes = 0;  ///< block_bytes of the functor
+};
+
+/// Items of sizeof(X) / sizeof(T) rows each, read where they lie.
+template <class X, class T>
+struct ItemsInPlace {
+  const T* first;
+  std::ptrdiff_t stride;  ///< between rows; 1 for the only column of what all worlds share
+
+  BACKDRIVE_INLINE X operator[](int i) const {
+    constexpr int rows = sizeof(X) / sizeof(T);
+    X x;
+    const T* at = first + i * rows * stride;
+    for (int k = 0; k < rows; ++k) reinterpret_cast<T*>(&x)[k] = at[k * stride];
+    return x;
+  }
+};
+template <class X, class T>
+BACKDRIVE_INLINE ItemsInPlace<X, T> items_in_place(const Launch<T>& launch, int first_row, int world) {
+  const std::ptrdiff_t stride = launch.constants_per_world ? launch.stride : 1;
+  return {launch.constants + first_row * stride + (launch.constants_per_world ? world : 0), stride};
+}
+
+/// Rows of a step, read and set where they lie. Null: zero, and for nobody.
+template <class T>
+struct RowsInPlace {
+  T* at;
+  std::ptrdiff_t stride;
+
+  BACKDRIVE_INLINE T operator[](int k) const { return at ? at[k * stride] : T(0); }
+  BACKDRIVE_INLINE void set(int k, const T& x) const {
+    if (at) at[k * stride] = x;
+  }
+  BACKDRIVE_INLINE void take(const T* from, std::size_t first_row, int, int row_stride, int world, int) {
+    begin(const_cast<T*>(from), first_row, row_stride, world);
+  }
+  BACKDRIVE_INLINE void begin(T* to, std::size_t first_row, int row_stride, int world) {
+    at = to ? to + first_row * row_stride + world : nullptr;
+    stride = row_stride;
+  }
+  BACKDRIVE_INLINE void end(T*, std::size_t, int, int, int, int) const {}
 };
 
 template <class T>
-std::size_t working_set_bytes(const TopologyView& t) {
-  GroupScratch<T> g;
-  return carve<T>(t, nullptr, g);
-}
+struct ThreadRollout {
+  using Real = T;
+  using Link = RolloutLink<T>;
+  using Dof = RolloutDof<T>;
+  using Constants = ItemsInPlace<LinkConstants<T>, T>;
+  using Control = RowsInPlace<T>;
+};
+template <class T, bool Parameters>
+struct ThreadAdjoint : ThreadRollout<T> {
+  using Link = std::conditional_t<Parameters, ParameterLink<T>, AdjointLink<T>>;
+  using Dof = AdjointDof<T>;
+  using ControlBar = RowsInPlace<T>;
+  static constexpr bool parameters = Parameters;
+};
+template <class T>
+struct ThreadPoses {
+  using Real = T;
+  using Link = PoseLink<T>;
+  using Constants = ItemsInPlace<LinkConstants<T>, T>;
+  using Alignments = ItemsInPlace<Mat3<T>, T>;
+  static constexpr bool parameters = false;
+};
+template <class T, bool Parameters>
+struct ThreadPosesAdjoint : ThreadPoses<T> {
+  using Link = PoseAdjointLink<T>;
+  static constexpr bool parameters = Parameters;
+};
 
-/// The working set of one thread. Dof arrays are as long as the links: no joint so far has more than one.
-template <class T, int Links>
-struct ThreadScratch {
-  LinkScratch<T> link[Links];
-  DofScratch<T> dof[Links];
-  LinkBar<T> bar[Links];
-  LinkConstants<T> constants[Links];
-  Mat3<T> alignment[Links];
-  T q[Links], qd[Links], control[3 * Links];
-  T q_bar[Links], qd_bar[Links], control_bar[3 * Links];
-  T parameter_bar[Links * kLinkGradients<T> + 3], parameter_bar_before[Links * kLinkGradients<T> + 3];
+// ---- arrays of one thread -------------------------------------------------------------------------------------------
+// Dof arrays are as long as those of links: no joint so far has more than one degree of freedom.
 
-  BACKDRIVE_HD explicit ThreadScratch(const TopologyView&, const WorldBlocks&, int) {}
-  BACKDRIVE_INLINE void lay_out(GroupScratch<T>& g, const TopologyView& t) {
-    g.ws.link = link, g.ws.dof = dof, g.ws.bar = bar;
-    g.ws.q = q, g.ws.qd = qd, g.ws.control = control;
-    g.constants = constants, g.alignment_room = alignment;
-    g.q_bar = q_bar, g.qd_bar = qd_bar, g.control_bar = control_bar;
-    set_parameter_bar(g, t, parameter_bar);
-    g.parameter_bar_before = parameter_bar_before;
+template <class Layout, int Links>
+struct ThreadArrays {
+  using T = typename Layout::Real;
+  typename Layout::Link link[Links];
+  typename Layout::Dof dof[Links];
+  T q[Links], qd[Links];
+  T waiting[waiting_room(Links) * kWaitingNumbers<T>];
+
+  BACKDRIVE_INLINE void lay_out(Workspace<Layout>& ws) {
+    ws.link = link, ws.dof = dof, ws.q = q, ws.qd = qd, ws.waiting = waiting;
+  }
+};
+template <class Layout, int Links>
+struct ThreadAdjointArrays : ThreadArrays<Layout, Links> {
+  using T = typename Layout::Real;
+  T q_bar[Links], qd_bar[Links];
+  T parameter_bar[Layout::parameters ? Links * kLinkGradients<T> + 3 : 1];
+
+  BACKDRIVE_INLINE void lay_out(const TopologyView& t, AdjointScratch<Layout>& g) {
+    ThreadArrays<Layout, Links>::lay_out(g.ws);
+    g.bar.q = q_bar, g.bar.qd = qd_bar;
+    name_parameters(t, Layout::parameters ? parameter_bar : nullptr, g);
+  }
+};
+template <class Layout, int Links>
+struct ThreadPoseArrays {
+  using T = typename Layout::Real;
+  typename Layout::Link link[Links];
+  T q[Links], q_bar[Links];
+  T parameter_bar[Layout::parameters ? Links * kLinkGradients<T> + 3 : 1];
+
+  BACKDRIVE_INLINE void lay_out(PoseScratch<Layout>& g) {
+    g.link = link, g.q = q, g.q_bar = q_bar;
+    g.parameter_bar = Layout::parameters ? parameter_bar : nullptr;
+    g.gradient = reinterpret_cast<LinkGradient<T>*>(g.parameter_bar);
   }
 };
 
-template <class T>
-struct ThreadScratch<T, kAnyLinks> {
-  std::byte* block;
-
-  BACKDRIVE_HD ThreadScratch(const TopologyView&, const WorldBlocks& blocks, int world)
-      : block(blocks.first + world * blocks.bytes) {}
-  BACKDRIVE_INLINE void lay_out(GroupScratch<T>& g, const TopologyView& t) { carve<T>(t, block, g); }
-};
-
-/// Constants that all worlds share are read where they lie: one column is an array of LinkConstants<T>, then one of
-/// alignments, then gravity.
-template <class T>
-BACKDRIVE_INLINE void set_constants(GroupScratch<T>& g, const Launch<T>& launch, int world) {
-  if (launch.constants_per_world) {
-    fill_constants(g, launch, world);
-    return;
-  }
-  const int n = launch.topology.link_count;
-  g.ws.constants = reinterpret_cast<const LinkConstants<T>*>(launch.constants);
-  g.alignment = reinterpret_cast<const Mat3<T>*>(launch.constants + n * kLinkConstants<T>);
-  g.ws.gravity = *reinterpret_cast<const Vec3<T>*>(launch.constants + n * (kLinkConstants<T> + 9));
+template <class T, class Layout>
+BACKDRIVE_INLINE void set_model_in_place(Workspace<Layout>& ws, const Launch<T>& launch, int world) {
+  set_model(ws, launch);
+  ws.constants = items_in_place<LinkConstants<T>>(launch, 0, world);
+  ws.gravity = items_in_place<Vec3<T>>(launch, gravity_row<T>(launch.topology), world)[0];
 }
 
-/// Calls body(arguments, working set, world).
-template <class T, int Links, class Arguments, class Body>
-BACKDRIVE_INLINE void run_world(const Arguments& a, const WorldBlocks& blocks, int world, const Body& body) {
-  ThreadScratch<T, Links> scratch(a.launch.topology, blocks, world);
-  GroupScratch<T> g;
-  scratch.lay_out(g, a.launch.topology);
-  set_model(g, a.launch);
-  set_constants(g, a.launch, world);
-  body(a, g, world);
-}
+// ---- functors -------------------------------------------------------------------------------------------------------
+// Links: a bucket that holds the tree, or kAnyLinks with blocks.
 
-/// Links: a bucket that holds the tree, or kAnyLinks with blocks.
 template <class T, int Links>
 struct RolloutWorld {
+  using Layout = ThreadRollout<T>;
   RolloutArguments<T> arguments;
   WorldBlocks blocks{};
+
   BACKDRIVE_HD void operator()(int world) const {
-    run_world<T, Links>(arguments, blocks, world,
-                        [](const auto& a, GroupScratch<T>& g, int w) { rollout_worlds(a, g, w); });
+    Workspace<Layout> ws;
+    set_model_in_place(ws, arguments.launch, world);
+    if constexpr (Links == kAnyLinks) {
+      Carver carver(blocks.first + world * blocks.bytes);
+      carve(arguments.launch.topology, carver, ws);
+      rollout_worlds(arguments, ws, world);
+    } else {
+      ThreadArrays<Layout, Links> arrays;
+      arrays.lay_out(ws);
+      rollout_worlds(arguments, ws, world);
+    }
+  }
+  static std::size_t block_bytes(const TopologyView& t) {
+    Workspace<Layout> ws;
+    Carver counter(nullptr);
+    carve(t, counter, ws);
+    return counter.used();
   }
 };
 
-template <class T, int Links>
+/// Parameters: with gradients of parameters, arguments.constants_bar not null.
+template <class T, int Links, bool Parameters>
 struct RolloutAdjointWorld {
+  using Layout = ThreadAdjoint<T, Parameters>;
   RolloutAdjointArguments<T> arguments;
   WorldBlocks blocks{};
+
   BACKDRIVE_HD void operator()(int world) const {
-    run_world<T, Links>(arguments, blocks, world,
-                        [](const auto& a, GroupScratch<T>& g, int w) { rollout_adjoint_worlds(a, g, w); });
+    const TopologyView& t = arguments.launch.topology;
+    AdjointScratch<Layout> g;
+    set_model_in_place(g.ws, arguments.launch, world);
+    if constexpr (Links == kAnyLinks) {
+      Carver carver(blocks.first + world * blocks.bytes);
+      carve(t, Parameters, carver, g);
+      rollout_adjoint_worlds(arguments, g, world);
+    } else {
+      ThreadAdjointArrays<Layout, Links> arrays;
+      arrays.lay_out(t, g);
+      rollout_adjoint_worlds(arguments, g, world);
+    }
+  }
+  static std::size_t block_bytes(const TopologyView& t) {
+    AdjointScratch<Layout> g;
+    Carver counter(nullptr);
+    carve(t, Parameters, counter, g);
+    return counter.used();
   }
 };
+
+/// What both pose functors do.
+template <class Layout, int Links, class Body>
+BACKDRIVE_INLINE void run_poses(const PoseArguments<typename Layout::Real>& a, const WorldBlocks& blocks, int world,
+                                bool adjoint, const Body& body) {
+  using T = typename Layout::Real;
+  const TopologyView& t = a.launch.topology;
+  PoseScratch<Layout> g;
+  g.links = t.links;
+  g.link_count = t.link_count;
+  g.constants = items_in_place<LinkConstants<T>>(a.launch, 0, world);
+  g.alignments = items_in_place<Mat3<T>>(a.launch, alignment_row<T>(t), world);
+  if constexpr (Links == kAnyLinks) {
+    Carver carver(blocks.first + world * blocks.bytes);
+    carve(t, adjoint, Layout::parameters, carver, g);
+    body(g);
+  } else {
+    ThreadPoseArrays<Layout, Links> arrays;
+    arrays.lay_out(g);
+    body(g);
+  }
+}
+template <class Layout>
+std::size_t pose_block_bytes(const TopologyView& t, bool adjoint) {
+  PoseScratch<Layout> g;
+  Carver counter(nullptr);
+  carve(t, adjoint, Layout::parameters, counter, g);
+  return counter.used();
+}
 
 template <class T, int Links>
 struct PosesWorld {
+  using Layout = ThreadPoses<T>;
   PoseArguments<T> arguments;
   WorldBlocks blocks{};
+
   BACKDRIVE_HD void operator()(int world) const {
-    run_world<T, Links>(arguments, blocks, world,
-                        [](const auto& a, GroupScratch<T>& g, int w) { poses_worlds(a, g, w); });
+    run_poses<Layout, Links>(arguments, blocks, world, false,
+                             [&](PoseScratch<Layout>& g) { poses_worlds(arguments, g, world); });
   }
+  static std::size_t block_bytes(const TopologyView& t) { return pose_block_bytes<Layout>(t, false); }
 };
 
-template <class T, int Links>
+template <class T, int Links, bool Parameters>
 struct PosesAdjointWorld {
+  using Layout = ThreadPosesAdjoint<T, Parameters>;
   PoseArguments<T> arguments;
   WorldBlocks blocks{};
+
   BACKDRIVE_HD void operator()(int world) const {
-    run_world<T, Links>(arguments, blocks, world,
-                        [](const auto& a, GroupScratch<T>& g, int w) { poses_adjoint_worlds(a, g, w); });
+    run_poses<Layout, Links>(arguments, blocks, world, true,
+                             [&](PoseScratch<Layout>& g) { poses_adjoint_worlds(arguments, g, world); });
   }
+  static std::size_t block_bytes(const TopologyView& t) { return pose_block_bytes<Layout>(t, true); }
 };
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
@@ -156,11 +276,16 @@ struct PosesAdjointWorld {
 #define BACKDRIVE_DEVICE_FUNCTORS(X)     \
   BACKDRIVE_DEVICE_FUNCTORS_OF(X, float) \
   BACKDRIVE_DEVICE_FUNCTORS_OF(X, double)
-#define BACKDRIVE_DEVICE_FUNCTORS_OF(X, T)                                     \
-  BACKDRIVE_DEVICE_BUCKETS(X, backdrive::featherstone::RolloutWorld, T)        \
-  BACKDRIVE_DEVICE_BUCKETS(X, backdrive::featherstone::RolloutAdjointWorld, T) \
-  BACKDRIVE_DEVICE_BUCKETS(X, backdrive::featherstone::PosesWorld, T)          \
-  BACKDRIVE_DEVICE_BUCKETS(X, backdrive::featherstone::PosesAdjointWorld, T)
-#define BACKDRIVE_DEVICE_BUCKETS(X, Functor, T) \
-  X(Functor<T, 8>)                              \
-  X(Functor<T, 16>) X(Functor<T, 32>) X(Functor<T, 64>) X(Functor<T, backdrive::featherstone::kAnyLinks>)
+#define BACKDRIVE_DEVICE_FUNCTORS_OF(X, T) \
+  BACKDRIVE_DEVICE_BUCKET(X, T, 8)         \
+  BACKDRIVE_DEVICE_BUCKET(X, T, 16)        \
+  BACKDRIVE_DEVICE_BUCKET(X, T, 32)        \
+  BACKDRIVE_DEVICE_BUCKET(X, T, 64)        \
+  BACKDRIVE_DEVICE_BUCKET(X, T, backdrive::featherstone::kAnyLinks)
+#define BACKDRIVE_DEVICE_BUCKET(X, T, Links)                       \
+  X(backdrive::featherstone::RolloutWorld<T, Links>)               \
+  X(backdrive::featherstone::RolloutAdjointWorld<T, Links, false>) \
+  X(backdrive::featherstone::RolloutAdjointWorld<T, Links, true>)  \
+  X(backdrive::featherstone::PosesWorld<T, Links>)                 \
+  X(backdrive::featherstone::PosesAdjointWorld<T, Links, false>)   \
+  X(backdrive::featherstone::PosesAdjointWorld<T, Links, true>)

@@ -19,50 +19,108 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// Per link: where it is, how it moves, and what the solves need.
+/// Where a link is, in world axes from O.
 template <class Real>
-struct LinkScratch {
-  Mat3<Real> axes;       ///< R: link axes in the world
-  Vec3<Real> origin;     ///< p: link origin from O
-  Spatial<Real> v;       ///< velocity
-  Spatial<Real> a;       ///< bias acceleration; in the adjoint, acceleration
-  Spatial<Real> delta;   ///< of (4): what q̈ adds to a; of (6): δ
+struct Pose {
+  Mat3<Real> axes;    ///< R: link axes in the world
+  Vec3<Real> origin;  ///< p: link origin from O
+};
+
+/// And how it moves.
+template <class Real>
+struct Motion : Pose<Real> {
+  Spatial<Real> v;  ///< velocity
+  Spatial<Real> a;  ///< bias acceleration
+};
+
+/// Per link, for a rollout.
+template <class Real>
+struct RolloutLink {
   RigidInertia<Real> I;  ///< of its body
-  ArticulatedInertia<Real> IA;
-  Real displacement[2];  ///< of its joint
-  Spatial<Real> force;   ///< P; later scratch of the sweeps that need one
+  Spatial<Real> force;   ///< its body's bias force; in the adjoint, its force
+
+  BACKDRIVE_INLINE void keep(const Motion<Real>&) {}
+};
+
+/// For an adjoint, beside that.
+template <class Real>
+struct AdjointLink : RolloutLink<Real> {
+  Spatial<Real> v;
+  Spatial<Real> a;      ///< bias acceleration, then acceleration
+  Spatial<Real> delta;  ///< δ of (6)
+
+  BACKDRIVE_INLINE void keep(const Motion<Real>& m) {
+    v = m.v;
+    a = m.a;
+  }
+};
+
+/// And for an adjoint with gradients of parameters.
+template <class Real>
+struct ParameterLink : AdjointLink<Real> {
+  Pose<Real> pose;
+
+  BACKDRIVE_INLINE void keep(const Motion<Real>& m) {
+    AdjointLink<Real>::keep(m);
+    pose.axes = m.axes;
+    pose.origin = m.origin;
+  }
 };
 
 /// Per degree of freedom, indexed as velocities are.
 template <class Real>
-struct DofScratch {
+struct RolloutDof {
   Spatial<Real> S;
   Spatial<Real> UD;             ///< column of U D⁻¹
   Real inverse[kMaxJointDofs];  ///< row of D⁻¹
-  Real r;                       ///< right-hand side of the solve, less what the subtree takes
-  Real x;                       ///< D⁻¹ r
-  Real qdd, w;                  ///< solutions
-  Real effort, increment;       ///< from joint_force
+  Real x;                       ///< right-hand side of a solve, D⁻¹ r, solution: q̈ or, in the adjoint, w
+};
+template <class Real>
+struct AdjointDof : RolloutDof<Real> {
+  Real qdd;
 };
 
-/// Per link, of the reverse sweep: F, A and T of (7)-(8).
+/// What sweeps to the root sum over the subtree of a joint: IA and P of (2)-(3), and F, A and T of (7)-(8).
+template <class Real>
+struct Articulated {
+  ArticulatedInertia<Real> IA;
+  Spatial<Real> P;
+};
 template <class Real>
 struct LinkBar {
   Spatial<Real> F, A, T;
 };
 
+/// Values that wait while a sweep walks a branch: last in, first out, since links are numbered depth first. A sweep to
+/// the leaves leaves one at a link with several children, a sweep to the root one per branch that has been summed.
+template <class X>
+class Waiting {
+ public:
+  BACKDRIVE_INLINE explicit Waiting(void* block) : end_(static_cast<X*>(block)) {}
+  BACKDRIVE_INLINE void push(const X& x) { *end_++ = x; }
+  BACKDRIVE_INLINE X& pop() { return *--end_; }
+  BACKDRIVE_INLINE const X& last() const { return end_[-1]; }
+
+ private:
+  X* end_;
+};
+/// Numbers of the largest that waits.
+template <class Real>
+constexpr int kWaitingNumbers = sizeof(Articulated<Real>) / sizeof(Real);
+
 /// The working set of one group of worlds. Nothing in it outlives a step but q, qd and the constants.
-template <class Real, class Const>
+template <class Layout>
 struct Workspace {
   const Link* links;
   int link_count, nq, nv;
-  const LinkConstants<Const>* constants;
-  Vec3<Const> gravity;
-  Real dt;
-  Real *q, *qd, *control;
-  LinkScratch<Real>* link;
-  DofScratch<Real>* dof;
-  LinkBar<Real>* bar;
+  typename Layout::Constants constants;  ///< [i]: LinkConstants
+  Vec3<typename Layout::Real> gravity;
+  typename Layout::Real dt;
+  typename Layout::Real *q, *qd;
+  typename Layout::Control control;  ///< [k]: Real
+  typename Layout::Link* link;
+  typename Layout::Dof* dof;
+  void* waiting;
 };
 
 /// Values used after this are read from memory again. Without it GCC keeps all that it has seen in registers, runs out
@@ -93,187 +151,205 @@ BACKDRIVE_INLINE Mat3<Real> in_packs(const Mat3<Const>& c) {
 
 /// Where a link is placed before its joint moves it: axes R_p R and origin p_p + R_p t. O lies at the root joint.
 template <class Real, class Const>
-BACKDRIVE_INLINE void placement(const Workspace<Real, Const>& ws, const Link& link, const LinkConstants<Const>& c,
+BACKDRIVE_INLINE void placement(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
                                 Mat3<Real>& axes, Vec3<Real>& origin) {
   if (link.parent < 0) {
     axes = in_packs<Real>(c.rotation);
     origin = zero3<Real>();
   } else {
-    const LinkScratch<Real>& parent = ws.link[link.parent];
     axes = parent.axes * c.rotation;
     origin = plus_times(parent.origin, parent.axes, c.translation);
   }
 }
 
-/// Equation (1) of one link: v and bias acceleration (q̈ = 0, gravity as −g at the root).
-template <class Joint, class Real, class Const>
-BACKDRIVE_INLINE void move_link(Workspace<Real, Const>& ws, const Link& link, LinkScratch<Real>& s) {
+/// What carries a root: at rest, with gravity as an acceleration upwards.
+template <class Layout>
+BACKDRIVE_INLINE Motion<typename Layout::Real> world_motion(const Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  return {{identity3<Real>(), zero3<Real>()}, zero6<Real>(), {zero3<Real>(), zero3<Real>() - ws.gravity}};
+}
+
+/// Equation (1) of one link: pose, v and bias acceleration (q̈ = 0).
+template <class Joint, class Layout, class Const>
+BACKDRIVE_INLINE void move_link(Workspace<Layout>& ws, const Link& link, const LinkConstants<Const>& c,
+                                const Motion<typename Layout::Real>& parent, Motion<typename Layout::Real>& own) {
+  using Real = typename Layout::Real;
   constexpr int K = Joint::dofs;
-  const bool root = link.parent < 0;
-  DofScratch<Real>* dof = ws.dof + link.v;
+  typename Layout::Dof* dof = ws.dof + link.v;
+  Mat3<Real> axes;
+  Vec3<Real> origin;
+  Real displacement[2];
+  Joint::displace(ws.q + link.q, displacement);
+  placement(link, c, parent, axes, origin);
+  Joint::move(displacement, axes, origin);
   Spatial<Real> rate = zero6<Real>();  // S q̇
   if constexpr (K > 0) {
     Spatial<Real> S[K];
-    Joint::subspace(s.axes, s.origin, S);
+    Joint::subspace(axes, origin, S);
     for (int k = 0; k < K; ++k) dof[k].S = S[k];
     rate = S[0] * ws.qd[link.v];
     for (int k = 1; k < K; ++k) rate += S[k] * ws.qd[link.v + k];
   }
-  if (root) {
-    s.v = rate;
-    s.a = {zero3<Real>(), zero3<Real>() - ws.gravity};
-  } else {
-    const LinkScratch<Real>& parent = ws.link[link.parent];
-    s.v = parent.v + rate;
-    s.a = K > 0 ? plus_cross_motion(parent.a, parent.v, rate) : parent.a;
-  }
+  own.axes = axes;
+  own.origin = origin;
+  own.v = parent.v + rate;
+  own.a = K > 0 ? plus_cross_motion(parent.a, parent.v, rate) : parent.a;
 }
 
 /// Inertia and bias force of one body.
 template <class Real, class Const>
-BACKDRIVE_INLINE void body_part(LinkScratch<Real>& s, const LinkConstants<Const>& c) {
-  const Vec3<Real> com = plus_times(s.origin, s.axes, c.com);
-  const Sym3<Real> J = rotated(s.axes, c.inertia);
+BACKDRIVE_INLINE void body_part(const Motion<Real>& m, const LinkConstants<Const>& c, RolloutLink<Real>& s) {
+  const Vec3<Real> com = plus_times(m.origin, m.axes, c.com);
+  const Sym3<Real> J = rotated(m.axes, c.inertia);
   set(s.I, in_packs<Real>(c.mass), com, J);
-  const Vec3<Real> v_c = plus_cross(s.v.lin, s.v.ang, com);
-  const Vec3<Real> a_c = plus_cross(plus_cross(s.a.lin, s.a.ang, com), s.v.ang, v_c);
+  const Vec3<Real> v_c = plus_cross(m.v.lin, m.v.ang, com);
+  const Vec3<Real> a_c = plus_cross(plus_cross(m.a.lin, m.a.ang, com), m.v.ang, v_c);
   const Vec3<Real> f = a_c * c.mass;
-  s.force = {plus_cross(plus_cross(J * s.a.ang, s.v.ang, J * s.v.ang), com, f), f};
+  s.force = {plus_cross(plus_cross(J * m.a.ang, m.v.ang, J * m.v.ang), com, f), f};
+}
+
+/// Whether a link has several children.
+BACKDRIVE_INLINE bool branches(const Link* links, int i) {
+  return !links[i].leaf && !links[i + 1].last_child;
 }
 
 /// Equation (1), root to leaves: positions, velocities, bias accelerations and each body's own bias force.
-template <class Real, class Const>
-BACKDRIVE_HD void kinematics(Workspace<Real, Const>& ws) {
+template <class Layout>
+BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  Motion<Real> parent = world_motion(ws);
+  Waiting<Motion<Real>> branchings(ws.waiting);
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
-    LinkScratch<Real>& s = ws.link[i];
+    if (link.parent < 0) {
+      parent = world_motion(ws);
+    } else if (link.parent != i - 1) {
+      parent = link.last_child ? branchings.pop() : branchings.last();
+    }
+    const auto& c = ws.constants[i];
+    Motion<Real> own;
     visit_joint(
-        link.type, [&](auto joint) __attribute__((always_inline)) {
-          Mat3<Real> axes;
-          Vec3<Real> origin;
-          placement(ws, link, ws.constants[i], axes, origin);
-          joint.move(s.displacement, axes, origin);
-          s.axes = axes;
-          s.origin = origin;
-          move_link<decltype(joint)>(ws, link, s);
-        });
+        link.type, [&](auto joint)
+                       __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
+    body_part(own, c, ws.link[i]);
+    ws.link[i].keep(own);
+    if (branches(ws.links, i)) branchings.push(own);
+    parent = own;
   }
-  for (int i = 0; i < ws.link_count; ++i) body_part(ws.link[i], ws.constants[i]);
 }
 
 /// One joint of (2): U, U D⁻¹, and D⁻¹ r.
-template <int K, class Real>
-BACKDRIVE_INLINE void factor_joint(DofScratch<Real>* dof, const LinkScratch<Real>& s, Spatial<Real> (&U)[K],
-                                   Spatial<Real> (&UD)[K], Real (&x)[K]) {
+template <int K, class Real, class Dof>
+BACKDRIVE_INLINE void factor_joint(Dof* dof, const Articulated<Real>& top, const Real& effort, const Real& increment,
+                                   Spatial<Real> (&U)[K], Spatial<Real> (&UD)[K], Real (&x)[K]) {
   Real D[kMaxJointDofs][kMaxJointDofs];
+  Real r[K];
   for (int k = 0; k < K; ++k) {
-    U[k] = s.IA * dof[k].S;
+    U[k] = top.IA * dof[k].S;
     for (int l = 0; l <= k; ++l) D[k][l] = D[l][k] = dot(dof[l].S, U[k]);
-    D[k][k] += dof[k].increment;
-    dof[k].r = dof[k].effort - dot(dof[k].S, s.force);
+    D[k][k] += increment;
+    r[k] = effort - dot(dof[k].S, top.P);
   }
   invert<K>(D);
   for (int k = 0; k < K; ++k) {
     UD[k] = U[0] * D[k][0];
-    x[k] = D[k][0] * dof[0].r;
-    for (int l = 1; l < K; ++l) UD[k] += U[l] * D[k][l], x[k] += D[k][l] * dof[l].r;
+    x[k] = D[k][0] * r[0];
+    for (int l = 1; l < K; ++l) UD[k] += U[l] * D[k][l], x[k] += D[k][l] * r[l];
     dof[k].UD = UD[k];
     dof[k].x = x[k];
     for (int l = 0; l < K; ++l) dof[k].inverse[l] = D[k][l];
   }
 }
 
-/// Equations (2)-(3) of one link. The last child starts its parent's IA, from the parent's own body; the others add.
-template <int K, class Real, class Const>
-BACKDRIVE_INLINE void articulate_link(Workspace<Real, Const>& ws, const Link& link, LinkScratch<Real>& s) {
-  Spatial<Real> U[K ? K : 1], UD[K ? K : 1];
-  Real x[K ? K : 1];
-  if constexpr (K > 0) factor_joint<K>(ws.dof + link.v, s, U, UD, x);
-  if (link.parent < 0) return;
-  LinkScratch<Real>& parent = ws.link[link.parent];
-  read_again();
-  if (link.last_child) {
-    set_less_outer<K>(parent.IA, parent.I, s.IA, U, UD);
-  } else {
-    add_less_outer<K>(parent.IA, s.IA, U, UD);
-  }
-  parent.force += s.force;
-  for (int k = 0; k < K; ++k) parent.force += U[k] * x[k];
-}
-
-/// Equations (2)-(3), leaves to root. Efforts and increments are in ws.dof.
-template <class Real, class Const>
-BACKDRIVE_HD void articulate(Workspace<Real, Const>& ws) {
-  for (int i = ws.link_count - 1; i >= 0; --i) {
-    const Link& link = ws.links[i];
-    LinkScratch<Real>& s = ws.link[i];
-    if (link.leaf) set(s.IA, s.I);
-    visit_joint(
-        link.type, [&](auto joint)
-                       __attribute__((always_inline)) { articulate_link<decltype(joint)::dofs>(ws, link, s); });
-  }
-}
-
-/// x of one joint in the root-to-leaves half of a solve: D⁻¹ r − (U D⁻¹)ᵀ δ_p; adds S x to δ.
-template <int K, class Real>
-BACKDRIVE_INLINE void solve_joint(DofScratch<Real>* dof, Real DofScratch<Real>::*x, Spatial<Real>& delta) {
-  if constexpr (K > 0) {
-    Real sum[K];
-    for (int k = 0; k < K; ++k) dof[k].*x = sum[k] = dof[k].x - dot(dof[k].UD, delta);
-    for (int k = 0; k < K; ++k) delta += dof[k].S * sum[k];
-  }
-}
-
-/// Root-to-leaves half of a solve (4), (6): the solution into dof[].*x; where asked, of each link the motion δ it
-/// causes.
-template <bool KeepDelta, class Real, class Const>
-BACKDRIVE_HD void solve_outwards(Workspace<Real, Const>& ws, Real DofScratch<Real>::*x) {
-  Spatial<Real> delta = zero6<Real>();
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
-    if (link.parent < 0) {
-      delta = zero6<Real>();
-    } else if (link.parent != i - 1) {
-      delta = ws.link[link.parent].delta;
-    }
-    visit_joint(
-        link.type, [&](auto joint) __attribute__((always_inline)) {
-          solve_joint<decltype(joint)::dofs>(ws.dof + link.v, x, delta);
-        });
-    const bool branches = !link.leaf && !ws.links[i + 1].last_child;
-    if (KeepDelta || branches) ws.link[i].delta = delta;
-  }
-}
-
-template <class Real, class Const>
-BACKDRIVE_INLINE JointInput<Real> joint_input(const Workspace<Real, Const>& ws, const Link& link) {
-  const Real zero = constant<Real>(0);
+template <class Layout>
+BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<Layout>& ws, const Link& link) {
+  const auto zero = constant<typename Layout::Real>(0);
   const bool driven = link.target >= 0;
   return {ws.q[link.q], ws.qd[link.v], ws.control[link.v], driven ? ws.control[link.target] : zero,
           driven ? ws.control[link.target + 1] : zero};
 }
 
-/// What each joint needs of its own q and q̇ alone.
-template <class Real, class Const>
-BACKDRIVE_HD void displacements_and_forces(Workspace<Real, Const>& ws) {
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
-    if (link.type == JointType::fixed) continue;
-    visit_joint(
-        link.type, [&](auto joint)
-                       __attribute__((always_inline)) { joint.displace(ws.q + link.q, ws.link[i].displacement); });
-    DofScratch<Real>& dof = ws.dof[link.v];
-    joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, dof.effort, dof.increment);
+/// Equations (2)-(3) of one link. `top` holds what its subtree sums to, and then what its parent's does so far. The
+/// last child starts its parent's, from the parent's own body; the others add.
+template <int K, class Layout>
+BACKDRIVE_INLINE void articulate_link(Workspace<Layout>& ws, int i, Articulated<typename Layout::Real>& top,
+                                      Waiting<Articulated<typename Layout::Real>>& waiting) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  Spatial<Real> U[K ? K : 1], UD[K ? K : 1];
+  Real x[K ? K : 1];
+  if constexpr (K > 0) {
+    Real effort, increment;
+    joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, effort, increment);
+    factor_joint<K>(ws.dof + link.v, top, effort, increment, U, UD, x);
+  }
+  if (link.parent < 0) return;
+  read_again();
+  if (link.last_child) {
+    const RolloutLink<Real>& parent = ws.link[link.parent];
+    set_less_outer<K>(top.IA, parent.I, top.IA, U, UD);
+    top.P = parent.force + top.P;
+  } else {
+    const Articulated<Real>& others = waiting.pop();
+    add_less_outer<K>(top.IA, others.IA, U, UD);
+    top.P += others.P;
+  }
+  for (int k = 0; k < K; ++k) top.P += U[k] * x[k];
+  if (link.parent != i - 1) waiting.push(top);
+}
+
+/// Equations (2)-(3), leaves to root.
+template <class Layout>
+BACKDRIVE_HD void articulate(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  Articulated<Real> top;
+  Waiting<Articulated<Real>> waiting(ws.waiting);
+  for (int i = ws.link_count - 1; i >= 0; --i) {
+    if (ws.links[i].leaf) {
+      set(top.IA, ws.link[i].I);
+      top.P = ws.link[i].force;
+    }
+    visit_dofs(
+        ws.links[i].type, [&](auto dofs)
+                              __attribute__((always_inline)) { articulate_link<dofs()>(ws, i, top, waiting); });
   }
 }
 
-/// q̈ from ws.q, ws.qd and ws.control into ws.dof[].qdd; for the adjoint, also δ.
-template <bool KeepDelta, class Real, class Const>
-BACKDRIVE_HD void forward_dynamics(Workspace<Real, Const>& ws) {
-  displacements_and_forces(ws);
+/// Root-to-leaves half of a solve (4), (6): from dof[].x the solution into dof[].*x, and visit(i, δ) with the motion it
+/// causes of each link.
+template <class Layout, class Solution, class Visit>
+BACKDRIVE_HD void solve_outwards(Workspace<Layout>& ws, Solution x, const Visit& visit) {
+  using Real = typename Layout::Real;
+  Spatial<Real> delta = zero6<Real>();
+  Waiting<Spatial<Real>> branchings(ws.waiting);
+  for (int i = 0; i < ws.link_count; ++i) {
+    const Link& link = ws.links[i];
+    if (link.parent < 0) {
+      delta = zero6<Real>();
+    } else if (link.parent != i - 1) {
+      delta = link.last_child ? branchings.pop() : branchings.last();
+    }
+    visit_dofs(
+        link.type, [&](auto dofs) __attribute__((always_inline)) {
+          constexpr int K = dofs();
+          if constexpr (K > 0) {  // x = D⁻¹ r − (U D⁻¹)ᵀ δ_p, δ = δ_p + S x
+            typename Layout::Dof* dof = ws.dof + link.v;
+            Real sum[K];
+            for (int k = 0; k < K; ++k) dof[k].*x = sum[k] = dof[k].x - dot(dof[k].UD, delta);
+            for (int k = 0; k < K; ++k) delta += dof[k].S * sum[k];
+          }
+        });
+    visit(i, delta);
+    if (branches(ws.links, i)) branchings.push(delta);
+  }
+}
+
+/// (1)-(4): q̈ from ws.q, ws.qd and ws.control into dof[].x.
+template <class Layout>
+BACKDRIVE_HD void forward_dynamics(Workspace<Layout>& ws) {
   kinematics(ws);
   articulate(ws);
-  solve_outwards<KeepDelta>(ws, &DofScratch<Real>::qdd);
+  solve_outwards(ws, &Layout::Dof::x, [](int, const auto&) __attribute__((always_inline)){});
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

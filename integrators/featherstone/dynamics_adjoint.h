@@ -1,5 +1,5 @@
 #pragma once
-// Adjoint of dynamics.h: equations (6)-(8). Expects the workspace as forward_dynamics left it.
+// Adjoint of dynamics.h: equations (6)-(8).
 //
 // With φ = Σ over bodies of δ·(force on the body), the loss's cotangents are −∂φ. Four derivatives are needed,
 //
@@ -14,72 +14,88 @@
 //
 //     T = [h × (δ_lin × ω) + δ_ω × Σ ω; m δ_c × ω]                    from  Σa × b + a × Σb + Σ(a × b) = tr Σ (a × b).
 //
-// F is what the joint transmits and is known from the articulated inertia: F = IA δ + P with δ and P of (3)-(4).
+// F is what the joint transmits: each body's own force, summed.
 #include "integrators/featherstone/dynamics.h"
 #include "integrators/featherstone/mutations.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
 /// Cotangents that one step produces or passes on, all of the running step.
-template <class Real>
+template <class Layout>
 struct StepBar {
-  Real *q, *qd, *control;         ///< in: of q⁺ and q̇⁺; out: of q, q̇ and the control
-  LinkGradient<Real>* constants;  ///< null: nobody asked for parameters
-  Vec3<Real>* gravity;            ///< likewise
+  using Real = typename Layout::Real;
+  Real *q, *qd;                         ///< in: of q⁺ and q̇⁺; out: of q and q̇
+  typename Layout::ControlBar control;  ///< out: of the control
+  LinkGradient<Real>* constants;        ///< null: nobody asked for parameters
+  Vec3<Real>* gravity;                  ///< likewise
+
+  BACKDRIVE_INLINE bool wants_parameters() const { return Layout::parameters && constants; }
 };
 
-/// F of (7), and true accelerations: what is left of the forward step, before (6) takes its scratch.
-template <class Real, class Const>
-BACKDRIVE_HD void transmitted_forces(Workspace<Real, Const>& ws) {
-  for (int i = 0; i < ws.link_count; ++i) {
-    LinkScratch<Real>& s = ws.link[i];
-    ws.bar[i].F = plus_times(s.force, s.IA, s.delta);
-    s.a += s.delta;
+/// (1)-(4) for the adjoint: q̈ into dof[].qdd, and of each body the true acceleration and the force on it.
+template <class Layout>
+BACKDRIVE_HD void accelerations_and_forces(Workspace<Layout>& ws) {
+  kinematics(ws);
+  articulate(ws);
+  solve_outwards(
+      ws, &Layout::Dof::qdd, [&](int i, const Spatial<typename Layout::Real>& delta) __attribute__((always_inline)) {
+        typename Layout::Link& s = ws.link[i];
+        s.a += delta;
+        s.force = plus_times(s.force, s.I, delta);
+      });
+}
+
+/// Leaves-to-root half of (6) for one link; `force` is P.
+template <int K, class Real, class Dof>
+BACKDRIVE_INLINE void solve_inwards_joint(Dof* dof, Spatial<Real>& force) {
+  if constexpr (K > 0) {
+    Real r[K];
+    for (int k = 0; k < K; ++k) r[k] = dof[k].x - dot(dof[k].S, force);
+    for (int k = 0; k < K; ++k) {
+      dof[k].x = dof[k].inverse[0] * r[0];
+      for (int l = 1; l < K; ++l) dof[k].x += dof[k].inverse[l] * r[l];
+      force += dof[k].UD * r[k];
+    }
   }
 }
 
-/// Equation (6): M w = g with the factors of the forward step. g stands in dof.r; δ per link and w per degree of
-/// freedom.
-template <class Real, class Const>
-BACKDRIVE_HD void solve_again(Workspace<Real, Const>& ws) {
+/// Equation (6): M w = g with the factors of the forward step. g stands in dof[].x, and then w; δ per link.
+template <class Layout>
+BACKDRIVE_HD void solve_again(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  Spatial<Real> force = zero6<Real>();
+  Waiting<Spatial<Real>> waiting(ws.waiting);
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
-    Spatial<Real> force = zero6<Real>();
-    if (!link.leaf) force = ws.link[i].force;
-    visit_joint(
-        link.type, [&](auto joint) __attribute__((always_inline)) {
-          constexpr int K = decltype(joint)::dofs;
-          if constexpr (K > 0) {
-            DofScratch<Real>* dof = ws.dof + link.v;
-            for (int k = 0; k < K; ++k) dof[k].r -= dot(dof[k].S, force);
-            for (int k = 0; k < K; ++k) {
-              dof[k].x = dof[k].inverse[0] * dof[0].r;
-              for (int l = 1; l < K; ++l) dof[k].x += dof[k].inverse[l] * dof[l].r;
-              force += dof[k].UD * dof[k].r;
-            }
-          }
-        });
+    if (link.leaf) force = zero6<Real>();
+    visit_dofs(
+        link.type, [&](auto dofs)
+                       __attribute__((always_inline)) { solve_inwards_joint<dofs()>(ws.dof + link.v, force); });
     if (link.parent < 0) continue;
-    Spatial<Real>& parent = ws.link[link.parent].force;
-    parent = link.last_child ? force : parent + force;
+    if (!link.last_child) force += waiting.pop();
+    if (link.parent != i - 1) waiting.push(force);
   }
-  solve_outwards<true>(ws, &DofScratch<Real>::w);
+  solve_outwards(
+      ws, &Layout::Dof::x, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+        ws.link[i].delta = delta;
+      });
 }
 
 /// What mass, com and inertia of one body receive.
 template <class Real, class Const>
-BACKDRIVE_INLINE void mass_properties_adjoint(const LinkScratch<Real>& s, const LinkConstants<Const>& c,
+BACKDRIVE_INLINE void mass_properties_adjoint(const ParameterLink<Real>& s, const LinkConstants<Const>& c,
                                               LinkGradient<Real>& gradient) {
   const Vec3<Real>&w = s.v.ang, &alpha = s.a.ang, &delta = s.delta.ang;
-  const Vec3<Real> com = s.origin + s.axes * c.com;
+  const Mat3<Real>& axes = s.pose.axes;
+  const Vec3<Real> com = s.pose.origin + axes * c.com;
   const Vec3<Real> v_c = s.v.lin + cross(w, com);
   const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + unless(Mutation::bias_acceleration, cross(w, v_c));
   const Vec3<Real> delta_c = s.delta.lin + cross(delta, com);
   gradient.mass -= dot(delta_c, a_c);
   const Vec3<Real> Z = (cross(a_c, delta) + cross(delta_c, alpha) + cross(cross(delta_c, w), w)) * c.mass;
-  gradient.com -= mutated(Mutation::com_in_world_axes) ? Z : transposed_times(s.axes, Z);
+  gradient.com -= mutated(Mutation::com_in_world_axes) ? Z : transposed_times(axes, Z);
   const auto turned = [&](const Vec3<Real>& v) __attribute__((always_inline)) {
-    return mutated(Mutation::inertia_in_world_axes) ? v : transposed_times(s.axes, v);
+    return mutated(Mutation::inertia_in_world_axes) ? v : transposed_times(axes, v);
   };
   const Vec3<Real> x = turned(delta), y = turned(alpha), z = turned(w), u = cross(x, z);
   Sym3<Real>& bar = gradient.inertia;
@@ -92,30 +108,30 @@ BACKDRIVE_INLINE void mass_properties_adjoint(const LinkScratch<Real>& s, const 
   if (mutated(Mutation::inertia_off_diagonal)) bar.xy += x.x * y.y + u.x * z.y;
 }
 
-/// A and T of one body alone (7).
+/// F, A and T of one body alone (7).
 template <class Real>
-BACKDRIVE_INLINE void body_adjoint(const LinkScratch<Real>& s, LinkBar<Real>& bar) {
+BACKDRIVE_INLINE LinkBar<Real> body_adjoint(const AdjointLink<Real>& s) {
   const Vec3<Real>&w = s.v.ang, &delta = s.delta.ang;
   const RigidInertia<Real>& I = s.I;
-  bar.A = I * s.delta;
+  const Spatial<Real> A = I * s.delta;
   const Vec3<Real> second_moment = w * (constant<Real>(0.5) * (I.aa.xx + I.aa.yy + I.aa.zz)) - I.aa * w;  // Σ ω
-  bar.T = {unless(Mutation::com_lever, cross(I.h, cross(s.delta.lin, w))) +
+  return {s.force,
+          A,
+          {unless(Mutation::com_lever, cross(I.h, cross(s.delta.lin, w))) +
                unless(Mutation::gyroscopic_term, cross(delta, second_moment)),
-           cross(bar.A.lin, w)};
+           cross(A.lin, w)}};
 }
 
 /// Gradient of a joint's placement: what moves with it is all that Z is about. (adjoint.md (d))
 template <class Real, class Const>
-BACKDRIVE_INLINE void placement_adjoint(const Workspace<Real, Const>& ws, int i, const Spatial<Real>& Z,
-                                        LinkGradient<Real>& gradient) {
+BACKDRIVE_INLINE void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
+                                        const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
   Mat3<Real> axes;
   Vec3<Real> origin;
-  placement(ws, ws.links[i], ws.constants[i], axes, origin);
+  placement(link, c, parent, axes, origin);
   gradient.rotation += transposed_times(axes, Z.ang - unless(Mutation::placement_without_shift, cross(origin, Z.lin)));
   // A root's translation moves O along with it: the motion about O does not see it.
-  if (ws.links[i].parent >= 0) {
-    gradient.translation += transposed_times(ws.link[ws.links[i].parent].axes, Z.lin);
-  }
+  if (link.parent >= 0) gradient.translation += transposed_times(parent.axes, Z.lin);
 }
 
 /// Z of a subtree that is carried with δ, a and v; H as in (8).
@@ -129,12 +145,14 @@ BACKDRIVE_INLINE Spatial<Real> turned_with(const Spatial<Real>& delta, const Spa
   return mutated(Mutation::velocity_turn) ? sum : plus_cross_force(sum, v, V);
 }
 
-/// Equation (8) of one joint: q̄, q̇̄, what the parent receives, and the gradient of the placement.
-template <int K, class Real, class Const>
-BACKDRIVE_INLINE void joint_adjoint(Workspace<Real, Const>& ws, int i, const StepBar<Real>& bar) {
+/// Equation (8) of one joint: q̄, q̇̄, and the gradient of the placement. `own` is summed over its subtree. Returns H.
+template <int K, class Layout>
+BACKDRIVE_INLINE Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& ws, int i,
+                                                              const LinkBar<typename Layout::Real>& own,
+                                                              const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
   const Link& link = ws.links[i];
-  const LinkBar<Real>& own = ws.bar[i];
-  const DofScratch<Real>* dof = ws.dof + link.v;
+  const typename Layout::Dof* dof = ws.dof + link.v;
   Spatial<Real> H = own.T;
   if constexpr (K > 0) {
     Spatial<Real> rate = dof[0].S * ws.qd[link.v];
@@ -147,63 +165,75 @@ BACKDRIVE_INLINE void joint_adjoint(Workspace<Real, Const>& ws, int i, const Ste
     }
   }
   Spatial<Real> Z;
+  const typename Layout::Link& parent = ws.link[mutated(Mutation::own_motion) || link.parent < 0 ? i : link.parent];
   if (link.parent >= 0) {
-    const LinkScratch<Real>& parent = ws.link[mutated(Mutation::own_motion) ? i : link.parent];
     Z = turned_with(parent.delta, parent.a, parent.v, own, H);
-    LinkBar<Real>& sum = ws.bar[link.parent];
-    sum.A += own.A;
-    sum.T += H;
   } else {
     Z = unless(Mutation::root_gravity, Spatial<Real>{cross(own.A.lin, ws.gravity), zero3<Real>()});
-    if (bar.gravity) *bar.gravity += mutated(Mutation::gravity_sign) ? -own.A.lin : own.A.lin;
+    if (bar.wants_parameters()) *bar.gravity += mutated(Mutation::gravity_sign) ? -own.A.lin : own.A.lin;
   }
   for (int k = 0; k < K; ++k) bar.q[link.q + k] += dot(dof[k].S, Z);
-  if (bar.constants) placement_adjoint(ws, i, Z, bar.constants[i]);
+  if constexpr (Layout::parameters) {
+    if (bar.wants_parameters()) {
+      const Pose<Real>& pose = ws.link[link.parent < 0 ? i : link.parent].pose;
+      placement_adjoint(link, ws.constants[i], pose, Z, bar.constants[i]);
+    }
+  }
+  return H;
 }
 
 /// Equations (7)-(8), leaves to root. bar.q and bar.qd hold the cotangents of q⁺ and q̇⁺ in the sense of step_adjoint.
-template <class Real, class Const>
-BACKDRIVE_HD void reverse_sweep(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
-  for (int i = 0; i < ws.link_count; ++i) {
-    body_adjoint(ws.link[i], ws.bar[i]);
-    if (bar.constants) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
-  }
+template <class Layout>
+BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  LinkBar<Real> top;
+  Waiting<LinkBar<Real>> waiting(ws.waiting);
   for (int i = ws.link_count - 1; i >= 0; --i) {
-    visit_joint(
-        ws.links[i].type, [&](auto joint)
-                              __attribute__((always_inline)) { joint_adjoint<decltype(joint)::dofs>(ws, i, bar); });
+    const Link& link = ws.links[i];
+    if (link.leaf) top = body_adjoint(ws.link[i]);
+    if constexpr (Layout::parameters) {
+      if (bar.wants_parameters()) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
+    }
+    Spatial<Real> H;
+    visit_dofs(
+        link.type, [&](auto dofs) __attribute__((always_inline)) { H = joint_adjoint<dofs()>(ws, i, top, bar); });
+    if (link.parent < 0) continue;
+    const LinkBar<Real> others = link.last_child ? body_adjoint(ws.link[link.parent]) : waiting.pop();
+    top = {others.F + top.F, others.A + top.A, others.T + H};
+    if (link.parent != i - 1) waiting.push(top);
   }
 }
 
 /// Cotangents of command, targets and joint-force parameters, and their part of q̄ and q̇̄.
-template <class Real, class Const>
-BACKDRIVE_HD void joint_forces_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
+template <class Layout>
+BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
     const Real zero = constant<Real>(0);
     JointInputBar<Real> in{zero, zero, zero, zero, zero};
-    adj_joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, ws.dof[link.v].w, ws.dof[link.v].qdd, in,
-                    bar.constants ? bar.constants + i : nullptr);
+    const typename Layout::Dof& dof = ws.dof[link.v];
+    adj_joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, dof.x, dof.qdd, in,
+                    bar.wants_parameters() ? bar.constants + i : nullptr);
     bar.q[link.q] += in.q;
     bar.qd[link.v] += in.qd;
-    bar.control[link.v] = in.effort;
+    bar.control.set(link.v, in.effort);
     if (link.target >= 0) {
-      bar.control[link.target] = in.target_position;
-      bar.control[link.target + 1] = in.target_velocity;
+      bar.control.set(link.target, in.target_position);
+      bar.control.set(link.target + 1, in.target_velocity);
     }
   }
 }
 
-/// Adjoint of one step (5): on entry bar.q, bar.qd hold the cotangents of q⁺, q̇⁺; on return those of q, q̇. Sets
-/// bar.control; adds to bar.constants and bar.gravity.
-template <class Real, class Const>
-BACKDRIVE_HD void step_adjoint(Workspace<Real, Const>& ws, const StepBar<Real>& bar) {
+/// Adjoint of one step (5) after accelerations_and_forces: on entry bar.q, bar.qd hold the cotangents of q⁺, q̇⁺; on
+/// return those of q, q̇. Sets bar.control; adds to bar.constants and bar.gravity.
+template <class Layout>
+BACKDRIVE_HD void step_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   for (int k = 0; k < ws.nv; ++k) {
     bar.qd[k] += unless(Mutation::drift_transport, ws.dt * bar.q[k]);  // q⁺ = q + Δt q̇⁺
-    ws.dof[k].r = ws.dt * bar.qd[k];                                   // q̇⁺ = q̇ + Δt q̈
+    ws.dof[k].x = ws.dt * bar.qd[k];                                   // q̇⁺ = q̇ + Δt q̈
   }
-  transmitted_forces(ws);
   solve_again(ws);
   reverse_sweep(ws, bar);
   joint_forces_adjoint(ws, bar);

@@ -4,6 +4,8 @@
 #endif
 // The joint types, one struct each. A new type is a struct here, a row in joint_size (models/model.h) and a case in
 // visit_joint; its subspace S must be fixed in the child's axes, for which equations (1) and (8) hold as they stand.
+#include <type_traits>
+
 #include "engine/sincos.h"
 #include "engine/spatial.h"
 #include "models/model.h"
@@ -76,6 +78,13 @@ BACKDRIVE_INLINE void visit_joint(JointType type, Visitor&& visitor) {
     case JointType::fixed:
       return visitor(Fixed{});
   }
+}
+
+/// Calls visitor with the joint's number of degrees of freedom as a std::integral_constant.
+template <class Visitor>
+BACKDRIVE_INLINE void visit_dofs(JointType type, Visitor&& visitor) {
+  if (type == JointType::fixed) return visitor(std::integral_constant<int, 0>{});
+  return visitor(std::integral_constant<int, 1>{});
 }
 
 /// Inverse of a symmetric positive definite K×K matrix in place, by Gauss-Jordan without pivoting.

@@ -1,5 +1,7 @@
 #pragma once
 // The kernel table of one instruction set and number type.
+#include <algorithm>
+
 #include "integrators/featherstone/pose_kernel.h"
 #include "integrators/featherstone/rollout_kernel.h"
 
@@ -10,10 +12,29 @@ void each_group(const Arguments& a, int begin, int end, std::byte* scratch) {
   for (int group = begin; group < end; ++group) Group(a, group * lanes, scratch);
 }
 
+template <class Scratch, class Arguments>
+std::size_t bytes_of(const Arguments& a) {
+  Scratch scratch;
+  Carver counter(nullptr);
+  prepare_group(a, 0, counter, scratch);
+  return counter.used();
+}
+
+/// Enough for every kernel.
 template <class Real>
 std::size_t scratch_bytes(const TopologyView& t) {
-  GroupScratch<Real> g;
-  return carve<Real>(t, nullptr, g);
+  using T = StorageOf<Real>;
+  T some{};  // in place of what is asked for
+  Launch<T> launch{};
+  launch.topology = t;
+  RolloutArguments<T> rollout{};
+  RolloutAdjointArguments<T> adjoint{};
+  PoseArguments<T> poses{};
+  rollout.launch = adjoint.launch = poses.launch = launch;
+  adjoint.constants_bar = poses.constants_bar = poses.q_bar = &some;
+  return std::max({bytes_of<Workspace<PackRollout<Real>>>(rollout),
+                   bytes_of<AdjointScratch<PackAdjoint<Real>>>(adjoint),
+                   bytes_of<PoseScratch<PackPosesAdjoint<Real>>>(poses)});
 }
 
 template <class Real>

@@ -1,31 +1,64 @@
 #pragma once
 // Link poses of recorded states and their adjoint: the Jacobian's transpose by the same sweep as (8), with Z alone.
-#include "integrators/featherstone/dynamics_adjoint.h"
 #include "integrators/featherstone/workspace.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// Axes and origins of all links from ws.q, and each joint's S.
 template <class Real>
-BACKDRIVE_HD void link_poses(Workspace<Real, Real>& ws) {
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
+struct PoseLink {
+  Pose<Real> pose;
+};
+template <class Real>
+struct PoseAdjointLink : PoseLink<Real> {
+  Spatial<Real> Z;
+};
+
+template <class R>
+struct PackPoses {
+  using Real = R;
+  using Link = PoseLink<R>;
+  using Constants = const LinkConstants<R>*;
+  using Alignments = const Mat3<R>*;
+  static constexpr bool parameters = false;
+};
+template <class R>
+struct PackPosesAdjoint : PackPoses<R> {
+  using Link = PoseAdjointLink<R>;
+  static constexpr bool parameters = true;
+};
+
+/// The working set of one group of worlds.
+template <class Layout>
+struct PoseScratch {
+  using Real = typename Layout::Real;
+  const Link* links;
+  int link_count;
+  typename Layout::Constants constants;    ///< [i]: LinkConstants
+  typename Layout::Alignments alignments;  ///< [i]: Mat3
+  Real* q;
+  typename Layout::Link* link;
+  Real* q_bar;          ///< adjoint only, from here on
+  Real* parameter_bar;  ///< parameter_rows() numbers; null: nobody asked
+  LinkGradient<Real>* gradient;
+};
+
+/// Axes and origins of all links from g.q.
+template <class Layout>
+BACKDRIVE_HD void link_poses(PoseScratch<Layout>& g) {
+  using Real = typename Layout::Real;
+  for (int i = 0; i < g.link_count; ++i) {
+    const Link& link = g.links[i];
     Mat3<Real> axes;
     Vec3<Real> origin;
-    placement(ws, link, ws.constants[i], axes, origin);
+    placement(link, g.constants[i], g.link[link.parent < 0 ? i : link.parent].pose, axes, origin);
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
           Real displacement[2];
-          joint.displace(ws.q + link.q, displacement);
+          joint.displace(g.q + link.q, displacement);
           joint.move(displacement, axes, origin);
-          if constexpr (decltype(joint)::dofs > 0) {
-            Spatial<Real> S[decltype(joint)::dofs];
-            joint.subspace(axes, origin, S);
-            for (int k = 0; k < decltype(joint)::dofs; ++k) ws.dof[link.v + k].S = S[k];
-          }
         });
-    ws.link[i].axes = axes;
-    ws.link[i].origin = origin;
+    g.link[i].pose.axes = axes;
+    g.link[i].pose.origin = origin;
   }
 }
 
@@ -34,93 +67,142 @@ BACKDRIVE_INLINE int root_of(const Link* links, int i) {
   return i;
 }
 
-template <class Real>
-BACKDRIVE_HD void poses_worlds(const PoseArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int first_world) {
+template <class Layout>
+BACKDRIVE_HD void poses_worlds(const PoseArguments<StorageOf<typename Layout::Real>>& a, PoseScratch<Layout>& g,
+                               int first_world) {
+  using Real = typename Layout::Real;
   const int nq = a.launch.topology.nq, stride = a.launch.stride;
   for (int step = 0; step < a.launch.steps; ++step) {
-    load_rows(a.q, std::size_t(step) * nq, nq, stride, first_world, g.ws.q);
-    link_poses(g.ws);
+    load_rows(a.q, std::size_t(step) * nq, nq, stride, first_world, g.q);
+    link_poses(g);
     for (int k = 0; k < a.count; ++k) {
       const int i = a.links[k];
-      const Vec3<Real> root = g.ws.constants[root_of(g.ws.links, i)].translation;
+      const Pose<Real>& link = g.link[i].pose;
+      const Vec3<Real> root = g.constants[root_of(g.links, i)].translation;
       struct {
         Vec3<Real> position;
         Mat3<Real> rotation;
-      } pose{g.ws.link[i].origin + root, g.ws.link[i].axes * transposed(g.alignment[i])};
+      } pose{link.origin + root, link.axes * transposed(g.alignments[i])};
       store_rows(a.poses, (std::size_t(step) * a.count + k) * 12, 12, stride, first_world, &pose.position.x);
     }
   }
 }
 
-template <class Real>
-void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
-  poses_worlds(a, g, first_world);
-}
-
-/// One state: pose cotangents to q̄ and placements.
-template <class Real>
-BACKDRIVE_HD void pose_adjoint_step(GroupScratch<Real>& g, const PoseArguments<StorageOf<Real>>& a, int step,
-                                    int first_world) {
-  Workspace<Real, Real>& ws = g.ws;
-  for (int i = 0; i < ws.link_count; ++i) ws.link[i].force = zero6<Real>();
+/// One state: pose cotangents to each link's Z.
+template <class Layout>
+BACKDRIVE_HD void pose_cotangents(const PoseArguments<StorageOf<typename Layout::Real>>& a, PoseScratch<Layout>& g,
+                                  int step, int first_world) {
+  using Real = typename Layout::Real;
+  for (int i = 0; i < g.link_count; ++i) g.link[i].Z = zero6<Real>();
   for (int k = 0; k < a.count; ++k) {
     const int i = a.links[k];
+    typename Layout::Link& link = g.link[i];
     struct {
       Vec3<Real> position;
       Mat3<Real> rotation;
     } bar;
     load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * 12, 12, a.launch.stride, first_world, &bar.position.x);
-    const Mat3<Real> axes = ws.link[i].axes * transposed(g.alignment[i]);
+    const Mat3<Real> axes = link.pose.axes * transposed(g.alignments[i]);
     const Vec3<Real> turn =
         cross(axes.cx, bar.rotation.cx) + cross(axes.cy, bar.rotation.cy) + cross(axes.cz, bar.rotation.cz);
-    ws.link[i].force.ang +=
-        unless(Mutation::pose_turn, turn) + unless(Mutation::pose_lever, cross(ws.link[i].origin, bar.position));
-    ws.link[i].force.lin += bar.position;
+    link.Z.ang +=
+        unless(Mutation::pose_turn, turn) + unless(Mutation::pose_lever, cross(link.pose.origin, bar.position));
+    link.Z.lin += bar.position;
     // rotation = R Aᵀ: A exp(η) turns it by −R η.
-    if (a.constants_bar) g.gradient[i].alignment -= transposed_times(ws.link[i].axes, turn);
-  }
-  for (int i = ws.link_count - 1; i >= 0; --i) {
-    const Link& link = ws.links[i];
-    const Spatial<Real> Z = ws.link[i].force;
-    visit_joint(
-        link.type, [&](auto joint) __attribute__((always_inline)) {
-          for (int k = 0; k < decltype(joint)::dofs; ++k) {
-            g.q_bar[link.q + k] += dot(ws.dof[link.v + k].S, Z);
-          }
-        });
-    if (a.constants_bar) {
-      placement_adjoint(ws, i, Z, g.gradient[i]);
-      if (link.parent < 0) g.gradient[i].translation += unless(Mutation::root_translation, Z.lin);
-    }
-    if (link.parent >= 0) ws.link[link.parent].force += Z;
+    if (Layout::parameters && g.gradient) g.gradient[i].alignment -= transposed_times(link.pose.axes, turn);
   }
 }
 
-template <class Real>
-BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<Real>>& a, GroupScratch<Real>& g,
+/// And on to q̄ and placements, leaves to root.
+template <class Layout>
+BACKDRIVE_HD void pose_adjoint_step(PoseScratch<Layout>& g) {
+  using Real = typename Layout::Real;
+  for (int i = g.link_count - 1; i >= 0; --i) {
+    const Link& link = g.links[i];
+    const typename Layout::Link& own = g.link[i];
+    const Spatial<Real> Z = own.Z;
+    visit_joint(
+        link.type, [&](auto joint) __attribute__((always_inline)) {
+          constexpr int K = decltype(joint)::dofs;
+          if constexpr (K > 0) {
+            Spatial<Real> S[K];
+            joint.subspace(own.pose.axes, own.pose.origin, S);
+            for (int k = 0; k < K; ++k) g.q_bar[link.q + k] += dot(S[k], Z);
+          }
+        });
+    if (Layout::parameters && g.gradient) {
+      const Pose<Real>& parent = g.link[link.parent < 0 ? i : link.parent].pose;
+      placement_adjoint(link, g.constants[i], parent, Z, g.gradient[i]);
+      if (link.parent < 0) g.gradient[i].translation += unless(Mutation::root_translation, Z.lin);
+    }
+    if (link.parent >= 0) g.link[link.parent].Z += Z;
+  }
+}
+
+template <class Layout>
+BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<typename Layout::Real>>& a, PoseScratch<Layout>& g,
                                        int first_world) {
+  using Real = typename Layout::Real;
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
-  const int rows = parameter_rows<Real>(t);
-  if (a.resume && a.constants_bar) {
+  const int rows = Layout::parameters && g.gradient ? parameter_rows<Real>(t) : 0;
+  if (a.resume) {
     load_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
   } else {
     for (int k = 0; k < rows; ++k) g.parameter_bar[k] = constant<Real>(0);
   }
   for (int step = a.launch.steps; step-- > 0;) {
-    load_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.ws.q);
-    link_poses(g.ws);
+    load_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.q);
+    link_poses(g);
     for (int k = 0; k < t.nq; ++k) g.q_bar[k] = constant<Real>(0);
-    pose_adjoint_step(g, a, step, first_world);
+    pose_cotangents(a, g, step, first_world);
+    pose_adjoint_step(g);
     store_rows(a.q_bar, std::size_t(step) * t.nq, t.nq, stride, first_world, g.q_bar);
   }
-  if (a.constants_bar) store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+  store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+}
+
+/// For both directions; the arrays of the adjoint, where it is one.
+template <class Layout>
+BACKDRIVE_HD void carve(const TopologyView& t, bool adjoint, bool parameters, Carver& carver, PoseScratch<Layout>& g) {
+  using Real = typename Layout::Real;
+  g.link = carver.take<typename Layout::Link>(t.link_count);
+  g.q = carver.take<Real>(t.nq);
+  g.q_bar = adjoint ? carver.take<Real>(t.nq) : nullptr;
+  g.parameter_bar = parameters ? carver.take<Real>(parameter_rows<Real>(t)) : nullptr;
+  g.gradient = reinterpret_cast<LinkGradient<Real>*>(g.parameter_bar);
+}
+
+template <class Layout>
+void prepare_group(const PoseArguments<StorageOf<typename Layout::Real>>& a, int first_world, Carver& carver,
+                   PoseScratch<Layout>& g) {
+  using Real = typename Layout::Real;
+  const TopologyView& t = a.launch.topology;
+  carve(t, a.q_bar != nullptr, a.constants_bar != nullptr, carver, g);
+  LinkConstants<Real>* const constants = carver.take<LinkConstants<Real>>(t.link_count);
+  Mat3<Real>* const alignments = carver.take<Mat3<Real>>(t.link_count);
+  if (!carver.block()) return;
+  g.links = t.links;
+  g.link_count = t.link_count;
+  g.constants = constants;
+  g.alignments = alignments;
+  load_constants(a.launch, 0, first_world, reinterpret_cast<Real*>(constants), t.link_count * kLinkConstants<Real>);
+  load_constants(a.launch, alignment_row<Real>(t), first_world, reinterpret_cast<Real*>(alignments), t.link_count * 9);
+}
+
+template <class Real>
+void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+  PoseScratch<PackPoses<Real>> g;
+  Carver carver(scratch);
+  prepare_group(a, first_world, carver, g);
+  poses_worlds(a, g, first_world);
 }
 
 template <class Real>
 void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
+  PoseScratch<PackPosesAdjoint<Real>> g;
+  Carver carver(scratch);
+  prepare_group(a, first_world, carver, g);
   poses_adjoint_worlds(a, g, first_world);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // A whole rollout of one lane group, and its adjoint: the states of every step are kept, everything else is computed
 // again on the way back.
-#include "integrators/featherstone/dynamics_adjoint.h"
 #include "integrators/featherstone/workspace.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -19,16 +18,19 @@ BACKDRIVE_HD double number_in(const Real& x, [[maybe_unused]] int lane_index) {
 /// Which joint made a lane non-finite. One non-finite acceleration spoils all others, so causes are looked for in turn:
 /// a position, velocity or effort that is not finite (nearest the root); a singular D (nearest the leaves); else the
 /// joint that was about to move furthest in this step.
-template <class Real>
-BACKDRIVE_HD int joint_at_fault(const Workspace<Real, Real>& ws, int lane_index) {
+template <class Layout>
+BACKDRIVE_HD int joint_at_fault(const Workspace<Layout>& ws, int lane_index) {
+  using Real = typename Layout::Real;
   const double dt = number_in(ws.dt, lane_index);
   double furthest = -1;
   int singular = -1, mover = -1;
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
+    Real effort_now, increment;
+    joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, effort_now, increment);
     const double q = number_in(ws.q[link.q], lane_index), qd = number_in(ws.qd[link.v], lane_index);
-    const double effort = number_in(ws.dof[link.v].effort, lane_index);
+    const double effort = number_in(effort_now, lane_index);
     const double inverse = number_in(ws.dof[link.v].inverse[0], lane_index);
     if (!is_finite(q) || !is_finite(qd) || !is_finite(effort)) return link.joint;
     if (!is_finite(inverse)) singular = link.joint;
@@ -42,9 +44,10 @@ BACKDRIVE_HD int joint_at_fault(const Workspace<Real, Real>& ws, int lane_index)
 }
 
 /// Notes step and joint for every lane of `bad` that has no entry yet.
-template <class Real, class Mask>
-BACKDRIVE_HD void blame(const Workspace<Real, Real>& ws, const Mask& bad, int step, int first_world, int worlds,
+template <class Layout, class Mask>
+BACKDRIVE_HD void blame(const Workspace<Layout>& ws, const Mask& bad, int step, int first_world, int worlds,
                         WorldStatus* status) {
+  using Real = typename Layout::Real;
   for (int lane_index = 0; lane_index < RealTraits<Real>::lanes; ++lane_index) {
     const int world = first_world + lane_index;
     if (!lane(bad, lane_index) || world >= worlds || status[world].stopped()) continue;
@@ -54,23 +57,24 @@ BACKDRIVE_HD void blame(const Workspace<Real, Real>& ws, const Mask& bad, int st
 
 /// Equation (5). A lane whose new state is not finite keeps the old one, then and ever after: `halted` is zero for the
 /// lanes that go on, NaN for the others. All joints so far have a coordinate to each degree of freedom.
-template <class Real>
-BACKDRIVE_INLINE void integrate(Workspace<Real, Real>& ws, int step, int first_world, int worlds, Real& halted,
-                                WorldStatus* status) {
+template <class Layout>
+BACKDRIVE_INLINE void integrate(Workspace<Layout>& ws, int step, int first_world, int worlds,
+                                typename Layout::Real& halted, WorldStatus* status) {
+  using Real = typename Layout::Real;
   Real check = halted;
   for (int k = 0; k < ws.nv; ++k) {
-    DofScratch<Real>& old = ws.dof[k];  // r and x are free by now
-    old.r = ws.qd[k];
-    old.x = ws.q[k];
-    ws.qd[k] += ws.dt * old.qdd;
-    ws.q[k] += ws.dt * ws.qd[k];
+    const Real q = ws.q[k], qd = ws.qd[k];
+    ws.qd[k] = qd + ws.dt * ws.dof[k].x;
+    ws.q[k] = q + ws.dt * ws.qd[k];
     check += ws.q[k] - ws.q[k];  // zero where finite and NaN else; the sum cannot overflow
+    ws.dof[k].S.ang.x = qd;      // the old state, where nothing is needed any more
+    ws.dof[k].S.ang.y = q;
   }
   const auto fine = is_finite(check);
   if (!any(!fine)) return;
   for (int k = 0; k < ws.nv; ++k) {
-    ws.qd[k] = select(fine, ws.qd[k], ws.dof[k].r);
-    ws.q[k] = select(fine, ws.q[k], ws.dof[k].x);
+    ws.qd[k] = select(fine, ws.qd[k], ws.dof[k].S.ang.x);
+    ws.q[k] = select(fine, ws.q[k], ws.dof[k].S.ang.y);
   }
   blame(ws, !fine, step, first_world, worlds, status);
   halted = check;
@@ -88,39 +92,46 @@ BACKDRIVE_HD Real halted_before(const WorldStatus* status, int first_world, int 
   return load<Real>(halted);
 }
 
-/// The rollout of one lane group, with a working set that prepare or a GPU thread has laid out.
-template <class Real>
-BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int first_world) {
+/// The rollout of one lane group, in a workspace that a pack kernel or a GPU thread has laid out.
+template <class Layout>
+BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Layout::Real>>& a, Workspace<Layout>& ws,
+                                 int first_world) {
+  using Real = typename Layout::Real;
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
-  load_rows(a.q0, 0, t.nq, stride, first_world, g.ws.q);
-  load_rows(a.qd0, 0, t.nv, stride, first_world, g.ws.qd);
-  for (int k = 0; k < t.nu; ++k) g.ws.control[k] = constant<Real>(0);
+  load_rows(a.q0, 0, t.nq, stride, first_world, ws.q);
+  load_rows(a.qd0, 0, t.nv, stride, first_world, ws.qd);
   Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
   for (int step = 0; step < a.launch.steps; ++step) {
     if (a.q) {
-      store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.ws.q, 1);
-      store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, g.ws.qd, 1);
+      store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, ws.q, 1);
+      store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, ws.qd, 1);
     }
-    if (a.control) {
-      load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control,
-                step + 1 < a.launch.steps);
-    }
-    forward_dynamics<false>(g.ws);
-    integrate(g.ws, a.launch.first_step + step, first_world, a.launch.worlds, halted, a.status);
+    ws.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
+    forward_dynamics(ws);
+    integrate(ws, a.launch.first_step + step, first_world, a.launch.worlds, halted, a.status);
   }
   if (a.q) {
-    store_rows(a.q, std::size_t(a.launch.steps) * t.nq, t.nq, stride, first_world, g.ws.q);
-    store_rows(a.qd, std::size_t(a.launch.steps) * t.nv, t.nv, stride, first_world, g.ws.qd);
+    store_rows(a.q, std::size_t(a.launch.steps) * t.nq, t.nq, stride, first_world, ws.q);
+    store_rows(a.qd, std::size_t(a.launch.steps) * t.nv, t.nv, stride, first_world, ws.qd);
   }
-  store_rows(a.q_end, 0, t.nq, stride, first_world, g.ws.q);
-  store_rows(a.qd_end, 0, t.nv, stride, first_world, g.ws.qd);
+  store_rows(a.q_end, 0, t.nq, stride, first_world, ws.q);
+  store_rows(a.qd_end, 0, t.nv, stride, first_world, ws.qd);
+}
+
+template <class Layout>
+void prepare_group(const RolloutArguments<StorageOf<typename Layout::Real>>& a, int first_world, Carver& carver,
+                   Workspace<Layout>& ws) {
+  carve(a.launch.topology, carver, ws);
+  prepare(a.launch, first_world, carver, ws);
 }
 
 template <class Real>
 void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
-  rollout_worlds(a, g, first_world);
+  Workspace<PackRollout<Real>> ws;
+  Carver carver(scratch);
+  prepare_group(a, first_world, carver, ws);
+  rollout_worlds(a, ws, first_world);
 }
 
 /// Adds the seeds of recorded state `step` to the running cotangents.
@@ -146,38 +157,43 @@ BACKDRIVE_HD void mark_stopped(const WorldStatus* status, int worlds, int first_
 }
 
 /// Scales what the window of steps [begin, end) contributes to a norm of at most a.window.clip: the cotangents of its
-/// controls and of the state that it begins with, and, by the same factor, of the parameters.
-template <class Real>
-BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g, int begin,
-                              int end, int first_world) {
+/// controls and of the state that it begins with, and, by the same factor, of the parameters, whose sum over the
+/// windows so far stands in a.constants_bar.
+template <class Layout>
+BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
+                              AdjointScratch<Layout>& g, int begin, int end, int first_world) {
+  using Real = typename Layout::Real;
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   Real sum = constant<Real>(0);
-  for (int k = 0; k < t.nv; ++k) sum += g.q_bar[k] * g.q_bar[k] + g.qd_bar[k] * g.qd_bar[k];
-  StorageOf<Real>* const controls = a.control_bar ? a.control_bar + std::size_t(begin) * t.nu * stride : nullptr;
+  for (int k = 0; k < t.nv; ++k) sum += g.bar.q[k] * g.bar.q[k] + g.bar.qd[k] * g.bar.qd[k];
+  StorageOf<Real>* const controls =
+      a.control_bar ? a.control_bar + std::size_t(begin) * t.nu * stride + first_world : nullptr;
   const std::size_t control_rows = controls ? std::size_t(end - begin) * t.nu : 0;
   for (std::size_t r = 0; r < control_rows; ++r) {
-    const Real x = load<Real>(controls + r * stride + first_world);
+    const Real x = load<Real>(controls + r * stride);
     sum += x * x;
   }
   const Real norm = square_root(sum), most = Real(a.window.clip), one = constant<Real>(1);
   const auto over = value_of(norm) > value_of(most);
-  if (!any(over)) return;
   const Real factor = select(over, most / norm, one);
+  if (g.bar.wants_parameters()) {
+    for (int k = 0; k < parameter_rows<Real>(t); ++k) {
+      StorageOf<Real>* const at = a.constants_bar + std::size_t(k) * stride + first_world;
+      store<Real>(at, load<Real>(at) + g.parameter_bar[k] * factor);
+    }
+  }
+  if (!any(over)) return;
   for (int l = 0; l < RealTraits<Real>::lanes && first_world + l < a.launch.worlds; ++l) {
     if (a.window.clipped && lane(over, l)) ++a.window.clipped[first_world + l];
   }
   for (int k = 0; k < t.nv; ++k) {
-    g.q_bar[k] = g.q_bar[k] * factor;
-    g.qd_bar[k] = g.qd_bar[k] * factor;
+    g.bar.q[k] = g.bar.q[k] * factor;
+    g.bar.qd[k] = g.bar.qd[k] * factor;
   }
   for (std::size_t r = 0; r < control_rows; ++r) {
-    StorageOf<Real>* const at = controls + r * stride + first_world;
+    StorageOf<Real>* const at = controls + r * stride;
     store<Real>(at, load<Real>(at) * factor);
-  }
-  for (int k = 0; a.constants_bar && k < parameter_rows<Real>(t); ++k) {
-    Real &now = g.parameter_bar[k], before = g.parameter_bar_before[k];
-    now = select(over, before + (now - before) * factor, now);
   }
 }
 
@@ -190,85 +206,125 @@ BACKDRIVE_HD int window_begin(const RolloutAdjointArguments<T>& a, int end) {
   return begin > 0 ? begin : 0;
 }
 
-/// The cotangents that a launch begins with: none, or what the one before has left.
-template <class Real>
-BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g,
-                                  int first_world) {
-  const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride, rows = parameter_rows<Real>(t);
-  const Real zero = constant<Real>(0);
-  if (a.resume) {
-    load_rows(a.q0_bar, 0, t.nq, stride, first_world, g.q_bar);
-    load_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.qd_bar);
-    if (a.constants_bar) load_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
-    return;
-  }
-  for (int k = 0; k < t.nq; ++k) g.q_bar[k] = zero;
-  for (int k = 0; k < t.nv; ++k) g.qd_bar[k] = zero;
-  for (int k = 0; k < rows; ++k) g.parameter_bar[k] = zero;
-  add_seeds(a.q_end_bar, 0, t.nq, stride, first_world, g.q_bar);
-  add_seeds(a.qd_end_bar, 0, t.nv, stride, first_world, g.qd_bar);
+template <class Layout>
+BACKDRIVE_INLINE void clear_parameters(AdjointScratch<Layout>& g, const TopologyView& t) {
+  using Real = typename Layout::Real;
+  if (!g.bar.wants_parameters()) return;
+  for (int k = 0; k < parameter_rows<Real>(t); ++k) g.parameter_bar[k] = constant<Real>(0);
 }
 
-template <class Real>
-BACKDRIVE_HD void rollout_adjoint_worlds(const RolloutAdjointArguments<StorageOf<Real>>& a, GroupScratch<Real>& g,
-                                         int first_world) {
+/// The cotangents that a launch begins with: none, or what the one before has left.
+template <class Layout>
+BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
+                                  AdjointScratch<Layout>& g, int first_world) {
+  using Real = typename Layout::Real;
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride, steps = a.launch.steps;
-  for (int k = 0; k < t.nu; ++k) g.ws.control[k] = constant<Real>(0);
-  load_cotangents(a, g, first_world);
-  const bool parameters = a.constants_bar != nullptr, clips = value_of(a.window.clip) > 0;
-  const StepBar<Real> bar{g.q_bar, g.qd_bar, g.control_bar, parameters ? g.gradient : nullptr,
-                          parameters ? g.gravity_bar : nullptr};
-  for (int end = steps; end > 0;) {
-    const int begin = window_begin(a, end);
-    for (int k = 0; clips && k < parameter_rows<Real>(t); ++k) g.parameter_bar_before[k] = g.parameter_bar[k];
-    for (int step = end; step-- > begin;) {
-      const std::size_t q_row = std::size_t(step) * t.nq, v_row = std::size_t(step) * t.nv;
-      add_seeds(a.q_bar, q_row + t.nq, t.nq, stride, first_world, g.q_bar);
-      add_seeds(a.qd_bar, v_row + t.nv, t.nv, stride, first_world, g.qd_bar);
-      const int next = step > 0 ? -1 : 0;
-      load_rows(a.q, q_row, t.nq, stride, first_world, g.ws.q, next);
-      load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd, next);
-      if (a.control) {
-        load_rows(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, g.ws.control, next);
-      }
-      forward_dynamics<true>(g.ws);
-      step_adjoint(g.ws, bar);
-      if (a.control_bar) {
-        store_rows(a.control_bar, std::size_t(step) * t.nu, t.nu, stride, first_world, g.control_bar, next);
-      }
+  const int stride = a.launch.stride, rows = parameter_rows<Real>(t);
+  clear_parameters(g, t);
+  const bool clips = value_of(a.window.clip) > 0;
+  if (a.resume) {
+    load_rows(a.q0_bar, 0, t.nq, stride, first_world, g.bar.q);
+    load_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.bar.qd);
+    if (g.bar.wants_parameters() && !clips) {
+      load_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
     }
-    if (clips) clip_window(a, g, begin, end, first_world);
-    const int number = a.launch.first_step + begin;
-    if (a.window.cut && number > 0 && number % a.window.steps == 0) {
-      for (int k = 0; k < t.nq; ++k) g.q_bar[k] = constant<Real>(0);
-      for (int k = 0; k < t.nv; ++k) g.qd_bar[k] = constant<Real>(0);
-    }
-    end = begin;
+    return;
   }
+  if (g.bar.wants_parameters() && clips) store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+  for (int k = 0; k < t.nq; ++k) g.bar.q[k] = constant<Real>(0);
+  for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = constant<Real>(0);
+  add_seeds(a.q_end_bar, 0, t.nq, stride, first_world, g.bar.q);
+  add_seeds(a.qd_end_bar, 0, t.nv, stride, first_world, g.bar.qd);
+}
+
+/// Walks steps [begin, end) back.
+template <class Layout>
+BACKDRIVE_HD void walk_back(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
+                            AdjointScratch<Layout>& g, int begin, int end, int first_world) {
+  const TopologyView& t = a.launch.topology;
+  const int stride = a.launch.stride;
+  for (int step = end; step-- > begin;) {
+    const std::size_t q_row = std::size_t(step) * t.nq, v_row = std::size_t(step) * t.nv;
+    const std::size_t u_row = std::size_t(step) * t.nu;
+    add_seeds(a.q_bar, q_row + t.nq, t.nq, stride, first_world, g.bar.q);
+    add_seeds(a.qd_bar, v_row + t.nv, t.nv, stride, first_world, g.bar.qd);
+    const int next = step > 0 ? -1 : 0;
+    load_rows(a.q, q_row, t.nq, stride, first_world, g.ws.q, next);
+    load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd, next);
+    g.ws.control.take(a.control, u_row, t.nu, stride, first_world, next);
+    g.bar.control.begin(a.control_bar, u_row, stride, first_world);
+    accelerations_and_forces(g.ws);
+    step_adjoint(g.ws, g.bar);
+    g.bar.control.end(a.control_bar, u_row, t.nu, stride, first_world, next);
+  }
+}
+
+/// What a launch leaves.
+template <class Layout>
+BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
+                                   AdjointScratch<Layout>& g, int first_world) {
+  using Real = typename Layout::Real;
+  const TopologyView& t = a.launch.topology;
+  const int stride = a.launch.stride, rows = parameter_rows<Real>(t);
   const bool whole =
       a.launch.first_step == 0;  // else the seeds of the first state belong to the launch that ends there
   if (whole) {
-    add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.q_bar);
-    add_seeds(a.qd_bar, 0, t.nv, stride, first_world, g.qd_bar);
+    add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
+    add_seeds(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);
   }
-  store_rows(a.q0_bar, 0, t.nq, stride, first_world, g.q_bar);
-  store_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.qd_bar);
-  if (parameters) store_rows(a.constants_bar, 0, parameter_rows<Real>(t), stride, first_world, g.parameter_bar);
-  const auto mark = [&](StorageOf<Real>* rows, std::size_t count) {
-    mark_stopped<Real>(a.status, a.launch.worlds, first_world, rows, count, stride);
+  store_rows(a.q0_bar, 0, t.nq, stride, first_world, g.bar.q);
+  store_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.bar.qd);
+  if (g.bar.wants_parameters() && !(value_of(a.window.clip) > 0)) {
+    store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+  }
+  const auto mark = [&](StorageOf<Real>* marked, std::size_t count) {
+    mark_stopped<Real>(a.status, a.launch.worlds, first_world, marked, count, stride);
   };
-  mark(a.control_bar, std::size_t(steps) * t.nu);
+  mark(a.control_bar, std::size_t(a.launch.steps) * t.nu);
   if (!whole) return;
   mark(a.q0_bar, t.nq);
   mark(a.qd0_bar, t.nv);
-  mark(a.constants_bar, parameter_rows<Real>(t));
+  mark(a.constants_bar, rows);
+}
+
+template <class Layout>
+BACKDRIVE_HD void rollout_adjoint_worlds(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
+                                         AdjointScratch<Layout>& g, int first_world) {
+  using Real = typename Layout::Real;
+  const TopologyView& t = a.launch.topology;
+  const bool clips = value_of(a.window.clip) > 0;
+  load_cotangents(a, g, first_world);
+  for (int end = a.launch.steps; end > 0;) {
+    const int begin = window_begin(a, end);
+    walk_back(a, g, begin, end, first_world);
+    if (clips) {
+      clip_window(a, g, begin, end, first_world);
+      clear_parameters(g, t);
+    }
+    const int number = a.launch.first_step + begin;
+    if (a.window.cut && number > 0 && number % a.window.steps == 0) {
+      for (int k = 0; k < t.nq; ++k) g.bar.q[k] = constant<Real>(0);
+      for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = constant<Real>(0);
+    }
+    end = begin;
+  }
+  store_cotangents(a, g, first_world);
+}
+
+template <class Layout>
+void prepare_group(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a, int first_world, Carver& carver,
+                   AdjointScratch<Layout>& g) {
+  using Real = typename Layout::Real;
+  carve(a.launch.topology, a.constants_bar != nullptr, carver, g);
+  prepare(a.launch, first_world, carver, g.ws);
+  g.bar.control.numbers = carver.take<Real>(a.launch.topology.nu);
 }
 
 template <class Real>
 void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  GroupScratch<Real> g = prepare<Real>(a.launch, first_world, scratch);
+  AdjointScratch<PackAdjoint<Real>> g;
+  Carver carver(scratch);
+  prepare_group(a, first_world, carver, g);
   rollout_adjoint_worlds(a, g, first_world);
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-// Lays the working set of one lane group out in scratch memory and fills in the constants.
+// The working set of one lane group: its parts, how the pack kernels lay them out in scratch memory, and rows of
+// buffers in and out of it.
 #include <cstddef>
 #include <new>
 
-#include "integrators/featherstone/dynamics.h"
+#include "integrators/featherstone/dynamics_adjoint.h"
 #include "integrators/featherstone/kernels.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -19,100 +20,12 @@ class Carver {
     return at;
   }
   BACKDRIVE_HD std::size_t used() const { return used_; }
+  BACKDRIVE_HD std::byte* block() const { return block_; }
 
  private:
   std::byte* block_;
   std::size_t used_ = 0;
 };
-
-/// Workspace and the arrays that only the reverse sweep needs.
-template <class Real>
-struct GroupScratch {
-  Workspace<Real, Real> ws;
-  LinkConstants<Real>* constants;  ///< room for them, if they must be copied; read through ws.constants
-  Mat3<Real>* alignment_room;
-  const Mat3<Real>* alignment;
-  /// Of all parameters, parameter_rows() numbers: `gradient` per link, then `gravity_bar`.
-  Real* parameter_bar;
-  LinkGradient<Real>* gradient;
-  Vec3<Real>* gravity_bar;
-  Real* parameter_bar_before;  ///< as it was when a gradient window began
-  Real *q_bar, *qd_bar, *control_bar;
-};
-
-template <class Real>
-BACKDRIVE_HD int parameter_rows(const TopologyView& t) {
-  return t.link_count * kLinkGradients<Real> + 3;
-}
-
-template <class Real>
-BACKDRIVE_INLINE void set_parameter_bar(GroupScratch<Real>& g, const TopologyView& t, Real* rows) {
-  g.parameter_bar = rows;
-  g.gradient = reinterpret_cast<LinkGradient<Real>*>(rows);
-  g.gravity_bar = reinterpret_cast<Vec3<Real>*>(rows + t.link_count * kLinkGradients<Real>);
-}
-
-template <class Real>
-BACKDRIVE_HD std::size_t carve(const TopologyView& t, std::byte* block, GroupScratch<Real>& g) {
-  Carver carver(block);
-  const std::size_t n = t.link_count, nu = t.nu ? t.nu : 1;
-  g.ws.link = carver.take<LinkScratch<Real>>(n);
-  g.ws.dof = carver.take<DofScratch<Real>>(t.nv);
-  g.ws.q = carver.take<Real>(t.nq);
-  g.ws.qd = carver.take<Real>(t.nv);
-  g.ws.control = carver.take<Real>(nu);
-  g.constants = carver.take<LinkConstants<Real>>(n);
-  g.ws.bar = carver.take<LinkBar<Real>>(n);
-  g.q_bar = carver.take<Real>(t.nq);
-  g.qd_bar = carver.take<Real>(t.nv);
-  g.control_bar = carver.take<Real>(nu);
-  set_parameter_bar(g, t, carver.take<Real>(parameter_rows<Real>(t)));
-  g.alignment_room = carver.take<Mat3<Real>>(n);
-  g.parameter_bar_before = carver.take<Real>(parameter_rows<Real>(t));
-  return carver.used();
-}
-
-/// Copies `count` Reals of constants, row by row; uniform ones are broadcast.
-template <class Real>
-BACKDRIVE_HD void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int first_world, Real* to,
-                                 std::size_t count) {
-  for (std::size_t k = 0; k < count; ++k) {
-    const std::size_t row = first_row + k;
-    to[k] = launch.constants_per_world ? load<Real>(launch.constants + row * launch.stride + first_world)
-                                       : Real(launch.constants[row]);
-  }
-}
-
-/// The constants of a group of worlds, copied into its working set.
-template <class Real>
-BACKDRIVE_HD void fill_constants(GroupScratch<Real>& g, const Launch<StorageOf<Real>>& launch, int first_world) {
-  const int n = launch.topology.link_count;
-  constexpr int per_link = kLinkConstants<Real>;
-  load_constants(launch, 0, first_world, reinterpret_cast<Real*>(g.constants), n * per_link);
-  load_constants(launch, n * per_link, first_world, reinterpret_cast<Real*>(g.alignment_room), n * 9);
-  load_constants(launch, n * (per_link + 9), first_world, &g.ws.gravity.x, 3);
-  g.ws.constants = g.constants;
-  g.alignment = g.alignment_room;
-}
-
-template <class Real>
-BACKDRIVE_INLINE void set_model(GroupScratch<Real>& g, const Launch<StorageOf<Real>>& launch) {
-  const TopologyView& t = launch.topology;
-  g.ws.links = t.links;
-  g.ws.link_count = t.link_count;
-  g.ws.nq = t.nq, g.ws.nv = t.nv;
-  g.ws.dt = Real(launch.time_step);
-}
-
-/// Workspace in `scratch` for the group of worlds that starts at first_world.
-template <class Real>
-GroupScratch<Real> prepare(const Launch<StorageOf<Real>>& launch, int first_world, std::byte* scratch) {
-  GroupScratch<Real> g;
-  carve(launch.topology, scratch, g);
-  set_model(g, launch);
-  fill_constants(g, launch, first_world);
-  return g;
-}
 
 /// A GPU hides the wait for memory behind its other threads.
 template <bool Write>
@@ -143,6 +56,146 @@ BACKDRIVE_INLINE void store_rows(StorageOf<Real>* to, std::size_t first_row, int
     if (next != 0) prefetch<true>(at + ahead);
     store<Real>(at, from[r]);
   }
+}
+
+/// Rows of one step, copied into the working set.
+template <class Real>
+struct CopiedRows {
+  using T = StorageOf<Real>;
+  Real* numbers;
+
+  BACKDRIVE_INLINE const Real& operator[](int k) const { return numbers[k]; }
+  BACKDRIVE_INLINE void set(int k, const Real& x) const { numbers[k] = x; }
+  BACKDRIVE_INLINE void clear(int rows) const {
+    for (int k = 0; k < rows; ++k) numbers[k] = constant<Real>(0);
+  }
+  /// To be read; null: they stay what they are.
+  BACKDRIVE_INLINE void take(const T* from, std::size_t first_row, int rows, int stride, int world, int next) const {
+    if (from) load_rows(from, first_row, rows, stride, world, numbers, next);
+  }
+  /// To be set, and when all have been; null: for nobody.
+  BACKDRIVE_INLINE void begin(T*, std::size_t, int, int) const {}
+  BACKDRIVE_INLINE void end(T* to, std::size_t first_row, int rows, int stride, int world, int next) const {
+    if (to) store_rows(to, first_row, rows, stride, world, numbers, next);
+  }
+};
+
+/// The layouts of the pack kernels: `Link` and `Dof` are what is kept, `parameters` whether that is enough for their
+/// gradients.
+template <class R>
+struct PackRollout {
+  using Real = R;
+  using Link = RolloutLink<R>;
+  using Dof = RolloutDof<R>;
+  using Constants = const LinkConstants<R>*;
+  using Control = CopiedRows<R>;
+};
+template <class R>
+struct PackAdjoint : PackRollout<R> {
+  using Link = ParameterLink<R>;
+  using Dof = AdjointDof<R>;
+  using ControlBar = CopiedRows<R>;
+  static constexpr bool parameters = true;
+};
+
+/// Workspace of an adjoint and the cotangents that run through it.
+template <class Layout>
+struct AdjointScratch {
+  Workspace<Layout> ws;
+  StepBar<Layout> bar;
+  typename Layout::Real* parameter_bar;  ///< bar.constants and bar.gravity: parameter_rows() numbers
+};
+
+template <class Real>
+BACKDRIVE_HD int parameter_rows(const TopologyView& t) {
+  return t.link_count * kLinkGradients<Real> + 3;
+}
+
+/// Most values that ever wait in a sweep (see Waiting): non-last children among a link and its ancestors. O(links).
+BACKDRIVE_HD inline int waiting_values(const TopologyView& t) {
+  int now = 0, most = 0;
+  for (int i = t.link_count - 1; i >= 0; --i) {
+    if (t.links[i].parent < 0) continue;
+    if (!t.links[i].last_child) --now;
+    if (t.links[i].parent != i - 1) ++now;
+    if (now > most) most = now;
+  }
+  return most;
+}
+
+/// Rows of parameters' cotangents: LinkGradient per link, then gravity. Null: nobody asked for them.
+template <class Layout>
+BACKDRIVE_INLINE void name_parameters(const TopologyView& t, typename Layout::Real* rows, AdjointScratch<Layout>& g) {
+  using Real = typename Layout::Real;
+  g.parameter_bar = rows;
+  g.bar.constants = reinterpret_cast<LinkGradient<Real>*>(rows);
+  g.bar.gravity = rows ? reinterpret_cast<Vec3<Real>*>(rows + t.link_count * kLinkGradients<Real>) : nullptr;
+}
+
+template <class Layout>
+BACKDRIVE_HD void carve(const TopologyView& t, Carver& carver, Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  ws.link = carver.take<typename Layout::Link>(t.link_count);
+  ws.dof = carver.take<typename Layout::Dof>(t.nv);
+  ws.q = carver.take<Real>(t.nq);
+  ws.qd = carver.take<Real>(t.nv);
+  ws.waiting = carver.take<Real>(waiting_values(t) * kWaitingNumbers<Real>);
+}
+
+/// With or without room for gradients of parameters.
+template <class Layout>
+BACKDRIVE_HD void carve(const TopologyView& t, bool parameters, Carver& carver, AdjointScratch<Layout>& g) {
+  using Real = typename Layout::Real;
+  carve(t, carver, g.ws);
+  g.bar.q = carver.take<Real>(t.nq);
+  g.bar.qd = carver.take<Real>(t.nv);
+  name_parameters(t, parameters ? carver.take<Real>(parameter_rows<Real>(t)) : nullptr, g);
+}
+
+/// Copies `count` Reals of constants, row by row; uniform ones are broadcast.
+template <class Real>
+void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int first_world, Real* to,
+                    std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t row = first_row + k;
+    to[k] = launch.constants_per_world ? load<Real>(launch.constants + row * launch.stride + first_world)
+                                       : Real(launch.constants[row]);
+  }
+}
+
+/// First rows of the alignments and of gravity.
+template <class T>
+BACKDRIVE_INLINE int alignment_row(const TopologyView& t) {
+  return t.link_count * kLinkConstants<T>;
+}
+template <class T>
+BACKDRIVE_INLINE int gravity_row(const TopologyView& t) {
+  return t.link_count * (kLinkConstants<T> + 9);
+}
+
+template <class Layout>
+BACKDRIVE_INLINE void set_model(Workspace<Layout>& ws, const Launch<StorageOf<typename Layout::Real>>& launch) {
+  const TopologyView& t = launch.topology;
+  ws.links = t.links;
+  ws.link_count = t.link_count;
+  ws.nq = t.nq, ws.nv = t.nv;
+  ws.dt = typename Layout::Real(launch.time_step);
+}
+
+/// Fills what every pack kernel needs into a workspace that has been carved, for the worlds from first_world on.
+template <class Layout>
+void prepare(const Launch<StorageOf<typename Layout::Real>>& launch, int first_world, Carver& carver,
+             Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  const TopologyView& t = launch.topology;
+  set_model(ws, launch);
+  ws.control.numbers = carver.take<Real>(t.nu);
+  LinkConstants<Real>* const constants = carver.take<LinkConstants<Real>>(t.link_count);
+  ws.constants = constants;
+  if (!carver.block()) return;
+  load_constants(launch, 0, first_world, reinterpret_cast<Real*>(constants), t.link_count * kLinkConstants<Real>);
+  load_constants(launch, gravity_row<Real>(t), first_world, &ws.gravity.x, 3);
+  ws.control.clear(t.nu);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
