@@ -191,6 +191,7 @@ void add_constants_gradient(const Model& model, const Parameters* direction, con
 template <class T>
 KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int worlds, Memory& memory)
     : topology(view_of(model.topology)),
+      tree(topology),
       constants(constants_buffer<T>(model, direction, worlds, memory)),
       links(model.topology.links, memory) {
   topology.links = links.data();

@@ -17,7 +17,7 @@ template <class T>
 struct KernelModel {
   KernelModel(const Model& model, const Parameters* direction, int worlds, Memory& memory);
 
-  TopologyView topology;
+  TopologyView topology, tree;  ///< as kernels and as the host read it
   Buffer<T> constants;
   KernelArray<Link> links;
 };

@@ -2,6 +2,7 @@
 // What the adjoints of this library's operations share: the model as it was when recorded.
 #include "autodiff/model_constants_buffer.h"
 #include "autodiff/rollout.h"
+#include "engine/error.h"
 #include "integrators/featherstone/launch.h"
 
 namespace backdrive {
@@ -45,6 +46,21 @@ struct Recorded {
     add_constants_gradient(*model, direction_or_null(), constants_bar, status, gradient, gradient_dot);
   }
 };
+
+/// The memory to work in: the one given, which has to be where the buffer is; in place of default_memory() that of the
+/// buffer's device.
+template <class T>
+Memory& memory_for(const Buffer<T>& buffer, Memory& given) {
+  if (given.backend() == buffer.backend()) return given;
+  if (&given == &default_memory()) return memory_beside(buffer);
+  const Device device = buffer.backend() ? buffer.backend()->device() : Device{};
+  usage_error("buffers on " + to_string(device) + " with memory of " + to_string(given.device()) +
+              ", expected both on one device");
+}
+
+/// Throws Error (usage) when shapes, times or devices of a rollout do not agree.
+template <class T>
+void check_rollout(const Model& model, const State<T>& state, const Control<T>& control, const RolloutOptions& options);
 
 /// Link indices of bodies. Throws Error (usage) for one that is not there.
 PoolVector<int> links_of(const Model& model, std::span<const int> bodies);

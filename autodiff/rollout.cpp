@@ -18,17 +18,6 @@ void check_parameter_worlds(const Model& model, int worlds) {
   }
 }
 
-/// The memory to work in: the one given, which has to be where the buffer is; in place of default_memory() that of the
-/// buffer's device.
-template <class T>
-Memory& memory_for(const Buffer<T>& buffer, Memory& given) {
-  if (given.backend() == buffer.backend()) return given;
-  if (&given == &default_memory()) return memory_beside(buffer);
-  const Device device = buffer.backend() ? buffer.backend()->device() : Device{};
-  usage_error("buffers on " + to_string(device) + " with memory of " + to_string(given.device()) +
-              ", expected both on one device");
-}
-
 void check_plan(const RolloutOptions& options) {
   const GradientWindow& window = options.window;
   const MemoryPlan& plan = options.plan;
@@ -42,22 +31,6 @@ void check_plan(const RolloutOptions& options) {
     refuse("pieces of " + std::to_string(plan.piece) + " steps for gradient windows of " + std::to_string(whole) +
            " that are clipped; expected whole windows");
   }
-}
-
-template <class T>
-void check_rollout(const Model& model, const State<T>& state, const Control<T>& control,
-                   const RolloutOptions& options) {
-  const Topology& t = model.topology;
-  const int worlds = state.q.worlds();
-  if (options.steps < 1) usage_error("a rollout of " + std::to_string(options.steps) + " steps; expected 1 or more");
-  if (!(options.time_step > 0))
-    usage_error("time step " + std::to_string(options.time_step) + " s; expected more than 0");
-  check_shape("state.q", state.q.rows(), worlds, t.nq, worlds);
-  check_shape("state.qd", state.qd.rows(), state.qd.worlds(), t.nv, worlds);
-  if (!control.u.empty()) {
-    check_shape("control.u", control.u.rows(), control.u.worlds(), options.steps * t.nu, worlds);
-  }
-  check_parameter_worlds(model, worlds);
 }
 
 /// A rollout of its own, not recorded.
@@ -116,6 +89,28 @@ struct PoseNode final : Tape<T>::Node {
 
 }  // namespace
 
+template <class T>
+void check_rollout(const Model& model, const State<T>& state, const Control<T>& control,
+                   const RolloutOptions& options) {
+  const Topology& t = model.topology;
+  const int worlds = state.q.worlds();
+  if (options.steps < 1) usage_error("a rollout of " + std::to_string(options.steps) + " steps; expected 1 or more");
+  if (!(options.time_step > 0))
+    usage_error("time step " + std::to_string(options.time_step) + " s; expected more than 0");
+  check_shape("state.q", state.q.rows(), worlds, t.nq, worlds);
+  check_shape("state.qd", state.qd.rows(), state.qd.worlds(), t.nv, worlds);
+  if (!control.u.empty()) {
+    check_shape("control.u", control.u.rows(), control.u.worlds(), options.steps * t.nu, worlds);
+  }
+  check_parameter_worlds(model, worlds);
+  for (const Buffer<T>* buffer : {&state.qd, &control.u}) {
+    if (buffer->empty() || buffer->backend() == state.q.backend()) continue;
+    const auto place = [](const Buffer<T>& b) { return to_string(b.backend() ? b.backend()->device() : Device{}); };
+    usage_error(std::string(buffer == &control.u ? "control" : "state.qd") + " lies on " + place(*buffer) +
+                " and state.q on " + place(state.q) + ", expected both on one device");
+  }
+}
+
 PoolVector<int> links_of(const Model& model, std::span<const int> bodies) {
   PoolVector<int> links;
   for (const int body : bodies) {
@@ -142,7 +137,7 @@ Buffer<T> poses_of(const KernelModel<T>& model, const Buffer<T>& q, const PoolVe
                                    nullptr,
                                    nullptr,
                                    nullptr};
-  launch_poses(arguments, options.threads, memory);
+  launch_poses(arguments, model.tree, options.threads, memory);
   return poses;
 }
 
@@ -161,7 +156,7 @@ Buffer<T> poses_adjoint(const Recorded<T>& recorded, const Buffer<T>& q, const P
                                    q_bar.write_address(),
                                    constants_bar.empty() ? nullptr : constants_bar.write_address(),
                                    resume};
-  launch_poses_adjoint(arguments, recorded.options.threads, memory);
+  launch_poses_adjoint(arguments, recorded.kernel_model.tree, recorded.options.threads, memory);
   return q_bar;
 }
 
@@ -212,6 +207,7 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
 }
 
 #define BACKDRIVE_INSTANTIATE(T)                                                                                       \
+  template void check_rollout<T>(const Model&, const State<T>&, const Control<T>&, const RolloutOptions&);             \
   template Trajectory<T> rollout<T>(const Model&, const State<T>&, const Control<T>&, const RolloutOptions&, Memory&); \
   template Trajectory<T> rollout<T>(Tape<T>&, const Model&, const State<T>&, const Control<T>&, const RolloutOptions&, \
                                     std::shared_ptr<StateObserver<T>>);                                                \

@@ -24,18 +24,18 @@ const T* first_row(const Buffer<T>* buffer) {
 
 template <class T>
 void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPart<T>& part,
-              const RolloutOptions& options, WorldStatuses& status, Memory& memory) {
-  const RolloutArguments<T> arguments{
-      launch_of(model, options.time_step, part.steps, part.begin.q, part.first_step),
-      part.begin.q.address(),
-      part.begin.qd.address(),
-      control.u.empty() ? nullptr : control.u.address(part.first_step * model.topology.nu),
-      part.q.empty() ? nullptr : part.q.write_address(),
-      part.qd.empty() ? nullptr : part.qd.write_address(),
-      part.end.q.write_address(),
-      part.end.qd.write_address(),
-      status.write_address()};
-  launch_rollout(arguments, options.threads, memory);
+              const RolloutOptions& options, WorldStatuses& status, Memory& memory, const int* steps_before) {
+  RolloutArguments<T> arguments{launch_of(model, options.time_step, part.steps, part.begin.q, part.first_step),
+                                part.begin.q.address(),
+                                part.begin.qd.address(),
+                                control.u.empty() ? nullptr : control.u.address(part.first_step * model.topology.nu),
+                                part.q.empty() ? nullptr : part.q.write_address(),
+                                part.qd.empty() ? nullptr : part.qd.write_address(),
+                                part.end.q.write_address(),
+                                part.end.qd.write_address(),
+                                status.write_address()};
+  arguments.launch.steps_before = steps_before;
+  launch_rollout(arguments, model.tree, options.threads, memory);
 }
 
 /// What the pieces hand on to one another on the way back, and add to.
@@ -152,7 +152,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
       out.constants.empty() ? nullptr : out.constants.write_address(),
       out.resume,
       {window.steps, window.cut, T(window.clip), out.clipped.empty() ? nullptr : out.clipped.write_address()}};
-  launch_rollout_adjoint(arguments, recorded_.options.threads, bars.memory());
+  launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
   out.resume = true;
 }
 
@@ -219,7 +219,7 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
 #define BACKDRIVE_INSTANTIATE(T)                                                                              \
   template class RolloutNode<T>;                                                                              \
   template void run_part<T>(const KernelModel<T>&, const Control<T>&, RolloutPart<T>&, const RolloutOptions&, \
-                            WorldStatuses&, Memory&);
+                            WorldStatuses&, Memory&, const int*);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

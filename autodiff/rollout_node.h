@@ -17,10 +17,10 @@ struct RolloutPart {
   }
 };
 
-/// `control` is that of the whole rollout.
+/// `control` is that of the whole rollout. `steps_before`: as in Launch.
 template <class T>
 void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPart<T>& part,
-              const RolloutOptions& options, WorldStatuses& status, Memory& memory);
+              const RolloutOptions& options, WorldStatuses& status, Memory& memory, const int* steps_before = nullptr);
 
 template <class T>
 class RolloutNode final : public Tape<T>::Node {

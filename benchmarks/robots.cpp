@@ -25,6 +25,17 @@ Model revolute_tree(const std::vector<int>& parents) {
   return builder.build();
 }
 
+/// A trunk of six links, at some of which limbs begin.
+Model trunk_with_limbs(const std::vector<int>& roots, int limb) {
+  std::vector<int> parents;
+  for (int i = 0; i < 6; ++i) parents.push_back(i - 1);
+  for (const int root : roots) {
+    parents.push_back(root);
+    for (int i = 1; i < limb; ++i) parents.push_back(static_cast<int>(parents.size()) - 1);
+  }
+  return revolute_tree(parents);
+}
+
 }  // namespace
 
 Model chain(int links) {
@@ -33,14 +44,12 @@ Model chain(int links) {
   return revolute_tree(parents);
 }
 
+Model tree18() {
+  return trunk_with_limbs({5, 5, 5, 5}, 3);
+}
+
 Model tree30() {
-  std::vector<int> parents;
-  for (int i = 0; i < 6; ++i) parents.push_back(i - 1);
-  for (const int root : {1, 3, 5, 5}) {
-    parents.push_back(root);
-    for (int i = 1; i < 6; ++i) parents.push_back(static_cast<int>(parents.size()) - 1);
-  }
-  return revolute_tree(parents);
+  return trunk_with_limbs({1, 3, 5, 5}, 6);
 }
 
 }  // namespace backdrive::benchmarks

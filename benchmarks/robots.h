@@ -6,6 +6,8 @@ namespace backdrive::benchmarks {
 
 /// `links` revolute joints in a row, axes x, y, z in turn.
 Model chain(int links);
+/// 18 revolute joints: a trunk of six with four legs of three.
+Model tree18();
 /// 30 revolute joints: a trunk of six with four limbs of six.
 Model tree30();
 

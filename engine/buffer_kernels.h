@@ -19,6 +19,12 @@ struct SpreadRows {
   }
 };
 
+/// One number, raised.
+struct CountUp {
+  int* at;
+  BACKDRIVE_HD void operator()(std::int64_t) const { ++*at; }
+};
+
 /// to += from.
 template <class T>
 struct AddInto {

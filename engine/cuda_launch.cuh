@@ -8,7 +8,7 @@ namespace backdrive {
 constexpr int kThreadsPerBlock = 128;
 
 template <class F>
-__global__ void __launch_bounds__(kThreadsPerBlock) each_index(const F f, std::int64_t count) {
+__global__ void __launch_bounds__(kThreadsPerBlock) each_index(const __grid_constant__ F f, std::int64_t count) {
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < count) f(i);
 }

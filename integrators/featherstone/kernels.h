@@ -24,6 +24,8 @@ struct Launch {
   int stride;
   int worlds;          ///< real worlds; the rest of the last group is padding
   int first_step = 0;  ///< number of the first step in the whole rollout
+  /// Counts steps before that, where the kernel runs; null: none. For launches that are repeated as they are.
+  const int* steps_before = nullptr;
 };
 
 template <class T>

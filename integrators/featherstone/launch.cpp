@@ -24,54 +24,81 @@ void on_threads(void (*kernel)(const Arguments&, int, int, std::byte*), const Ar
                [&](Range range, int part) { kernel(arguments, range.begin, range.end, scratch.get() + bytes * part); });
 }
 
-/// A thread to each world, with the functor for the size of the tree.
-template <template <class, int> class Functor, class T, class Arguments>
-void on_device(const Arguments& arguments, Memory& memory) {
+/// A thread to each world. `tree` is the functor's topology where the host reads it.
+template <class Functor>
+void on_device(Functor functor, const TopologyView& tree, bool in_blocks, Memory& memory) {
+  std::shared_ptr<std::byte> blocks;  // back to the pool at the end: what comes next comes after
+  const int worlds = functor.arguments.launch.worlds;
+  if (in_blocks) {
+    const std::size_t bytes = Functor::block_bytes(tree);
+    blocks = memory.allocate(bytes * worlds);
+    functor.blocks = {blocks.get(), bytes};
+  }
+  launch_on_device(*memory.backend(), worlds, functor);
+}
+
+/// Calls visit(bucket) where `memory` is of a device, with the size of working sets that holds the tree.
+template <class T, class Visit>
+void with_bucket(const TopologyView& tree, Memory& memory, Visit&& visit) {
   if constexpr (std::is_same_v<T, Dual<double>>) {
     usage_error("dual numbers on " + to_string(memory.device()) + ", expected buffers of the host");
   } else {
-    const TopologyView& t = arguments.launch.topology;
-    featherstone::visit_bucket(t, [&](auto links) {
-      Functor<T, links()> functor{arguments};
-      std::shared_ptr<std::byte> blocks;  // back to the pool at the end: what comes next comes after
-      if (links() == featherstone::kAnyLinks) {
-        const std::size_t bytes = featherstone::working_set_bytes<T>(t);
-        blocks = memory.allocate(bytes * arguments.launch.worlds);
-        functor.blocks = {blocks.get(), bytes};
-      }
-      launch_on_device(*memory.backend(), arguments.launch.worlds, functor);
-    });
+    featherstone::visit_bucket(tree, visit);
   }
 }
 
 }  // namespace
 
-template <class T>
-void launch_rollout(const RolloutArguments<T>& arguments, int threads, Memory& memory) {
-  memory.backend() ? on_device<featherstone::RolloutWorld, T>(arguments, memory)
-                   : on_threads<T>(kernels<T>().rollout, arguments, threads, memory);
-}
-template <class T>
-void launch_rollout_adjoint(const RolloutAdjointArguments<T>& arguments, int threads, Memory& memory) {
-  memory.backend() ? on_device<featherstone::RolloutAdjointWorld, T>(arguments, memory)
-                   : on_threads<T>(kernels<T>().rollout_adjoint, arguments, threads, memory);
-}
-template <class T>
-void launch_poses(const PoseArguments<T>& arguments, int threads, Memory& memory) {
-  memory.backend() ? on_device<featherstone::PosesWorld, T>(arguments, memory)
-                   : on_threads<T>(kernels<T>().poses, arguments, threads, memory);
-}
-template <class T>
-void launch_poses_adjoint(const PoseArguments<T>& arguments, int threads, Memory& memory) {
-  memory.backend() ? on_device<featherstone::PosesAdjointWorld, T>(arguments, memory)
-                   : on_threads<T>(kernels<T>().poses_adjoint, arguments, threads, memory);
+bool needs_memory(const TopologyView& tree) {
+  bool any = false;
+  featherstone::visit_bucket(tree, [&](auto n) { any = n() == featherstone::kAnyLinks; });
+  return any;
 }
 
-#define BACKDRIVE_INSTANTIATE(T)                                                            \
-  template void launch_rollout<T>(const RolloutArguments<T>&, int, Memory&);                \
-  template void launch_rollout_adjoint<T>(const RolloutAdjointArguments<T>&, int, Memory&); \
-  template void launch_poses<T>(const PoseArguments<T>&, int, Memory&);                     \
-  template void launch_poses_adjoint<T>(const PoseArguments<T>&, int, Memory&);
+template <class T>
+void launch_rollout(const RolloutArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory) {
+  if (!memory.backend()) return on_threads<T>(kernels<T>().rollout, arguments, threads, memory);
+  with_bucket<T>(tree, memory, [&](auto n) {
+    on_device(featherstone::RolloutWorld<T, n()>{arguments}, tree, n() == featherstone::kAnyLinks, memory);
+  });
+}
+
+template <class T>
+void launch_rollout_adjoint(const RolloutAdjointArguments<T>& arguments, const TopologyView& tree, int threads,
+                            Memory& memory) {
+  if (!memory.backend()) return on_threads<T>(kernels<T>().rollout_adjoint, arguments, threads, memory);
+  with_bucket<T>(tree, memory, [&](auto n) {
+    const bool in_blocks = n() == featherstone::kAnyLinks;
+    arguments.constants_bar
+        ? on_device(featherstone::RolloutAdjointWorld<T, n(), true>{arguments}, tree, in_blocks, memory)
+        : on_device(featherstone::RolloutAdjointWorld<T, n(), false>{arguments}, tree, in_blocks, memory);
+  });
+}
+
+template <class T>
+void launch_poses(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory) {
+  if (!memory.backend()) return on_threads<T>(kernels<T>().poses, arguments, threads, memory);
+  with_bucket<T>(tree, memory, [&](auto n) {
+    on_device(featherstone::PosesWorld<T, n()>{arguments}, tree, n() == featherstone::kAnyLinks, memory);
+  });
+}
+
+template <class T>
+void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory) {
+  if (!memory.backend()) return on_threads<T>(kernels<T>().poses_adjoint, arguments, threads, memory);
+  with_bucket<T>(tree, memory, [&](auto n) {
+    const bool in_blocks = n() == featherstone::kAnyLinks;
+    arguments.constants_bar
+        ? on_device(featherstone::PosesAdjointWorld<T, n(), true>{arguments}, tree, in_blocks, memory)
+        : on_device(featherstone::PosesAdjointWorld<T, n(), false>{arguments}, tree, in_blocks, memory);
+  });
+}
+
+#define BACKDRIVE_INSTANTIATE(T)                                                                                 \
+  template void launch_rollout<T>(const RolloutArguments<T>&, const TopologyView&, int, Memory&);                \
+  template void launch_rollout_adjoint<T>(const RolloutAdjointArguments<T>&, const TopologyView&, int, Memory&); \
+  template void launch_poses<T>(const PoseArguments<T>&, const TopologyView&, int, Memory&);                     \
+  template void launch_poses_adjoint<T>(const PoseArguments<T>&, const TopologyView&, int, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

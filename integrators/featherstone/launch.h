@@ -6,16 +6,19 @@
 
 namespace backdrive {
 
-/// All pointers of the arguments are into memory that `memory` is of, which gives the scratch. On a device they return
-/// before it is done; `threads` are the processor's. Throw Error (usage) for dual numbers on a device. T is float,
-/// double or Dual<double>.
+/// All pointers of the arguments are into memory that `memory` is of, which gives the scratch; `tree` is the topology
+/// of the arguments where the host reads it. On a device they return before it is done; `threads` are the processor's.
+/// Throw Error (usage) for dual numbers on a device. T is float, double or Dual<double>.
+/// Whether launches for this tree ask for memory on a device.
+bool needs_memory(const TopologyView& tree);
 template <class T>
-void launch_rollout(const RolloutArguments<T>& arguments, int threads, Memory& memory);
+void launch_rollout(const RolloutArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
 template <class T>
-void launch_rollout_adjoint(const RolloutAdjointArguments<T>& arguments, int threads, Memory& memory);
+void launch_rollout_adjoint(const RolloutAdjointArguments<T>& arguments, const TopologyView& tree, int threads,
+                            Memory& memory);
 template <class T>
-void launch_poses(const PoseArguments<T>& arguments, int threads, Memory& memory);
+void launch_poses(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
 template <class T>
-void launch_poses_adjoint(const PoseArguments<T>& arguments, int threads, Memory& memory);
+void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
 
 }  // namespace backdrive

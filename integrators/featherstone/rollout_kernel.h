@@ -102,6 +102,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Layou
   load_rows(a.q0, 0, t.nq, stride, first_world, ws.q);
   load_rows(a.qd0, 0, t.nv, stride, first_world, ws.qd);
   Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
+  const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
   for (int step = 0; step < a.launch.steps; ++step) {
     if (a.q) {
       store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, ws.q, 1);
@@ -109,7 +110,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Layou
     }
     ws.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
     forward_dynamics(ws);
-    integrate(ws, a.launch.first_step + step, first_world, a.launch.worlds, halted, a.status);
+    integrate(ws, first_step + step, first_world, a.launch.worlds, halted, a.status);
   }
   if (a.q) {
     store_rows(a.q, std::size_t(a.launch.steps) * t.nq, t.nq, stride, first_world, ws.q);

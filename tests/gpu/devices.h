@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <string>
 
 #include "engine/memory.h"
@@ -24,9 +25,16 @@ inline std::string device_name(const testing::TestParamInfo<DeviceKind>& info) {
   return info.param == DeviceKind::cuda ? "Cuda" : "Emulated";
 }
 
-#define BACKDRIVE_ON_DEVICES(Suite)                                                                            \
-  using Suite = OnDevice;                                                                                      \
+#define BACKDRIVE_ON_DEVICES(Suite) \
+  using Suite = OnDevice;           \
   INSTANTIATE_TEST_SUITE_P(Devices, Suite, testing::Values(DeviceKind::emulated, DeviceKind::cuda), device_name)
+
+/// How often a loop of a leak story goes round: 1000 unless BACKDRIVE_TEST_ITERATIONS says otherwise, which sanitizers
+/// need.
+inline int iterations() {
+  const char* const asked = std::getenv("BACKDRIVE_TEST_ITERATIONS");
+  return asked ? std::atoi(asked) : 1000;
+}
 
 /// Largest difference, relative to the largest number of b.
 template <class T>

@@ -2,7 +2,9 @@
 //
 // Both run the same source; they differ in which products are fused into sums and in the order of a few of them, so
 // that numbers differ by rounding, which a motion carries on: the bounds are those that the project promises for smooth
-// motions of a few steps, 1e-12 in float64 and 1e-5 in float32, relative to the largest number of each kind.
+// motions of a few steps, 1e-12 in float64 and 1e-5 in float32, relative to the largest number of each kind. A chain of
+// 70 links is so badly conditioned that float32 itself is further off than that: where it is, by comparison with
+// float64, a device may be three times as far from the processor.
 #include "autodiff/loss.h"
 #include "autodiff/rollout.h"
 #include "models/fields.h"
@@ -19,6 +21,22 @@ constexpr int kSteps = 8, kWorlds = 37;
 
 template <class T>
 constexpr double kBound = sizeof(T) == 4 ? 1e-5 : 1e-12;
+constexpr double kRoundingShare = 3;
+
+template <class T>
+Buffer<double> in_double(const Buffer<T>& from) {
+  Buffer<double> to(from.rows(), from.worlds());
+  for (int r = 0; r < from.rows(); ++r) {
+    for (int w = 0; w < from.worlds(); ++w) to.set(r, w, static_cast<double>(from(r, w)));
+  }
+  return to;
+}
+
+/// The bound, or more where T itself is further from `exact`.
+template <class T>
+double bound_for(double bound, const Buffer<T>& here, const Buffer<double>& exact) {
+  return std::max(bound, kRoundingShare * relative_error(in_double(here), exact));
+}
 
 BACKDRIVE_ON_DEVICES(GpuParity);
 
@@ -40,15 +58,19 @@ void expect_same_rollout(Memory memory) {
     RolloutOptions options;
     options.steps = kSteps;
     const std::vector<int> bodies = {0, static_cast<int>(model.body_names.size()) - 1};
+    const Batch<double> exact_batch =
+        random_batch<double>(model, kSteps, first_worlds(kWorlds), 7, {0.3, 0.5, 0.5, 0.3});
+    const Trajectory<double> exact = rollout(model, exact_batch.state, exact_batch.control, options);
     const Trajectory<T> here = rollout(model, batch.state, batch.control, options);
     const Trajectory<T> there =
         rollout(model, detach(batch.state, memory), detach(batch.control, memory), options, memory);
-    EXPECT_LE(relative_error(there.q, here.q), kBound<T>);
-    EXPECT_LE(relative_error(there.qd, here.qd), kBound<T> * 10) << "velocities jump where friction turns";
-    EXPECT_LE(relative_error(there.final.q, here.final.q), kBound<T>);
+    const double bound = bound_for(kBound<T>, here.q, exact.q);
+    EXPECT_LE(relative_error(there.q, here.q), bound);
+    EXPECT_LE(relative_error(there.qd, here.qd), bound_for(kBound<T>, here.qd, exact.qd));
+    EXPECT_LE(relative_error(there.final.q, here.final.q), bound);
     EXPECT_LE(relative_error(body_poses<T>(nullptr, model, there.q, bodies, options, memory),
                              body_poses<T>(nullptr, model, here.q, bodies, options)),
-              kBound<T>);
+              bound);
     EXPECT_FALSE(there.any_stopped());
   }
 }
@@ -87,11 +109,13 @@ void expect_same_gradient(Memory memory) {
       }
       const GradientCase c = make_case(model, kSteps, 1.0 / 240, kWorlds, 5, {0.3, 0.5, 0.5, 0.3});
       const CaseGradient here = gradient_by_tape<T>(c), there = gradient_by_tape<T>(c, memory);
+      const CaseGradient exact = gradient_by_tape<double>(c);
       const double bound = kBound<T> * 10;  // as long a way again, backwards
-      EXPECT_LE(relative_error(there.q0, here.q0), bound);
-      EXPECT_LE(relative_error(there.qd0, here.qd0), bound);
-      EXPECT_LE(relative_error(there.control, here.control), bound);
-      EXPECT_LE(parameter_error(there.parameters, here.parameters), bound);
+      EXPECT_LE(relative_error(there.q0, here.q0), bound_for(bound, here.q0, exact.q0));
+      EXPECT_LE(relative_error(there.qd0, here.qd0), bound_for(bound, here.qd0, exact.qd0));
+      EXPECT_LE(relative_error(there.control, here.control), bound_for(bound, here.control, exact.control));
+      EXPECT_LE(parameter_error(there.parameters, here.parameters),
+                std::max(bound, kRoundingShare * parameter_error(here.parameters, exact.parameters)));
     }
   }
 }
@@ -202,8 +226,9 @@ TEST_P(GpuParity, BuffersOfDifferentDevicesDoNotMix) {
   RolloutOptions options;
   options.steps = kSteps;
   Memory of_host;
-  expect_usage_error([&] { rollout(model, detach(batch.state, there), detach(batch.control, there), options, of_host); },
-                     {to_string(device()).c_str(), "memory of cpu"});
+  expect_usage_error(
+      [&] { rollout(model, detach(batch.state, there), detach(batch.control, there), options, of_host); },
+      {to_string(device()).c_str(), "memory of cpu"});
   expect_usage_error([&] { rollout(model, detach(batch.state, there), batch.control, options, there); },
                      {"control", to_string(device()).c_str()});
   expect_usage_error(

@@ -1,7 +1,8 @@
 // The three faults on a device: gradients that dangle, leak or accumulate; and what an iteration asks of the host.
 #include "autodiff/optimize.h"
 #include "autodiff/rollout.h"
-#include "autodiff/search.h"
+#include "autodiff/stepper.h"
+#include "engine/view.h"
 #include "models/fields.h"
 #include "tests/autodiff/optimize_cases.h"
 #include "tests/gpu/devices.h"
@@ -70,7 +71,7 @@ TEST_P(GpuSeeds, NothingLeaks) {
   iteration();
   const MemoryCounters before = r.memory.counters(), host_before = default_memory().counters();
   const std::size_t nodes = tape_counters().nodes;
-  for (int k = 0; k < 1000; ++k) ASSERT_EQ(iteration(), first) << k;
+  for (int k = 0; k < iterations(); ++k) ASSERT_EQ(iteration(), first) << k;
   const MemoryCounters after = r.memory.counters(), host_after = default_memory().counters();
   EXPECT_EQ(after.live_bytes, before.live_bytes);
   EXPECT_EQ(after.peak_bytes, before.peak_bytes);
@@ -120,6 +121,30 @@ TEST_P(GpuSeeds, AnIterationWaitsOnce) {
     EXPECT_EQ(allocations[k], allocations[2]) << k;
     EXPECT_LT(up[k] - up[k - 1], 8192u) << "tables of terms and links, nothing that grows with the worlds";
   }
+}
+
+// A recorded step, told again and again, does what a rollout does.
+TEST_P(GpuSeeds, StepsInPlace) {
+  Memory there = memory();
+  const Model model = random_tree(3, {.links = 9, .forces = true});
+  const int nu = model.topology.nu;
+  Batch<float> batch = random_batch<float>(model, kSteps, first_worlds(kWorlds), 2);
+  batch.control.u.set(4 * nu, 7, std::numeric_limits<float>::infinity());
+  RolloutOptions options;
+  options.steps = kSteps;
+  const Control<float> control = detach(batch.control, there);
+  const Trajectory<float> whole = rollout(model, detach(batch.state, there), control, options, there);
+  Stepper<float> stepper(model, detach(batch.state, there), Control<float>(model, 1, kWorlds, there), options.time_step,
+                         there);
+  for (int step = 0; step < kSteps; ++step) {
+    stepper.control().copy_rows(0, control.u, step * nu, nu);
+    stepper.step();
+  }
+  EXPECT_TRUE(same_bits(on_host(stepper.state().q), on_host(whole.final.q)));
+  EXPECT_TRUE(same_bits(on_host(stepper.state().qd), on_host(whole.final.qd)));
+  EXPECT_EQ(stepper.status()[7].stopped_step, 4);
+  EXPECT_EQ((*whole.status)[7].stopped_step, 4);
+  EXPECT_EQ(stepper.status().count_stopped(), 1);
 }
 
 TEST_P(GpuSeeds, TheHostLeavesADevicesNumbersAlone) {

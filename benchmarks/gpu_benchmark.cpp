@@ -1,0 +1,197 @@
+// How fast a GPU is: world-steps per second of rollouts and of their gradients, by robot, precision and batch, as a
+// Markdown table; then the launch modes. scripts/gpu-check runs it.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "autodiff/rollout.h"
+#include "autodiff/stepper.h"
+#include "benchmarks/robots.h"
+#include "engine/error.h"
+
+namespace backdrive::benchmarks {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Setup {
+  Device device{DeviceKind::cuda, 0};
+  std::vector<int> worlds = {4096, 16384, 65536, 262144};
+  int steps = 100;
+};
+
+/// Seconds of the fastest of several runs, after one to warm up; at least three, and until half a second is over.
+double best_seconds(DeviceBackend& backend, const std::function<void()>& work) {
+  work();
+  backend.synchronize();
+  double best = std::numeric_limits<double>::infinity(), all = 0;
+  for (int run = 0; run < 3 || all < 0.5; ++run) {
+    const auto begin = Clock::now();
+    work();
+    backend.synchronize();
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    best = std::min(best, seconds);
+    all += seconds;
+  }
+  return best;
+}
+
+template <class T>
+struct Batch {
+  Batch(const Model& model, int worlds, int steps, Memory& memory) {
+    State<T> here(model, worlds);
+    Control<T> control_here(model, steps, worlds);
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> number(-0.3, 0.3);
+    for (Buffer<T>* buffer : {&here.q, &here.qd, &control_here.u}) {
+      for (int r = 0; r < buffer->rows(); ++r) {
+        T* const row = buffer->write(r);
+        for (int w = 0; w < worlds; ++w) row[w] = static_cast<T>(number(random));
+      }
+    }
+    state = detach(here, memory);
+    control = detach(control_here, memory);
+  }
+  State<T> state;
+  Control<T> control;
+};
+
+/// World-steps per second.
+struct Rates {
+  double forward, gradient;
+};
+
+template <class T>
+Rates measure(const Model& model, int worlds, int steps, Memory& memory) {
+  DeviceBackend& backend = *memory.backend();
+  const Batch<T> batch(model, worlds, steps, memory);
+  RolloutOptions options;
+  options.steps = steps;
+  options.keep_states = false;
+  const double forward = best_seconds(backend, [&] { rollout(model, batch.state, batch.control, options, memory); });
+  Buffer<T> ones(memory, model.topology.nq, worlds);
+  ones.fill(T(1));
+  const double gradient = best_seconds(backend, [&] {
+    Tape<T> tape(memory);
+    const Trajectory<T> trajectory = rollout(tape, model, batch.state, batch.control, options);
+    Seeds<T> seeds;
+    seeds.add(trajectory.final.q, ones);
+    static_cast<void>(std::move(tape).backward(seeds));
+  });
+  const double work = static_cast<double>(worlds) * steps;
+  return {work / forward, work / gradient};
+}
+
+struct Robot {
+  const char* name;
+  Model model;
+  double forward_floor, gradient_floor;  ///< float32 at 64k worlds on an H100; 0: none
+};
+
+std::vector<Robot> robots() {
+  return {
+      {"7-joint arm", chain(7), 1e9, 3e8}, {"18-link tree", tree18(), 3e8, 1e8}, {"30-joint tree", tree30(), 1e8, 3e7}};
+}
+
+/// " (floor 1e+09 met)", " (floor 1e+09 MISSED)" or nothing.
+std::string verdict(double rate, double floor) {
+  if (floor == 0) return "";
+  char text[64];
+  std::snprintf(text, sizeof(text), " (floor %.0e %s)", floor, rate >= floor ? "met" : "MISSED");
+  return text;
+}
+
+template <class T>
+void print_rows(const Robot& robot, const Setup& setup, Memory& memory) {
+  for (const int worlds : setup.worlds) {
+    const Rates rates = measure<T>(robot.model, worlds, setup.steps, memory);
+    const bool judged = sizeof(T) == 4 && worlds == 65536;
+    std::printf("| %s | %s | %d | %.3g%s | %.3g%s | %.2f |\n", robot.name, sizeof(T) == 4 ? "float32" : "float64",
+                worlds, rates.forward, verdict(rates.forward, judged ? robot.forward_floor : 0).c_str(), rates.gradient,
+                verdict(rates.gradient, judged ? robot.gradient_floor : 0).c_str(), rates.forward / rates.gradient);
+    std::fflush(stdout);
+    memory.trim();
+  }
+}
+
+/// One launch per rollout against one per step, as calls and as a recorded graph.
+void print_launch_modes(const Setup& setup, Memory& memory) {
+  const Model model = chain(7);
+  DeviceBackend& backend = *memory.backend();
+  std::printf("\n| 7-joint arm, float32, worlds | one launch per rollout | a graph per step | a call per step |\n");
+  std::printf("| --- | --- | --- | --- |\n");
+  for (const int worlds : setup.worlds) {
+    const Batch<float> batch(model, worlds, setup.steps, memory);
+    Control<float> one(model, 1, worlds, memory);
+    RolloutOptions options;
+    options.steps = setup.steps;
+    options.keep_states = false;
+    const double fused = best_seconds(backend, [&] { rollout(model, batch.state, {}, options, memory); });
+    Stepper<float> stepper(model, detach(batch.state, memory), one, options.time_step, memory);
+    const double graph = best_seconds(backend, [&] {
+      for (int step = 0; step < setup.steps; ++step) stepper.step();
+    });
+    options.steps = 1;
+    const double calls = best_seconds(backend, [&] {
+      State<float> state = batch.state;
+      for (int step = 0; step < setup.steps; ++step) state = rollout(model, state, one, options, memory).final;
+    });
+    const double work = static_cast<double>(worlds) * setup.steps;
+    std::printf("| %d | %.3g | %.3g | %.3g |\n", worlds, work / fused, work / graph, work / calls);
+  }
+}
+
+void print_kernels(const DeviceBackend& backend) {
+  std::printf("\n| kernel | registers | local bytes | blocks per multiprocessor | occupancy |\n");
+  std::printf("| --- | --- | --- | --- | --- |\n");
+  for (const KernelResources& k : backend.kernels()) {
+    std::printf("| `%s` | %d | %zu | %d | %.2f |\n", k.name.c_str(), k.registers, k.local_bytes,
+                k.blocks_per_multiprocessor, k.occupancy);
+  }
+}
+
+void run(const Setup& setup) {
+  Memory memory(setup.device);
+  const DeviceInfo info = memory.backend()->info();
+  std::printf("%s (%s, %d multiprocessors), world-steps per second, %d steps\n\n", info.name.c_str(),
+              info.architecture.c_str(), info.multiprocessors, setup.steps);
+  std::printf("| robot | precision | worlds | forward | forward + gradient | ratio |\n");
+  std::printf("| --- | --- | --- | --- | --- | --- |\n");
+  for (const Robot& robot : robots()) {
+    print_rows<float>(robot, setup, memory);
+    print_rows<double>(robot, setup, memory);
+  }
+  print_launch_modes(setup, memory);
+  print_kernels(*memory.backend());
+}
+
+int main(int argc, char** argv) {
+  Setup setup;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string option = argv[i], value = argv[i + 1];
+    if (option == "--device") setup.device = parse_devices(value).front();
+    if (option == "--worlds") setup.worlds = {std::atoi(value.c_str())};
+    if (option == "--steps") setup.steps = std::atoi(value.c_str());
+  }
+  if (setup.device.is_cpu()) usage_error("gpu_benchmark --device cpu: expected cuda or emulated");
+  run(setup);
+  return 0;
+}
+
+}  // namespace
+}  // namespace backdrive::benchmarks
+
+int main(int argc, char** argv) {
+  try {
+    return backdrive::benchmarks::main(argc, argv);
+  } catch (const backdrive::Error& error) {
+    std::fprintf(stderr, "gpu_benchmark: %s\n", error.what());
+    return error.exit_code();
+  }
+}
