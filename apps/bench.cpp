@@ -67,7 +67,7 @@ class Subject {
     options.threads = threads;
     const State<T> state = initial_state<T>(problem, worlds, memory);
     const Control<T> control = initial_control<T>(problem, worlds, memory);
-    const auto check = [&problem, backend = memory.backend(), looked = false](const Trajectory<T>& trajectory) mutable {
+    auto check = [&problem, backend = memory.backend(), looked = false](const Trajectory<T>& trajectory) mutable {
       if (backend) backend->synchronize();
       if (std::exchange(looked, true)) return;
       for (std::size_t w = 0; w < trajectory.status->size(); ++w) {
