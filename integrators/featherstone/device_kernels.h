@@ -86,6 +86,7 @@ struct ThreadRollout {
   using Dof = RolloutDof<T>;
   using Constants = ItemsInPlace<LinkConstants<T>, T>;
   using Control = RowsInPlace<T>;
+  static constexpr bool ahead = false;
 };
 template <class T, bool Parameters>
 struct ThreadAdjoint : ThreadRollout<T> {

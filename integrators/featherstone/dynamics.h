@@ -79,6 +79,13 @@ template <class Real>
 struct AdjointDof : RolloutDof<Real> {
   Real qdd;
 };
+/// Either, with what its joint needs of its own q and q̇ alone. Packs compute that ahead, in a loop of its own where the
+/// wait for one sine overlaps the next (Layout::ahead); a GPU thread has others to wait with, and keeps none of it.
+template <class Dof, class Real>
+struct DofAhead : Dof {
+  Real displacement[2];
+  Real effort, increment;  ///< from joint_force
+};
 
 /// What sweeps to the root sum over the subtree of a joint: IA and P of (2)-(3), and F, A and T of (7)-(8).
 template <class Real>
@@ -179,7 +186,11 @@ BACKDRIVE_INLINE void move_link(Workspace<Layout>& ws, const Link& link, const L
   Mat3<Real> axes;
   Vec3<Real> origin;
   Real displacement[2];
-  Joint::displace(ws.q + link.q, displacement);
+  if constexpr (!Layout::ahead) {
+    Joint::displace(ws.q + link.q, displacement);
+  } else if constexpr (K > 0) {
+    for (int k = 0; k < 2; ++k) displacement[k] = dof->displacement[k];
+  }
   placement(link, c, parent, axes, origin);
   Joint::move(displacement, axes, origin);
   Spatial<Real> rate = zero6<Real>();  // S q̇
@@ -208,6 +219,27 @@ BACKDRIVE_INLINE void body_part(const Motion<Real>& m, const LinkConstants<Const
   s.force = {plus_cross(plus_cross(J * m.a.ang, m.v.ang, J * m.v.ang), com, f), f};
 }
 
+template <class Layout>
+BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<Layout>& ws, const Link& link) {
+  const auto zero = constant<typename Layout::Real>(0);
+  const bool driven = link.target >= 0;
+  return {ws.q[link.q], ws.qd[link.v], ws.control[link.v], driven ? ws.control[link.target] : zero,
+          driven ? ws.control[link.target + 1] : zero};
+}
+
+/// What each joint needs of its own q and q̇ alone.
+template <class Layout>
+void displacements_and_forces(Workspace<Layout>& ws) {
+  for (int i = 0; i < ws.link_count; ++i) {
+    const Link& link = ws.links[i];
+    if (link.type == JointType::fixed) continue;
+    typename Layout::Dof& dof = ws.dof[link.v];
+    visit_joint(
+        link.type, [&](auto joint) __attribute__((always_inline)) { joint.displace(ws.q + link.q, dof.displacement); });
+    joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, dof.effort, dof.increment);
+  }
+}
+
 /// Whether a link has several children.
 BACKDRIVE_INLINE bool branches(const Link* links, int i) {
   return !links[i].leaf && !links[i + 1].last_child;
@@ -217,6 +249,7 @@ BACKDRIVE_INLINE bool branches(const Link* links, int i) {
 template <class Layout>
 BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
+  if constexpr (Layout::ahead) displacements_and_forces(ws);
   Motion<Real> parent = world_motion(ws);
   Waiting<Motion<Real>> branchings(ws.waiting);
   for (int i = 0; i < ws.link_count; ++i) {
@@ -261,14 +294,6 @@ BACKDRIVE_INLINE void factor_joint(Dof* dof, const Articulated<Real>& top, const
   }
 }
 
-template <class Layout>
-BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<Layout>& ws, const Link& link) {
-  const auto zero = constant<typename Layout::Real>(0);
-  const bool driven = link.target >= 0;
-  return {ws.q[link.q], ws.qd[link.v], ws.control[link.v], driven ? ws.control[link.target] : zero,
-          driven ? ws.control[link.target + 1] : zero};
-}
-
 /// Equations (2)-(3) of one link. `top` holds what its subtree sums to, and then what its parent's does so far. The
 /// last child starts its parent's, from the parent's own body; the others add.
 template <int K, class Layout>
@@ -280,7 +305,11 @@ BACKDRIVE_INLINE void articulate_link(Workspace<Layout>& ws, int i, Articulated<
   Real x[K ? K : 1];
   if constexpr (K > 0) {
     Real effort, increment;
-    joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, effort, increment);
+    if constexpr (Layout::ahead) {
+      effort = ws.dof[link.v].effort, increment = ws.dof[link.v].increment;
+    } else {
+      joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, effort, increment);
+    }
     factor_joint<K>(ws.dof + link.v, top, effort, increment, U, UD, x);
   }
   if (link.parent < 0) return;

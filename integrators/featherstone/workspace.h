@@ -86,14 +86,15 @@ template <class R>
 struct PackRollout {
   using Real = R;
   using Link = RolloutLink<R>;
-  using Dof = RolloutDof<R>;
+  using Dof = DofAhead<RolloutDof<R>, R>;
   using Constants = const LinkConstants<R>*;
   using Control = CopiedRows<R>;
+  static constexpr bool ahead = true;
 };
 template <class R>
 struct PackAdjoint : PackRollout<R> {
   using Link = ParameterLink<R>;
-  using Dof = AdjointDof<R>;
+  using Dof = DofAhead<AdjointDof<R>, R>;
   using ControlBar = CopiedRows<R>;
   static constexpr bool parameters = true;
 };
