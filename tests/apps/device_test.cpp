@@ -1,0 +1,91 @@
+// Every command on a device: the one that the processor plays does what a GPU would.
+#include <cmath>
+
+#include "tests/apps/simctl_process.h"
+
+namespace backdrive::test {
+namespace {
+
+class SimctlDeviceTest : public SimctlTest {
+ protected:
+  void SetUp() override {
+    SimctlTest::SetUp();
+    pendulum_ = write("pendulum.yaml", kPendulum);
+  }
+  /// What the command prints as JSON here and there.
+  std::pair<nlohmann::json, nlohmann::json> both(std::vector<std::string> arguments, const std::string& device) {
+    arguments.push_back("--json");
+    const Outcome here = simctl(arguments);
+    arguments.insert(arguments.end(), {"--device", device});
+    const Outcome there = simctl(arguments);
+    EXPECT_EQ(there.exit, here.exit) << there.err;
+    return {here.json(), there.json()};
+  }
+  std::string pendulum_;
+};
+
+TEST_F(SimctlDeviceTest, Run) {
+  const auto [here, there] = both({"run", pendulum_}, "emulated");
+  const double x = here.at("final_state").at("hinge").at("position"),
+               y = there.at("final_state").at("hinge").at("position");
+  EXPECT_NE(x, 0);
+  EXPECT_NEAR(y, x, 1e-9 * std::abs(x));
+  EXPECT_NEAR(there.at("loss").get<double>(), here.at("loss").get<double>(), 1e-9 * here.at("loss").get<double>());
+}
+
+TEST_F(SimctlDeviceTest, OptimizeOnSeveral) {
+  for (const char* method : {"adam", "lbfgs"}) {
+    const Outcome o = simctl({"optimize", pendulum_, "--device", "emulated:0,1", "--worlds", "5", "--iterations", "3",
+                              "--set", std::string("optimize/method=") + method, "--json", "--report-memory"});
+    EXPECT_TRUE(o.exit == 0 || o.exit == 1) << o.err;
+    const nlohmann::json object = o.json();
+    EXPECT_TRUE(std::isfinite(object.at("loss").get<double>())) << method;
+    EXPECT_EQ(object.at("starts").size(), 5u);
+    EXPECT_GT(object.at("memory").at("emulated:0").at("peak_bytes").get<std::size_t>(), 0u);
+    EXPECT_GT(object.at("memory").at("emulated:1").at("peak_bytes").get<std::size_t>(), 0u);
+    EXPECT_EQ(object.at("memory").at("emulated:1").at("live_bytes").get<std::size_t>(), 0u);
+    EXPECT_NE(o.err.find("emulated:0, emulated:1"), std::string::npos) << o.err;
+  }
+}
+
+TEST_F(SimctlDeviceTest, Gradcheck) {
+  const Outcome o = simctl({"gradcheck", pendulum_, "--device", "emulated", "--set", "simulation/steps=10", "--json"});
+  EXPECT_EQ(o.exit, 0) << o.err;
+  EXPECT_TRUE(o.json().at("passed").get<bool>());
+}
+
+TEST_F(SimctlDeviceTest, Sweep) {
+  const auto [here, there] = both({"sweep", pendulum_, "--set", "joints/hinge/damping=0,0.01,0.1"}, "emulated:0,2");
+  ASSERT_EQ(there.at("rows").size(), 3u);
+  for (int k = 0; k < 3; ++k) {
+    const double x = here.at("rows")[k].back(), y = there.at("rows")[k].back();
+    EXPECT_NEAR(y, x, 1e-9 * std::abs(x)) << k;
+  }
+}
+
+TEST_F(SimctlDeviceTest, Bench) {
+  const Outcome o = simctl({"bench", pendulum_, "--device", "emulated", "--worlds", "4", "--repeat", "1", "--json"});
+  ASSERT_EQ(o.exit, 0) << o.err;
+  const nlohmann::json object = o.json();
+  ASSERT_EQ(object.at("measurements").size(), 2u);
+  for (const nlohmann::json& m : object.at("measurements")) {
+    EXPECT_EQ(m.at("device"), "emulated:0");
+    EXPECT_GT(m.at("forward").at("world_steps_per_second").get<double>(), 0);
+    EXPECT_GT(m.at("bytes_per_world_step").at("forward_and_gradient").get<double>(), 0);
+    EXPECT_EQ(m.at("allocations_after_first_iteration"), 0);
+  }
+  EXPECT_EQ(simctl({"bench", pendulum_, "--device", "emulated", "--worlds", "4", "--repeat", "1"}).exit, 0);
+}
+
+TEST_F(SimctlDeviceTest, WrongNames) {
+  EXPECT_EQ(simctl({"run", pendulum_, "--device", "gpu"}).exit, 2);
+  EXPECT_EQ(simctl({"run", pendulum_, "--device", "emulated:7"}).exit, 5);
+}
+
+TEST_F(SimctlDeviceTest, InfoSaysWhatThereIs) {
+  const nlohmann::json cuda = simctl({"info", "--json"}).json().at("cuda");
+  EXPECT_TRUE(cuda.at("devices").get<int>() > 0 || !cuda.at("why_none").get<std::string>().empty());
+}
+
+}  // namespace
+}  // namespace backdrive::test
