@@ -308,7 +308,7 @@ void expect_block_sums(const Model& model, std::uint64_t seed) {
     field.of(got) = field.in(model).zeros(field.tangents, field.in(model).worlds());
   }
   WorldStatuses status(kWorlds);
-  status[2].stopped_step = 7;
+  status.write_address()[2].stopped_step = 7;
   const GradientBlock layout(model, got, kWorlds);
   std::vector<double> block(layout.numbers()), sums;
   add.slots = layout.slots(block.data());
