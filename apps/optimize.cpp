@@ -58,8 +58,12 @@ void log_start(const Scene& scene, const OptimizeArguments& options, const Execu
   log_info("optimising '" + scene.name + "': " + count(variable_layout(problem).total, "number") + " in " +
            count(static_cast<long long>(problem.variables.size()), "variable") + ", " +
            count(static_cast<long long>(problem.loss.size()), "loss term") + ", " + count(starts, "start") + " of " +
-           count(problem.simulation.steps, "step") + ", " + problem.optimize.method + ", at most " +
+           count(problem.simulation.steps, "step") + ", " + chosen_method(problem, how) + ", at most " +
            count(problem.optimize.iterations, "iteration") + ", " + options.precision + ", " + device_text(how));
+  if (starts > largest_batch(problem, how)) {
+    log_info(count(largest_batch(problem, how), "start") + " at a time" +
+             (how.devices.front().is_cpu() ? "" : "; with --set optimize/method=adam all at once"));
+  }
   const ObjectiveMemory memory = plan_objective(problem, how);
   log_info("memory: " + describe(memory.size, memory.plan));
 }

@@ -212,9 +212,19 @@ class RolloutObjective final : public BatchObjective {
 
 }  // namespace
 
+const char* chosen_method(const Problem& problem, const ExecutionOptions& options) {
+  const std::string& method = problem.optimize.method;
+  if (method == "adam") return "adam";
+  if (method == "lbfgs") return "lbfgs";
+  if (method != "auto") input_error("method '" + method + "', expected auto, lbfgs or adam");
+  const int starts = options.worlds > 0 ? options.worlds : problem.optimize.starts;
+  return starts > kLargestBatch && !options.devices.front().is_cpu() ? "adam" : "lbfgs";
+}
+
 int largest_batch(const Problem& problem, const ExecutionOptions& options) {
   const bool on_host = options.devices.front().is_cpu();
-  return on_host || problem.optimize.method == "lbfgs" ? kLargestBatch : std::numeric_limits<int>::max();
+  const bool adam = chosen_method(problem, options) == std::string_view("adam");
+  return adam && !on_host ? std::numeric_limits<int>::max() : kLargestBatch;
 }
 
 int batch_worlds(const Problem& problem, const ExecutionOptions& options) {

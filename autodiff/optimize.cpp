@@ -125,10 +125,7 @@ OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
                         const std::function<bool(const OptimizeProgress&)>& progress) {
   if (problem.variables.empty()) input_error("nothing to optimise: the problem has no variables");
   if (problem.loss.empty()) input_error("nothing to optimise: the problem has no loss");
-  const std::string& method = problem.optimize.method;
-  if (method != "lbfgs" && method != "adam") {
-    input_error("method '" + method + "', expected lbfgs or adam");
-  }
+  const std::string method = chosen_method(problem, options);
   Search search(problem, options, progress);
   std::vector<int> starts(search.starts());
   std::iota(starts.begin(), starts.end(), 0);

@@ -24,6 +24,9 @@ struct ExecutionOptions {
   std::vector<Device> devices = {Device{}};  ///< worlds are split over them; at least one
 };
 
+/// What "auto" stands for: lbfgs, or adam for more starts on devices than lbfgs takes at once. Throws Error (input) for
+/// another word.
+const char* chosen_method(const Problem& problem, const ExecutionOptions& options);
 /// Starts that are searched from at once: on a device, all that Adam is given.
 int largest_batch(const Problem& problem, const ExecutionOptions& options);
 /// Starts that are evaluated at once on a device, as worlds of one batch.

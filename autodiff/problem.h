@@ -76,7 +76,7 @@ struct Variable {
 };
 
 struct OptimizeOptions {
-  std::string method = "lbfgs";  ///< lbfgs or adam
+  std::string method = "auto";   ///< lbfgs, adam or auto (chosen_method() says which)
   int iterations = 200;
   double tolerance = 1e-6;      ///< stop when the norm of the scaled (projected) gradient is below
   double learning_rate = 0.05;  ///< adam

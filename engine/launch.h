@@ -3,6 +3,8 @@
 // of a GPU, or on a GPU that the processor plays.
 #include "engine/cuda_backend.h"
 #include "engine/device.h"
+#include "engine/dual.h"
+#include "engine/error.h"
 #include "engine/parallel.h"
 #include "engine/real.h"
 
@@ -13,20 +15,27 @@ namespace backdrive {
 template <class F>
 void launch_cuda(DeviceBackend& backend, std::int64_t count, const F& f);
 
+/// Dual numbers are the processor's: function objects for them are not compiled for GPUs.
+template <class F>
+constexpr bool kOnDevices = true;
+template <template <class> class F, class T>
+constexpr bool kOnDevices<F<Dual<T>>> = false;
+
 /// Calls f(i) for every i below `count` on the device, whose memory all pointers in the function object are to; it is
-/// copied. Returns at once.
+/// copied. Returns at once. Throws Error (usage) for dual numbers.
 template <class F>
 void launch_on_device(DeviceBackend& backend, std::int64_t count, const F& f) {
-  if (count <= 0) return;
-  if (backend.device().kind == DeviceKind::emulated) {
+  if constexpr (!kOnDevices<F>) {
+    usage_error("dual numbers on " + to_string(backend.device()) + ", expected buffers of the host");
+  } else if (count > 0 && backend.device().kind == DeviceKind::emulated) {
     static_cast<EmulatedBackend&>(backend).launch([f, count] {
       for (std::int64_t i = 0; i < count; ++i) f(i);
     });
-    return;
-  }
+  } else if (count > 0) {
 #if BACKDRIVE_HAS_CUDA
-  launch_cuda(backend, count, f);
+    launch_cuda(backend, count, f);
 #endif
+  }
 }
 
 /// Calls f(i) for every i below `count` on the device or, where `backend` is null, on threads of the host (on several:

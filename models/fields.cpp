@@ -266,6 +266,24 @@ void set_requires_grad(Model& model, std::string_view path, bool on) {
   refresh_features(model);
 }
 
+void add_numbers(const Parameters& from, Parameters& to) {
+  for (const Field& field : fields()) {
+    const Parameter& source = field.in(from);
+    Parameter& target = field.of(to);
+    if (source.items() != target.items() || source.components() != target.components() ||
+        source.worlds() != target.worlds()) {
+      usage_error("numbers of " + std::string(field.leaf) + " for " + std::to_string(source.items()) + " items in " +
+                  std::to_string(source.worlds()) + " worlds added to those for " + std::to_string(target.items()) +
+                  " in " + std::to_string(target.worlds()));
+    }
+    for (int w = 0; w < source.worlds(); ++w) {
+      for (int item = 0; item < source.items(); ++item) {
+        for (int c = 0; c < source.components(); ++c) target.at(item, c, w) += source(item, c, w);
+      }
+    }
+  }
+}
+
 std::string nearest_name(std::string_view word, std::span<const std::string> known) {
   const std::string own = folded(word);
   std::string best;

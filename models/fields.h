@@ -57,6 +57,10 @@ std::string path_of(const Model& model, const FieldSelection& selection);
 /// Switches requires_grad of everything the path selects; recordings made from now on follow it.
 void set_requires_grad(Model& model, std::string_view path, bool on);
 
+/// Adds the numbers of one nest to those of another of the same shape: gradients of a batch that was split over
+/// devices, shard by shard in their order. Throws Error (usage) when shapes differ. O(numbers).
+void add_numbers(const Parameters& from, Parameters& to);
+
 /// The known word nearest to `word` in edit distance, or empty when none is near.
 std::string nearest_name(std::string_view word, std::span<const std::string> known);
 

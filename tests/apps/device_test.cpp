@@ -50,7 +50,7 @@ TEST_F(SimctlDeviceTest, OptimizeOnSeveral) {
 }
 
 TEST_F(SimctlDeviceTest, Gradcheck) {
-  const Outcome o = simctl({"gradcheck", pendulum_, "--device", "emulated", "--set", "simulation/steps=10", "--json"});
+  const Outcome o = simctl({"gradcheck", pendulum_, "--device", "emulated", "--set", "simulation/steps=20", "--json"});
   EXPECT_EQ(o.exit, 0) << o.err;
   EXPECT_TRUE(o.json().at("passed").get<bool>());
 }

@@ -4,6 +4,8 @@
 
 #include "autodiff/optimize.h"
 #include "autodiff/rollout.h"
+#include "engine/error.h"
+#include "models/fields.h"
 #include "tests/autodiff/optimize_cases.h"
 #include "tests/gpu/devices.h"
 #include "tests/support/models.h"
@@ -57,6 +59,45 @@ TEST_P(GpuBits, RunsAndOrdersOfWorlds) {
   }
 }
 
+// A batch split over devices: gradients of what all worlds share, added shard by shard, are those of the whole up to
+// the rounding of one addition, and the same every time.
+TEST_P(GpuBits, ShardsAddUp) {
+  const int devices = std::min(device_count(GetParam()), 2);
+  if (devices < 2) GTEST_SKIP() << "only one device";
+  Model model = chain(6);
+  require_all(model);
+  const auto gradient = [&](const std::vector<int>& worlds, Memory shard) {
+    const Batch<double> batch = random_batch<double>(model, kSteps, worlds, 3);
+    RolloutOptions options;
+    options.steps = kSteps;
+    Tape<double> tape(shard);
+    const auto t = rollout(tape, model, detach(batch.state, shard), detach(batch.control, shard), options);
+    Seeds<double> seeds;
+    seeds.add(t.final.q, t.final.q);
+    return std::move(tape).backward(seeds).parameters();
+  };
+  const std::vector<int> all = first_worlds(kWorlds);
+  const Parameters whole = gradient(all, memory());
+  const auto in_shards = [&] {
+    Parameters sum = gradient({all.begin(), all.begin() + 100}, Memory(device(0)));
+    add_numbers(gradient({all.begin() + 100, all.end()}, Memory(device(1))), sum);
+    return sum;
+  };
+  const Parameters sum = in_shards(), again = in_shards();
+  for (const Field& field : fields()) {
+    const Parameter &a = field.in(whole), &b = field.in(sum), &c = field.in(again);
+    for (int item = 0; item < a.items(); ++item) {
+      for (int k = 0; k < a.components(); ++k) {
+        EXPECT_NEAR(b(item, k), a(item, k), 1e-12 * (1 + std::abs(a(item, k)))) << field.leaf;
+        EXPECT_EQ(b(item, k), c(item, k)) << field.leaf;
+      }
+    }
+  }
+  EXPECT_NE(sum.bodies.mass(2), 0);
+  Parameters other = whole;
+  EXPECT_THROW(add_numbers(zero_parameters(chain(2)), other), Error);
+}
+
 class GpuOptimize : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, GpuOptimize, testing::Values(DeviceKind::emulated, DeviceKind::cuda), device_name);
 
@@ -106,6 +147,24 @@ TEST_P(GpuOptimize, FindsWhatTheProcessorFinds) {
     ASSERT_FALSE(b.history.empty());
     EXPECT_EQ(b.history.back().running, 0);
   }
+}
+
+TEST_P(GpuOptimize, ManyStartsAtOnce) {
+  Problem p = problem("auto");
+  p.optimize.iterations = 2;
+  ExecutionOptions few{.worlds = 256, .devices = {device()}}, many = few;
+  many.worlds = 257;
+  EXPECT_STREQ(chosen_method(p, few), "lbfgs");
+  EXPECT_STREQ(chosen_method(p, many), "adam");
+  EXPECT_EQ(batch_worlds(p, many), 257);
+  EXPECT_STREQ(chosen_method(p, {.worlds = 257}), "lbfgs") << "on the processor";
+  int reports = 0;
+  const OptimizeResult result = optimize(p, many, [&](const OptimizeProgress& progress) {
+    EXPECT_EQ(progress.evaluations, 257 * ++reports);
+    return true;
+  });
+  EXPECT_EQ(result.starts.size(), 257u);
+  EXPECT_EQ(reports, 3);
 }
 
 TEST_P(GpuOptimize, ParametersToo) {
