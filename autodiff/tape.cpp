@@ -69,9 +69,14 @@ void check_same_shape(const char* what, const Buffer<T>& given, const Buffer<T>&
 
 template <class T>
 void add_into(Buffer<T>& to, const Buffer<T>& from) {
-  // Row by row with their padding; a multiple of the pack.
-  for_each_index(to.backend(), 1, std::int64_t{to.rows()} * to.stride(),
-                 AddInto<T>{to.write_address(), from.address()});
+  const std::size_t stride = to.stride();
+  if (DeviceBackend* const backend = to.backend()) {
+    launch_on_device(*backend, to.worlds(), AddInto<T>{to.write_address(), from.address(), to.rows(), stride});
+    return;
+  }
+  T* const a = to.write();
+  const T* const b = from.row(0);
+  for (std::size_t i = 0; i < to.rows() * stride; ++i) a[i] += b[i];
 }
 
 WindowCounts WindowTally::total() const {

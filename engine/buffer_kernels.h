@@ -25,12 +25,16 @@ struct CountUp {
   BACKDRIVE_HD void operator()(std::int64_t) const { ++*at; }
 };
 
-/// to += from.
+/// to += from, in one world.
 template <class T>
 struct AddInto {
   T* to;
   const T* from;
-  BACKDRIVE_HD void operator()(std::int64_t i) const { to[i] += from[i]; }
+  int rows;
+  std::size_t stride;
+  BACKDRIVE_HD void operator()(std::int64_t world) const {
+    for (int r = 0; r < rows; ++r) to[r * stride + world] += from[r * stride + world];
+  }
 };
 
 }  // namespace backdrive

@@ -90,16 +90,16 @@ class CudaBackend final : public DeviceBackend {
     cudaFreeHost(block);
   }
 
-  void copy(void* to, const void* from, std::size_t bytes) override {
-    transfer(to, from, bytes, cudaMemcpyDeviceToDevice, "copying on the device");
+  void copy(void* to, const void* from, const CopyShape& shape) override {
+    transfer(to, from, shape, cudaMemcpyDeviceToDevice, "copying on the device");
   }
-  void upload(void* to, const void* from, std::size_t bytes) override {
-    counters_.bytes_up += bytes;
-    transfer(to, from, bytes, cudaMemcpyHostToDevice, "copying to the device");
+  void upload(void* to, const void* from, const CopyShape& shape) override {
+    counters_.bytes_up += shape.all_bytes();
+    transfer(to, from, shape, cudaMemcpyHostToDevice, "copying to the device");
   }
-  void download(void* to, const void* from, std::size_t bytes) override {
-    counters_.bytes_down += bytes;
-    transfer(to, from, bytes, cudaMemcpyDeviceToHost, "copying from the device");
+  void download(void* to, const void* from, const CopyShape& shape) override {
+    counters_.bytes_down += shape.all_bytes();
+    transfer(to, from, shape, cudaMemcpyDeviceToHost, "copying from the device");
   }
   void fill(void* at, int byte, std::size_t bytes) override {
     select();
@@ -120,9 +120,12 @@ class CudaBackend final : public DeviceBackend {
     if (code != cudaErrorMemoryAllocation) check_cuda(code, "asking for memory");
     return false;
   }
-  void transfer(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, const char* what) {
+  void transfer(void* to, const void* from, const CopyShape& shape, cudaMemcpyKind kind, const char* what) {
     select();
-    check_cuda(cudaMemcpyAsync(to, from, bytes, kind, stream_), what);
+    check_cuda(shape.bytes == shape.pitch || shape.rows == 1
+                   ? cudaMemcpyAsync(to, from, shape.all_bytes(), kind, stream_)
+                   : cudaMemcpy2DAsync(to, shape.pitch, from, shape.pitch, shape.bytes, shape.rows, kind, stream_),
+               what);
   }
 
   cudaStream_t stream_ = nullptr;

@@ -53,6 +53,13 @@ std::vector<int> indices_of(const std::string& text, std::size_t at) {
               "device '" + std::string(word_of(kind)) + "' is not available: " + why + "; expected --device cpu");
 }
 
+void copy_now(void* to, const void* from, const CopyShape& shape) {
+  for (std::size_t row = 0; row < shape.rows; ++row) {
+    std::memmove(static_cast<std::byte*>(to) + row * shape.pitch,
+                 static_cast<const std::byte*>(from) + row * shape.pitch, shape.bytes);
+  }
+}
+
 }  // namespace
 
 std::string to_string(const Device& device) {
@@ -151,21 +158,21 @@ bool EmulatedBackend::is_pinned(const void* at) const {
   return std::any_of(pinned_.begin(), pinned_.end(), [&](const Pinned& p) { return at >= p.begin && at < p.end; });
 }
 
-void EmulatedBackend::copy(void* to, const void* from, std::size_t bytes) {
-  queue_.push_back([=] { std::memmove(to, from, bytes); });
+void EmulatedBackend::copy(void* to, const void* from, const CopyShape& shape) {
+  queue_.push_back([=] { copy_now(to, from, shape); });
 }
 
-void EmulatedBackend::upload(void* to, const void* from, std::size_t bytes) {
-  counters_.bytes_up += bytes;
-  if (is_pinned(from)) return copy(to, from, bytes);
-  const auto* const begin = static_cast<const std::byte*>(from);
-  queue_.push_back(
-      [to, staged = std::vector<std::byte>(begin, begin + bytes)] { std::memcpy(to, staged.data(), staged.size()); });
+void EmulatedBackend::upload(void* to, const void* from, const CopyShape& shape) {
+  counters_.bytes_up += shape.all_bytes();
+  if (is_pinned(from)) return copy(to, from, shape);
+  std::vector<std::byte> staged(shape.span());
+  copy_now(staged.data(), from, shape);
+  queue_.push_back([to, shape, staged = std::move(staged)] { copy_now(to, staged.data(), shape); });
 }
 
-void EmulatedBackend::download(void* to, const void* from, std::size_t bytes) {
-  counters_.bytes_down += bytes;
-  copy(to, from, bytes);
+void EmulatedBackend::download(void* to, const void* from, const CopyShape& shape) {
+  counters_.bytes_down += shape.all_bytes();
+  copy(to, from, shape);
 }
 
 void EmulatedBackend::fill(void* at, int byte, std::size_t bytes) {

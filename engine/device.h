@@ -67,6 +67,18 @@ struct KernelResources {
   double occupancy = 0;               ///< of the threads that a multiprocessor can hold
 };
 
+/// Rows of bytes, `pitch` bytes apart on both sides: what lies between is neither read nor written.
+struct CopyShape {
+  CopyShape(std::size_t all) : bytes(all), rows(1), pitch(all) {}  // NOLINT: a number of bytes is one row
+  CopyShape(std::size_t row_bytes, std::size_t row_count, std::size_t row_pitch)
+      : bytes(row_bytes), rows(row_count), pitch(row_pitch) {}
+  std::size_t bytes, rows, pitch;
+
+  std::size_t all_bytes() const { return bytes * rows; }
+  /// From the first byte to the last.
+  std::size_t span() const { return rows == 0 ? 0 : (rows - 1) * pitch + bytes; }
+};
+
 /// A device's own memory, copies and work. One object per device, which lives as long as the process. Calls come from
 /// one thread at a time.
 class DeviceBackend {
@@ -90,11 +102,11 @@ class DeviceBackend {
   virtual void free_pinned(void* block) noexcept = 0;
 
   /// Within the device.
-  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void copy(void* to, const void* from, const CopyShape& shape) = 0;
   /// `from` may be changed after the call unless it is pinned; then after synchronize().
-  virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void upload(void* to, const void* from, const CopyShape& shape) = 0;
   /// `to` holds the bytes after synchronize().
-  virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void download(void* to, const void* from, const CopyShape& shape) = 0;
   virtual void fill(void* at, int byte, std::size_t bytes) = 0;
   /// Returns when all is done. Throws Error (device) when something went wrong since the last time.
   virtual void synchronize() = 0;
@@ -127,9 +139,9 @@ class EmulatedBackend final : public DeviceBackend {
   void free(void* block) noexcept override;
   void* allocate_pinned(std::size_t bytes) override;
   void free_pinned(void* block) noexcept override;
-  void copy(void* to, const void* from, std::size_t bytes) override;
-  void upload(void* to, const void* from, std::size_t bytes) override;
-  void download(void* to, const void* from, std::size_t bytes) override;
+  void copy(void* to, const void* from, const CopyShape& shape) override;
+  void upload(void* to, const void* from, const CopyShape& shape) override;
+  void download(void* to, const void* from, const CopyShape& shape) override;
   void fill(void* at, int byte, std::size_t bytes) override;
   void synchronize() override;
   std::unique_ptr<DeviceGraph> record(const std::function<void()>& work) override;

@@ -438,9 +438,9 @@ Buffer<T> Buffer<T>::clone(Memory& memory) const {
   DeviceBackend* const there = copy.backend_;
   if (backend_ && there && backend_ != there) {  // by way of the host
     const Buffer staged = clone(default_memory());
-    there->upload(copy.data_, staged.data_, numbers() * sizeof(T));
+    copy.take(copy.data_, staged, staged.data_, rows_);
   } else {
-    copy.take(copy.data_, *this, data_, numbers());
+    copy.take(copy.data_, *this, data_, rows_);
     if (backend_ && !there) backend_->synchronize();
   }
   return copy;
@@ -467,16 +467,17 @@ void Buffer<T>::copy_rows(int to_row, const Buffer& other, int from_row, int row
                 "; expected clone() to the host in between");
   }
   if (rows == 0 || worlds_ == 0) return;
-  take(write_address(to_row), other, other.address(from_row), static_cast<std::size_t>(rows) * stride_);
+  take(write_address(to_row), other, other.address(from_row), rows);
 }
 
 template <class T>
-void Buffer<T>::take(T* to, const Buffer& other, const T* from, std::size_t count) {
-  const std::size_t bytes = count * sizeof(T);
-  if (backend_ && other.backend_) return backend_->copy(to, from, bytes);
-  if (backend_) return backend_->upload(to, from, bytes);
-  if (other.backend_) return other.backend_->download(to, from, bytes);
-  std::copy_n(from, count, to);
+void Buffer<T>::take(T* to, const Buffer& other, const T* from, int rows) {
+  // On devices without the padding, which nobody may have written.
+  const CopyShape shape(worlds_ * sizeof(T), rows, stride_ * sizeof(T));
+  if (backend_ && other.backend_) return backend_->copy(to, from, shape);
+  if (backend_) return backend_->upload(to, from, shape);
+  if (other.backend_) return other.backend_->download(to, from, shape);
+  std::copy_n(from, static_cast<std::size_t>(rows) * stride_, to);
 }
 
 template class Buffer<int>;

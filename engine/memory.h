@@ -134,7 +134,7 @@ class Buffer {
   struct Storage;
   struct DeviceStorage;
   /// Numbers from another place; between devices only by way of the host.
-  void take(T* to, const Buffer& other, const T* from, std::size_t count);
+  void take(T* to, const Buffer& other, const T* from, int rows);
   std::size_t numbers() const { return static_cast<std::size_t>(rows_) * static_cast<std::size_t>(stride_); }
   [[noreturn]] void not_on_host() const;
   std::shared_ptr<Storage> storage_;
