@@ -15,9 +15,10 @@ std::string device_description(const Device& device) {
 }
 
 std::string kernel_table(const Device& device) {
-  Table table({{"kernel", Table::Align::left}, {"registers"}, {"local bytes"}, {"blocks/SM"}, {"occupancy"}});
+  Table table(
+      {{"kernel", Table::Align::left}, {"registers"}, {"local bytes"}, {"spills"}, {"blocks/SM"}, {"occupancy"}});
   for (const KernelResources& k : backend_of(device)->kernels()) {
-    table.add({k.name, std::to_string(k.registers), std::to_string(k.local_bytes),
+    table.add({k.name, std::to_string(k.registers), std::to_string(k.local_bytes), std::to_string(k.spill_bytes),
                std::to_string(k.blocks_per_multiprocessor), number(k.occupancy)});
   }
   return table.empty() ? "" : table.text();
@@ -31,6 +32,7 @@ nlohmann::json device_json(const Device& device) {
     kernels.push_back({{"name", k.name},
                        {"registers", k.registers},
                        {"local_bytes", k.local_bytes},
+                       {"spill_bytes", k.spill_bytes},
                        {"shared_bytes", k.shared_bytes},
                        {"threads_per_block", k.threads_per_block},
                        {"blocks_per_multiprocessor", k.blocks_per_multiprocessor},

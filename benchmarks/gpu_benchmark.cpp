@@ -148,10 +148,10 @@ void print_launch_modes(const Setup& setup, Memory& memory) {
 }
 
 void print_kernels(const DeviceBackend& backend) {
-  std::printf("\n| kernel | registers | local bytes | blocks per multiprocessor | occupancy |\n");
-  std::printf("| --- | --- | --- | --- | --- |\n");
+  std::printf("\n| kernel | registers | local bytes | spills | blocks per multiprocessor | occupancy |\n");
+  std::printf("| --- | --- | --- | --- | --- | --- |\n");
   for (const KernelResources& k : backend.kernels()) {
-    std::printf("| `%s` | %d | %zu | %d | %.2f |\n", k.name.c_str(), k.registers, k.local_bytes,
+    std::printf("| `%s` | %d | %zu | %zu | %d | %.2f |\n", k.name.c_str(), k.registers, k.local_bytes, k.spill_bytes,
                 k.blocks_per_multiprocessor, k.occupancy);
   }
 }

@@ -58,6 +58,7 @@ class CudaBackend final : public DeviceBackend {
       r.name = kernel->name();
       r.registers = a.numRegs;
       r.local_bytes = a.localSizeBytes;
+      r.spill_bytes = r.local_bytes > kernel->array_bytes ? r.local_bytes - kernel->array_bytes : 0;
       r.shared_bytes = a.sharedSizeBytes;
       r.threads_per_block = kernel->threads_per_block;
       check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&r.blocks_per_multiprocessor, kernel->function,
@@ -199,8 +200,8 @@ std::string CudaKernel::name() const {
   return text;
 }
 
-CudaKernel::CudaKernel(const std::type_info& functor, const void* kernel, int threads)
-    : type(functor), function(kernel), threads_per_block(threads), next(first_kernel) {
+CudaKernel::CudaKernel(const std::type_info& functor, const void* kernel, int threads, std::size_t arrays)
+    : type(functor), function(kernel), threads_per_block(threads), array_bytes(arrays), next(first_kernel) {
   first_kernel = this;
 }
 

@@ -13,8 +13,19 @@ __global__ void __launch_bounds__(kThreadsPerBlock) each_index(const __grid_cons
   if (i < count) f(i);
 }
 
+/// What a functor says that its arrays take, in the units of a stack frame.
 template <class F>
-inline const CudaKernel cuda_kernel_of{typeid(F), reinterpret_cast<const void*>(&each_index<F>), kThreadsPerBlock};
+constexpr std::size_t array_bytes_of() {
+  if constexpr (requires { F::array_bytes; }) {
+    return (F::array_bytes + 7) / 8 * 8;
+  } else {
+    return 0;
+  }
+}
+
+template <class F>
+inline const CudaKernel cuda_kernel_of{typeid(F), reinterpret_cast<const void*>(&each_index<F>), kThreadsPerBlock,
+                                       array_bytes_of<F>()};
 
 template <class F>
 void launch_cuda(DeviceBackend& backend, std::int64_t count, const F& f) {

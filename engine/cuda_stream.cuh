@@ -14,11 +14,12 @@ void check_cuda(cudaError_t code, const char* what);
 
 /// Notes a kernel for DeviceBackend::kernels(), by the type of its function object.
 struct CudaKernel {
-  CudaKernel(const std::type_info& functor, const void* kernel, int threads);
+  CudaKernel(const std::type_info& functor, const void* kernel, int threads, std::size_t arrays = 0);
   std::string name() const;
   const std::type_info& type;
   const void* function;
   int threads_per_block;
+  std::size_t array_bytes;  ///< of a thread's own arrays
   CudaKernel* next;
 };
 

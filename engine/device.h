@@ -61,6 +61,7 @@ struct KernelResources {
   std::string name;
   int registers = 0;            ///< per thread
   std::size_t local_bytes = 0;  ///< per thread: arrays and spills
+  std::size_t spill_bytes = 0;  ///< of these, what is not arrays
   std::size_t shared_bytes = 0;
   int threads_per_block = 0;
   int blocks_per_multiprocessor = 0;  ///< that run at once

@@ -158,11 +158,23 @@ BACKDRIVE_INLINE void set_model_in_place(Workspace<Layout>& ws, const Launch<T>&
 }
 
 // ---- functors -------------------------------------------------------------------------------------------------------
-// Links: a bucket that holds the tree, or kAnyLinks with blocks.
+// Links: a bucket that holds the tree, or kAnyLinks with blocks. array_bytes is what a thread's arrays take: local
+// memory beyond that is spills.
+
+/// Bytes of the arrays of a bucket.
+template <template <class, int> class Arrays, class Layout, int Links>
+constexpr std::size_t bytes_of_arrays() {
+  if constexpr (Links == kAnyLinks) {
+    return 0;
+  } else {
+    return sizeof(Arrays<Layout, Links>);
+  }
+}
 
 template <class T, int Links>
 struct RolloutWorld {
   using Layout = ThreadRollout<T>;
+  static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadArrays, Layout, Links>();
   RolloutArguments<T> arguments;
   WorldBlocks blocks{};
 
@@ -191,6 +203,7 @@ struct RolloutWorld {
 template <class T, int Links, bool Parameters>
 struct RolloutAdjointWorld {
   using Layout = ThreadAdjoint<T, Parameters>;
+  static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadAdjointArrays, Layout, Links>();
   RolloutAdjointArguments<T> arguments;
   WorldBlocks blocks{};
 
@@ -248,6 +261,7 @@ std::size_t pose_block_bytes(const TopologyView& t, bool adjoint) {
 template <class T, int Links>
 struct PosesWorld {
   using Layout = ThreadPoses<T>;
+  static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadPoseArrays, Layout, Links>();
   PoseArguments<T> arguments;
   WorldBlocks blocks{};
 
@@ -261,6 +275,7 @@ struct PosesWorld {
 template <class T, int Links, bool Parameters>
 struct PosesAdjointWorld {
   using Layout = ThreadPosesAdjoint<T, Parameters>;
+  static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadPoseArrays, Layout, Links>();
   PoseArguments<T> arguments;
   WorldBlocks blocks{};
 
