@@ -34,7 +34,8 @@ void add_scene(CLI::App& command, Options& options) {
 void add_execution(CLI::App& command, Options& options) {
   command
       .add_option("--device", options.device,
-                  "where to compute: cpu; cuda (the first GPU), cuda:1, cuda:0,1 or cuda:all (worlds are split)")
+                  "where to compute: cpu; cuda (the first GPU), cuda:1, cuda:0,1 or cuda:all (optimize and sweep split "
+                  "their worlds, others take the first)")
       ->type_name("NAME")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "processor threads [all]; results do not depend on it")
