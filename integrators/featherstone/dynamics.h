@@ -33,9 +33,13 @@ struct Motion : Pose<Real> {
   Spatial<Real> a;  ///< bias acceleration
 };
 
+/// Of what is kept per link and degree of freedom: a GPU thread reads and writes four floats at once then.
+template <class Real>
+constexpr std::size_t kAlignment = RealTraits<Real>::lanes == 1 ? 16 : alignof(Real);
+
 /// Per link, for a rollout.
 template <class Real>
-struct RolloutLink {
+struct alignas(kAlignment<Real>) RolloutLink {
   RigidInertia<Real> I;  ///< of its body
   Spatial<Real> force;   ///< its body's bias force; in the adjoint, its force
 
@@ -69,14 +73,16 @@ struct ParameterLink : AdjointLink<Real> {
 
 /// Per degree of freedom, indexed as velocities are.
 template <class Real>
-struct RolloutDof {
+struct DofScratch {
   Spatial<Real> S;
   Spatial<Real> UD;             ///< column of U D⁻¹
   Real inverse[kMaxJointDofs];  ///< row of D⁻¹
   Real x;                       ///< right-hand side of a solve, D⁻¹ r, solution: q̈ or, in the adjoint, w
 };
 template <class Real>
-struct AdjointDof : RolloutDof<Real> {
+struct alignas(kAlignment<Real>) RolloutDof : DofScratch<Real> {};
+template <class Real>
+struct alignas(kAlignment<Real>) AdjointDof : DofScratch<Real> {
   Real qdd;
 };
 /// Either, with what Joint::displace makes of q. Packs compute it ahead, in a loop of its own where the wait for one
