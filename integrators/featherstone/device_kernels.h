@@ -2,8 +2,9 @@
 // The kernels as functors of a world, for GPUs: a thread runs all steps of one world with its own working set. The same
 // source as on the CPU, with Real = T and one lane. Compiled for devices with BACKDRIVE_KERNELS=device.
 //
-// A functor is trivially copyable and is passed to the device by value; the pointers in its arguments are device
-// pointers then. It runs for worlds 0 ≤ world < launch.worlds: there is no padding.
+// A functor is trivially copyable and is passed to the device by value; the pointers in its arguments, those of links,
+// constants, status and clipped among them, are device pointers then. It runs for worlds 0 ≤ world < launch.worlds:
+// there is no padding. visit_bucket and block_bytes run on the host, with a view of links that lie there.
 #include <type_traits>
 
 #include "integrators/featherstone/pose_kernel.h"
@@ -288,7 +289,7 @@ struct PosesAdjointWorld {
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
 
-/// X(type) for every functor that is compiled for devices.
+/// X(type) for every functor that is compiled for devices; X is variadic, since a type has commas.
 #define BACKDRIVE_DEVICE_FUNCTORS(X)     \
   BACKDRIVE_DEVICE_FUNCTORS_OF(X, float) \
   BACKDRIVE_DEVICE_FUNCTORS_OF(X, double)

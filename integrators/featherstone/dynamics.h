@@ -33,9 +33,13 @@ struct Motion : Pose<Real> {
   Spatial<Real> a;  ///< bias acceleration
 };
 
+/// Of what is kept per link and degree of freedom: a GPU thread reads and writes four floats at once then.
+template <class Real>
+constexpr std::size_t kAlignment = RealTraits<Real>::lanes == 1 ? 16 : alignof(Real);
+
 /// Per link, for a rollout.
 template <class Real>
-struct RolloutLink {
+struct alignas(kAlignment<Real>) RolloutLink {
   RigidInertia<Real> I;  ///< of its body
   Spatial<Real> force;   ///< its body's bias force; in the adjoint, its force
 
@@ -69,22 +73,23 @@ struct ParameterLink : AdjointLink<Real> {
 
 /// Per degree of freedom, indexed as velocities are.
 template <class Real>
-struct RolloutDof {
+struct DofScratch {
   Spatial<Real> S;
   Spatial<Real> UD;             ///< column of U D⁻¹
   Real inverse[kMaxJointDofs];  ///< row of D⁻¹
   Real x;                       ///< right-hand side of a solve, D⁻¹ r, solution: q̈ or, in the adjoint, w
 };
 template <class Real>
-struct AdjointDof : RolloutDof<Real> {
+struct alignas(kAlignment<Real>) RolloutDof : DofScratch<Real> {};
+template <class Real>
+struct alignas(kAlignment<Real>) AdjointDof : DofScratch<Real> {
   Real qdd;
 };
-/// Either, with what its joint needs of its own q and q̇ alone. Packs compute that ahead, in a loop of its own where the
-/// wait for one sine overlaps the next (Layout::ahead); a GPU thread has others to wait with, and keeps none of it.
+/// Either, with what Joint::displace makes of q. Packs compute it ahead, in a loop of its own where the wait for one
+/// sine overlaps the next (Layout::ahead); a GPU thread has others to wait with, and keeps none of it.
 template <class Dof, class Real>
 struct DofAhead : Dof {
   Real displacement[2];
-  Real effort, increment;  ///< from joint_force
 };
 
 /// What sweeps to the root sum over the subtree of a joint: IA and P of (2)-(3), and F, A and T of (7)-(8).
@@ -204,7 +209,7 @@ BACKDRIVE_INLINE void move_link(Workspace<Layout>& ws, const Link& link, const L
   own.axes = axes;
   own.origin = origin;
   own.v = parent.v + rate;
-  own.a = K > 0 ? plus_cross_motion(parent.a, parent.v, rate) : parent.a;
+  own.a = K > 0 && link.parent >= 0 ? plus_cross_motion(parent.a, parent.v, rate) : parent.a;
 }
 
 /// Inertia and bias force of one body.
@@ -227,16 +232,14 @@ BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<L
           driven ? ws.control[link.target + 1] : zero};
 }
 
-/// What each joint needs of its own q and q̇ alone.
 template <class Layout>
-void displacements_and_forces(Workspace<Layout>& ws) {
+void displacements(Workspace<Layout>& ws) {
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
     typename Layout::Dof& dof = ws.dof[link.v];
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) { joint.displace(ws.q + link.q, dof.displacement); });
-    joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, dof.effort, dof.increment);
   }
 }
 
@@ -249,7 +252,7 @@ BACKDRIVE_INLINE bool branches(const Link* links, int i) {
 template <class Layout>
 BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
-  if constexpr (Layout::ahead) displacements_and_forces(ws);
+  if constexpr (Layout::ahead) displacements(ws);
   Motion<Real> parent = world_motion(ws);
   Waiting<Motion<Real>> branchings(ws.waiting);
   for (int i = 0; i < ws.link_count; ++i) {
@@ -305,11 +308,7 @@ BACKDRIVE_INLINE void articulate_link(Workspace<Layout>& ws, int i, Articulated<
   Real x[K ? K : 1];
   if constexpr (K > 0) {
     Real effort, increment;
-    if constexpr (Layout::ahead) {
-      effort = ws.dof[link.v].effort, increment = ws.dof[link.v].increment;
-    } else {
-      joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, effort, increment);
-    }
+    joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, effort, increment);
     factor_joint<K>(ws.dof + link.v, top, effort, increment, U, UD, x);
   }
   if (link.parent < 0) return;

@@ -122,6 +122,11 @@ BACKDRIVE_INLINE LinkBar<Real> body_adjoint(const AdjointLink<Real>& s) {
            cross(A.lin, w)}};
 }
 
+template <class Real>
+BACKDRIVE_INLINE LinkBar<Real> operator+(const LinkBar<Real>& a, const LinkBar<Real>& b) {
+  return {a.F + b.F, a.A + b.A, a.T + b.T};
+}
+
 /// Gradient of a joint's placement: what moves with it is all that Z is about. (adjoint.md (d))
 template <class Real, class Const>
 BACKDRIVE_INLINE void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
@@ -198,8 +203,12 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
     visit_dofs(
         link.type, [&](auto dofs) __attribute__((always_inline)) { H = joint_adjoint<dofs()>(ws, i, top, bar); });
     if (link.parent < 0) continue;
-    const LinkBar<Real> others = link.last_child ? body_adjoint(ws.link[link.parent]) : waiting.pop();
-    top = {others.F + top.F, others.A + top.A, others.T + H};
+    top.T = H;
+    if (link.last_child) {
+      top = body_adjoint(ws.link[link.parent]) + top;
+    } else {
+      top = waiting.pop() + top;
+    }
     if (link.parent != i - 1) waiting.push(top);
   }
 }

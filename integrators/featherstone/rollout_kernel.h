@@ -55,27 +55,33 @@ BACKDRIVE_HD void blame(const Workspace<Layout>& ws, const Mask& bad, int step, 
   }
 }
 
+template <class Real>
+struct StateComponent {
+  Real q, qd;
+};
+
 /// Equation (5). A lane whose new state is not finite keeps the old one, then and ever after: `halted` is zero for the
 /// lanes that go on, NaN for the others. All joints so far have a coordinate to each degree of freedom.
 template <class Layout>
 BACKDRIVE_INLINE void integrate(Workspace<Layout>& ws, int step, int first_world, int worlds,
                                 typename Layout::Real& halted, WorldStatus* status) {
   using Real = typename Layout::Real;
+  const auto next = [&](int k) __attribute__((always_inline)) {
+    const Real qd = ws.qd[k] + ws.dt * ws.dof[k].x;
+    return StateComponent<Real>{ws.q[k] + ws.dt * qd, qd};
+  };
   Real check = halted;
   for (int k = 0; k < ws.nv; ++k) {
-    const Real q = ws.q[k], qd = ws.qd[k];
-    ws.qd[k] = qd + ws.dt * ws.dof[k].x;
-    ws.q[k] = q + ws.dt * ws.qd[k];
-    check += ws.q[k] - ws.q[k];  // zero where finite and NaN else; the sum cannot overflow
-    ws.dof[k].S.ang.x = qd;      // the old state, where nothing is needed any more
-    ws.dof[k].S.ang.y = q;
+    const Real q = next(k).q;
+    check += q - q;  // zero where finite and NaN else; the sum cannot overflow
   }
   const auto fine = is_finite(check);
-  if (!any(!fine)) return;
   for (int k = 0; k < ws.nv; ++k) {
-    ws.qd[k] = select(fine, ws.qd[k], ws.dof[k].S.ang.x);
-    ws.q[k] = select(fine, ws.q[k], ws.dof[k].S.ang.y);
+    const StateComponent<Real> after = next(k);
+    ws.q[k] = select(fine, after.q, ws.q[k]);
+    ws.qd[k] = select(fine, after.qd, ws.qd[k]);
   }
+  if (!any(!fine)) return;
   blame(ws, !fine, step, first_world, worlds, status);
   halted = check;
 }
