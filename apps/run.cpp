@@ -30,11 +30,22 @@ nlohmann::json to_json(const Scene& scene, const SimulationResult& result, int e
   const Topology& t = problem.model.topology;
   nlohmann::json terms = nlohmann::json::object(), state = nlohmann::json::object();
   for (size_t i = 0; i < result.term_names.size(); ++i) terms[result.term_names[i]] = result.terms[i];
-  for (const Link& link : t.links) {
-    if (joint_size(link.type).nq == 0) continue;
-    state[problem.model.joint_names[link.joint]] = {
-        {"position", result.q[static_cast<size_t>(result.steps) * t.nq + link.q]},
-        {"velocity", result.qd[static_cast<size_t>(result.steps) * t.nv + link.v]}};
+  const auto put = [&](std::size_t joint, std::span<const JointComponent> components, const double* values) {
+    nlohmann::json& own = state[problem.model.joint_names[joint]];
+    for (const JointComponent& c : components) {
+      if (*c.axis) {
+        own[c.quantity][c.axis] = *values++;
+      } else {
+        own[c.quantity] = *values++;
+      }
+    }
+  };
+  for (std::size_t joint = 0; joint < problem.model.joint_names.size(); ++joint) {
+    const JointType type = problem.model.joint_types[joint];
+    if (joint_size(type).nq == 0) continue;
+    const Link& link = t.links[problem.model.link_of_joint(static_cast<int>(joint))];
+    put(joint, position_components(type), &result.q[static_cast<size_t>(result.steps) * t.nq + link.q]);
+    put(joint, velocity_components(type), &result.qd[static_cast<size_t>(result.steps) * t.nv + link.v]);
   }
   nlohmann::json object = {{"scene", scene.name},
                            {"steps", result.steps},

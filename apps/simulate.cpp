@@ -89,24 +89,6 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
   return result;
 }
 
-struct Channel {
-  std::string name;
-  int index;  ///< in a step's controls
-};
-
-std::vector<Channel> channels(const Model& model) {
-  std::vector<Channel> result;
-  for (const Link& link : model.topology.links) {
-    if (joint_size(link.type).nv == 0) continue;
-    const std::string& joint = model.joint_names[link.joint];
-    result.push_back({joint + "/effort", link.v});
-    if (link.target < 0) continue;
-    result.push_back({joint + "/target_position", link.target});
-    result.push_back({joint + "/target_velocity", link.target + 1});
-  }
-  return result;
-}
-
 }  // namespace
 
 SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
@@ -115,42 +97,26 @@ SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
                                              : simulate_as<double>(problem, how, progress);
 }
 
-std::vector<std::string> position_names(const Model& model) {
-  std::vector<std::string> names;
-  for (const Link& link : model.topology.links) {
-    if (joint_size(link.type).nq > 0) names.push_back(model.joint_names[link.joint] + "/position");
-  }
-  return names;
-}
-
-std::vector<std::string> velocity_names(const Model& model) {
-  std::vector<std::string> names;
-  for (const Link& link : model.topology.links) {
-    if (joint_size(link.type).nv > 0) names.push_back(model.joint_names[link.joint] + "/velocity");
-  }
-  return names;
-}
-
 void write_trajectory(std::ostream& stream, const Problem& problem, const SimulationResult& result) {
   const Model& model = problem.model;
   const int nq = model.topology.nq, nv = model.topology.nv, nu = model.topology.nu;
-  const std::vector<Channel> controls = channels(model);
+  const std::vector<ControlRow> controls = control_rows(model);
   const Control<double> control = initial_control<double>(problem, 1);
   CsvWriter csv(stream);
   csv.cell("time");
   for (const std::string& name : position_names(model)) csv.cell(name);
   for (const std::string& name : velocity_names(model)) csv.cell(name);
-  for (const Channel& channel : controls) csv.cell(channel.name);
+  for (const ControlRow& control_row : controls) csv.cell(control_row.name);
   csv.end_row();
   for (int step = 0; step <= result.steps; ++step) {
     csv.cell(step * problem.simulation.time_step);
     for (int i = 0; i < nq; ++i) csv.cell(result.q[static_cast<size_t>(step) * nq + i]);
     for (int i = 0; i < nv; ++i) csv.cell(result.qd[static_cast<size_t>(step) * nv + i]);
-    for (const Channel& channel : controls) {
+    for (const ControlRow& control_row : controls) {
       if (step == problem.simulation.steps) {
         csv.blank();
       } else {
-        csv.cell(control.u.empty() ? 0 : control.u(step * nu + channel.index, 0));
+        csv.cell(control.u.empty() ? 0 : control.u(step * nu + control_row.row, 0));
       }
     }
     csv.end_row();
@@ -166,14 +132,35 @@ std::string loss_table(const SimulationResult& result) {
 
 std::string state_table(const Problem& problem, const SimulationResult& result) {
   const Model& model = problem.model;
-  Table table(
-      {{"joint", Table::Align::left}, {"position"}, {"", Table::Align::left}, {"velocity"}, {"", Table::Align::left}});
-  const size_t at = result.steps;
-  for (const Link& link : model.topology.links) {
-    if (joint_size(link.type).nq == 0) continue;
-    const bool angle = link.type == JointType::revolute;
-    table.add({model.joint_names[link.joint], number(result.q[at * model.topology.nq + link.q]), angle ? "rad" : "m",
-               number(result.qd[at * model.topology.nv + link.v]), angle ? "rad/s" : "m/s"});
+  Table table({{"joint", Table::Align::left},
+               {"", Table::Align::left},
+               {"position"},
+               {"", Table::Align::left},
+               {"", Table::Align::left},
+               {"velocity"},
+               {"", Table::Align::left}});
+  const double* const q = result.q.data() + static_cast<std::size_t>(result.steps) * model.topology.nq;
+  const double* const qd = result.qd.data() + static_cast<std::size_t>(result.steps) * model.topology.nv;
+  for (std::size_t joint = 0; joint < model.joint_names.size(); ++joint) {
+    const auto positions = position_components(model.joint_types[joint]);
+    const auto velocities = velocity_components(model.joint_types[joint]);
+    if (positions.empty()) continue;
+    const bool one = positions.size() == 1;
+    const Link& link = model.topology.links[model.link_of_joint(static_cast<int>(joint))];
+    for (std::size_t k = 0; k < positions.size(); ++k) {
+      const JointComponent& p = positions[k];
+      const bool orientation = std::string_view(p.quantity) == "orientation";
+      const bool has_velocity = k < velocities.size();
+      const JointComponent& v = velocities[has_velocity ? k : 0];
+      table.add({k == 0 ? model.joint_names[joint] : "", one ? "" : p.name(), number(q[link.q + k]),
+                 orientation ? ""
+                 : p.turns   ? "rad"
+                             : "m",
+                 one || !has_velocity ? "" : v.name(), has_velocity ? number(qd[link.v + k]) : "",
+                 !has_velocity ? ""
+                 : v.turns     ? "rad/s"
+                               : "m/s"});
+    }
   }
   return table.text();
 }

@@ -29,10 +29,6 @@ SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
 /// step is taken). SI units.
 void write_trajectory(std::ostream& stream, const Problem& problem, const SimulationResult& result);
 
-/// The name of a position or velocity as tables have it: "hinge/position". In the order of the kernels.
-std::vector<std::string> position_names(const Model& model);
-std::vector<std::string> velocity_names(const Model& model);
-
 /// Aligned tables for people: loss terms with their sum, and the last state with units.
 std::string loss_table(const SimulationResult& result);
 std::string state_table(const Problem& problem, const SimulationResult& result);

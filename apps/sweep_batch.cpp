@@ -23,8 +23,9 @@ auto members(const LossTerm& t) {
 
 /// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).
 auto members(const Link& l) {
-  const auto& [type, joint, body, parent, q, v, target, leaf, last_child, has_drive, has_limit, has_friction] = l;
-  return std::tie(type, joint, body, parent, q, v, target, leaf, last_child);
+  const auto& [type, axis, joint, first, body, parent, q, v, target, leaf, last_child, has_drive, has_limit,
+               has_friction] = l;
+  return std::tie(type, axis, joint, first, body, parent, q, v, target, leaf, last_child);
 }
 
 bool same_topology(const Topology& a, const Topology& b) {

@@ -5,18 +5,27 @@
 
 #include "engine/memory.h"
 #include "engine/status.h"
-#include "models/model.h"
+#include "models/coordinates.h"
 
 namespace backdrive {
 
-/// Positions [nq] and velocities [nv] of all worlds, components in the order of the model's joints.
+/// Positions [nq] and velocities [nv] of all worlds, components in the order of the model's joints. Quaternions have
+/// unit length. What has the shape of q and stands for a change of it is in tangent rows (models/coordinates.h).
 template <class T>
 struct State {
   Buffer<T> q, qd;
 
   State() = default;
+  /// Zeros, and quaternions of no turn.
   State(const Model& model, int worlds, Memory& memory = default_memory())
-      : q(memory, model.topology.nq, worlds), qd(memory, model.topology.nv, worlds) {}
+      : q(memory, model.topology.nq, worlds), qd(memory, model.topology.nv, worlds) {
+    if (model.topology.nq == model.topology.nv) return;
+    Buffer<T> neutral(model.topology.nq, worlds);
+    each_quaternion(model.topology, [&](TurnSide, int row, int) {
+      for (int w = 0; w < worlds; ++w) neutral.set(row + 3, w, T(1));
+    });
+    q.copy_from(neutral);
+  }
   /// For what writes every number before anybody reads one.
   static State uninitialized(const Model& model, int worlds, Memory& memory) {
     State state;

@@ -64,7 +64,9 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
     if (leaf != "density" && model.shapes.density(item) == 0) return "the shape has no density";
   }
   if (field.group != FieldGroup::joints || leaf.starts_with("frame/")) return nullptr;
-  if (joint_size(model.joint_types[item]).nv == 0) return "a fixed joint does not move";
+  const JointType type = model.joint_types[item];
+  if (joint_size(type).nv == 0) return "a fixed joint does not move";
+  if (leaf == "axis" && !has_one_degree(type)) return "the joint has no axis of its own: its frame says all";
   const JointParameters& joints = model.joints;
   const bool lower = std::isfinite(joints.limit.lower(item)), upper = std::isfinite(joints.limit.upper(item));
   const bool drive = model.topology.links[model.link_of_joint(item)].target >= 0;

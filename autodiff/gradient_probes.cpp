@@ -19,18 +19,6 @@ double uniform(std::mt19937_64& generator) {
   return static_cast<double>(generator() >> 11) * 0x1p-53;
 }
 
-const char* channel_name(ControlChannel channel) {
-  switch (channel) {
-    case ControlChannel::effort:
-      return "effort";
-    case ControlChannel::target_position:
-      return "target_position";
-    case ControlChannel::target_velocity:
-      return "target_velocity";
-  }
-  return "";
-}
-
 const char* unit_of(ControlChannel channel, bool turns) {
   switch (channel) {
     case ControlChannel::effort:
@@ -93,23 +81,33 @@ ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions&
 
 void ProbedProblem::add_state_groups() {
   const Model& model = problem_.model;
+  const std::vector<int> tangent = tangent_rows(model.topology);
   for (const Probe::Kind kind : {Probe::Kind::position, Probe::Kind::velocity}) {
     const bool position = kind == Probe::Kind::position;
-    for (const Link& link : model.topology.links) {
-      const JointSize size = joint_size(link.type);
-      const int count = position ? size.nq : size.nv, first = position ? link.q : link.v;
-      if (count == 0) continue;
-      const bool turns = link.type == JointType::revolute;
-      ProbeGroup group;
-      group.name = "initial_state/" + model.joint_names[link.joint] + (position ? "/position" : "/velocity");
-      group.unit = unit_of(position ? ControlChannel::target_position : ControlChannel::target_velocity, turns);
-      group.total = count;
-      const std::vector<double>& values = position ? problem_.initial_position : problem_.initial_velocity;
-      for (int k = 0; k < count; ++k) {
-        group.probes.push_back({kind, first + k, -1, 0, std::max(1.0, std::abs(values[first + k]))});
-        group.index.push_back(k);
+    const std::vector<double>& values = position ? problem_.initial_position : problem_.initial_velocity;
+    for (std::size_t joint = 0; joint < model.joint_names.size(); ++joint) {
+      const JointType type = model.joint_types[joint];
+      if (joint_size(type).nv == 0) continue;
+      const int first = model.topology.links[model.link_of_joint(static_cast<int>(joint))].v;
+      // A position's small changes are those of its velocities.
+      const auto components = velocity_components(type);
+      for (std::size_t k = 0; k < components.size(); ++k) {
+        const JointComponent& c = components[k];
+        const bool turns_quaternion = has_quaternion(type) && k < 3;
+        if (k == 0 || c.quantity != components[k - 1].quantity || c.turns != components[k - 1].turns) {
+          ProbeGroup group;
+          std::string quantity = position ? (turns_quaternion ? "orientation" : "position") : c.quantity;
+          if (k > 0 && c.quantity == components[k - 1].quantity) quantity += std::string("/") + c.axis;
+          group.name = "initial_state/" + model.joint_names[joint] + "/" + quantity;
+          group.unit = unit_of(position ? ControlChannel::target_position : ControlChannel::target_velocity, c.turns);
+          groups_.push_back(std::move(group));
+        }
+        ProbeGroup& group = groups_.back();
+        const int row = position ? tangent[first + k] : first + static_cast<int>(k);
+        const double scale = turns_quaternion && position ? 1 : std::max(1.0, std::abs(values[row]));
+        group.index.push_back(group.total++);
+        group.probes.push_back({kind, row, -1, 0, scale});
       }
-      groups_.push_back(std::move(group));
     }
   }
 }
@@ -135,21 +133,17 @@ void ProbedProblem::add_control_groups(int sample, std::uint64_t seed) {
   }
   for (double& d : direction_) d /= std::sqrt(square);
 
-  for (const Link& link : model.topology.links) {
-    for (const ControlChannel channel :
-         {ControlChannel::effort, ControlChannel::target_position, ControlChannel::target_velocity}) {
-      if (joint_size(link.type).nv == 0 || (channel != ControlChannel::effort && link.target < 0)) continue;
-      ProbeGroup group;
-      group.name = "control/" + model.joint_names[link.joint] + "/" + channel_name(channel);
-      group.unit = unit_of(channel, link.type == JointType::revolute);
-      group.total = steps;
-      for (int k = 0; k < count; ++k) {
-        if (rows[k] % nu != channel_row(link, channel)) continue;
-        group.probes.push_back({Probe::Kind::control, rows[k], -1, 0, std::max(1.0, std::abs(control.u(rows[k], 0)))});
-        group.index.push_back(rows[k] / nu);
-      }
-      if (!group.probes.empty()) groups_.push_back(std::move(group));
+  for (const ControlRow& channel : control_rows(model)) {
+    ProbeGroup group;
+    group.name = "control/" + channel.name;
+    group.unit = unit_of(channel.channel, channel.turns);
+    group.total = steps;
+    for (int k = 0; k < count; ++k) {
+      if (rows[k] % nu != channel.row) continue;
+      group.probes.push_back({Probe::Kind::control, rows[k], -1, 0, std::max(1.0, std::abs(control.u(rows[k], 0)))});
+      group.index.push_back(rows[k] / nu);
     }
+    if (!group.probes.empty()) groups_.push_back(std::move(group));
   }
   ProbeGroup all;
   all.name = "control/* (one random direction)";
@@ -202,6 +196,36 @@ void ProbedProblem::add_parameter_groups() {
 }
 
 template <class T>
+void ProbedProblem::move_position(Buffer<T>& q, int row, int world, double amount) const {
+  bool turned = false;
+  each_quaternion(problem_.model.topology, [&](TurnSide side, int first, int) {
+    if (row < first || row > first + 3) return;
+    double numbers[3] = {0, 0, 0};
+    numbers[row - first] = amount;
+    const Vec3<double> theta{numbers[0], numbers[1], numbers[2]};
+    const Quaternion<double> at = load_quaternion(problem_.initial_position.data() + first);
+    Quaternion<double> next;
+    if constexpr (std::is_same_v<T, double>) {
+      next = side == TurnSide::left ? backdrive::turned<TurnSide::left>(at, theta)
+                                    : backdrive::turned<TurnSide::right>(at, theta);
+    } else {
+      next = quaternion_rate(side, at, theta);
+    }
+    const double result[4] = {next.v.x, next.v.y, next.v.z, next.w};
+    for (int k = 0; k < 4; ++k) {
+      T& x = q.write(first + k)[world];
+      if constexpr (std::is_same_v<T, double>) {
+        x = result[k];
+      } else {
+        x.dot = result[k];
+      }
+    }
+    turned = true;
+  });
+  if (!turned) move(q.write(row)[world], amount);
+}
+
+template <class T>
 ProbedProblem::Batch<T> ProbedProblem::batch(std::span<const Step> steps) const {
   constexpr bool dual = !std::is_same_v<T, double>;
   const int worlds = static_cast<int>(steps.size());
@@ -213,7 +237,7 @@ ProbedProblem::Batch<T> ProbedProblem::batch(std::span<const Step> steps) const 
   }
   for (int w = 0; w < worlds; ++w) {
     const auto& [probe, amount] = steps[w];
-    if (probe.kind == Probe::Kind::position) move(b.state.q.write(probe.row)[w], amount);
+    if (probe.kind == Probe::Kind::position) move_position(b.state.q, probe.row, w, amount);
     if (probe.kind == Probe::Kind::velocity) move(b.state.qd.write(probe.row)[w], amount);
     if (probe.kind == Probe::Kind::control) move(b.control.u.write(probe.row)[w], amount);
     if (probe.kind == Probe::Kind::all_controls) {

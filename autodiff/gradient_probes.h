@@ -66,6 +66,9 @@ class ProbedProblem {
   struct Batch;
   template <class T>
   Batch<T> batch(std::span<const Step> steps) const;
+  /// Moves a position by an amount, where T is dual its dot; a row of a quaternion turns it.
+  template <class T>
+  void move_position(Buffer<T>& q, int row, int world, double amount) const;
   void add_state_groups();
   void add_control_groups(int sample, std::uint64_t seed);
   void add_parameter_groups();

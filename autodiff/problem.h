@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "autodiff/gradient_window.h"
+#include "models/coordinates.h"
 #include "models/fields.h"
-#include "models/model.h"
 
 namespace backdrive {
 
@@ -18,9 +18,6 @@ struct Simulation {
   double time_step = 1.0 / 240;  ///< s
   int steps = 240;
 };
-
-/// Control channels of one joint; the two targets exist for driven joints only.
-enum class ControlChannel { effort, target_position, target_velocity };
 
 /// A channel that is not zero all the time: one value for all steps, or knots spread evenly from the first to the last
 /// step (as many knots as steps: one value per step).
@@ -60,6 +57,7 @@ struct Variable {
   std::string name;  ///< "control/slider", "initial_state/hinge/position", "joints/hinge/damping"
   VariableKind kind = VariableKind::control;
   int joint = 0;
+  int component = 0;  ///< initial state: which of the joint's positions or velocities (models/coordinates.h)
   ControlChannel channel = ControlChannel::effort;
   int knots = 0;      ///< control: number of knots, 0: one value per step
   bool hold = false;  ///< as ControlSignal
@@ -76,7 +74,7 @@ struct Variable {
 };
 
 struct OptimizeOptions {
-  std::string method = "auto";   ///< lbfgs, adam or auto (chosen_method() says which)
+  std::string method = "auto";  ///< lbfgs, adam or auto (chosen_method() says which)
   int iterations = 200;
   double tolerance = 1e-6;      ///< stop when the norm of the scaled (projected) gradient is below
   double learning_rate = 0.05;  ///< adam

@@ -89,6 +89,24 @@ struct PoseNode final : Tape<T>::Node {
 
 }  // namespace
 
+/// Quaternions of a state that lies here. A device's are not looked at.
+template <class T>
+void check_quaternions(const Model& model, const Buffer<T>& q) {
+  if (q.backend() || model.topology.nq == model.topology.nv) return;
+  constexpr double tolerance = 1e-4;  // far above float32's rounding of a unit quaternion
+  for (const Link& link : model.topology.links) {
+    if (!has_quaternion(link.type)) continue;
+    for (int w = 0; w < q.worlds(); ++w) {
+      double square = 0;
+      for (int k = 0; k < 4; ++k) square += value_of(q(link.q + k, w) * q(link.q + k, w));
+      if (std::abs(square - 1) < 2 * tolerance || !std::isfinite(square)) continue;
+      usage_error("state.q: the orientation of joint '" + model.joint_names[link.joint] + "' in world " +
+                  std::to_string(w) + " is a quaternion of length " + std::to_string(std::sqrt(square)) +
+                  ", expected 1");
+    }
+  }
+}
+
 template <class T>
 void check_rollout(const Model& model, const State<T>& state, const Control<T>& control,
                    const RolloutOptions& options) {
@@ -103,6 +121,7 @@ void check_rollout(const Model& model, const State<T>& state, const Control<T>& 
     check_shape("control.u", control.u.rows(), control.u.worlds(), options.steps * t.nu, worlds);
   }
   check_parameter_worlds(model, worlds);
+  check_quaternions(model, state.q);
   for (const Buffer<T>* buffer : {&state.qd, &control.u}) {
     if (buffer->empty() || buffer->backend() == state.q.backend()) continue;
     const auto place = [](const Buffer<T>& b) { return to_string(b.backend() ? b.backend()->device() : Device{}); };

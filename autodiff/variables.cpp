@@ -28,18 +28,22 @@ const Link& link_of(const Problem& problem, const Variable& variable) {
 /// Row that a variable of a state or control drives.
 int variable_row(const Problem& problem, const Variable& variable) {
   const Link& link = link_of(problem, variable);
-  if (joint_size(link.type).nv != 1) {
-    input_error(variable.name + ": joint '" + problem.model.joint_names[variable.joint] +
-                "' is fixed, expected one that moves");
+  const JointType type = problem.model.joint_types[variable.joint];
+  const std::string joint = variable.name + ": joint '" + problem.model.joint_names[variable.joint] + "' is ";
+  const bool position = variable.kind == VariableKind::initial_position;
+  if (position || variable.kind == VariableKind::initial_velocity) {
+    const JointSize size = joint_size(type);
+    const int count = position ? size.nq : size.nv;
+    if (variable.component < 0 || variable.component >= count) {
+      input_error(joint + to_string(type) + ": component " + std::to_string(variable.component) + ", expected one of " +
+                  std::to_string(count));
+    }
+    if (position && has_quaternion(type) && variable.component < 4) {
+      input_error(joint + to_string(type) + ", and a component of its orientation cannot vary by itself");
+    }
+    return (position ? link.q : link.v) + variable.component;
   }
-  switch (variable.kind) {
-    case VariableKind::initial_position:
-      return link.q;
-    case VariableKind::initial_velocity:
-      return link.v;
-    default:
-      break;
-  }
+  if (!has_one_degree(type)) input_error(joint + to_string(type) + ", expected a revolute or prismatic joint");
   if (variable.channel != ControlChannel::effort && link.target < 0) {
     input_error(variable.name + ": joint '" + problem.model.joint_names[variable.joint] +
                 "' has no drive, expected one or the channel effort");
@@ -151,7 +155,7 @@ void check_distinct(const std::vector<Variable>& variables) {
     for (size_t b = 0; b < a; ++b) {
       const Variable &x = variables[a], &y = variables[b];
       if (x.kind != y.kind) continue;
-      bool same = x.joint == y.joint;
+      bool same = x.joint == y.joint && x.component == y.component;
       if (x.kind == VariableKind::control) same = same && x.channel == y.channel;
       if (x.kind == VariableKind::parameter) {
         const FieldSelection &p = x.parameter, &q = y.parameter;

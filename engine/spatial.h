@@ -312,6 +312,12 @@ BACKDRIVE_INLINE void each_less_outer(ArticulatedInertia<R>& i, const Articulate
   entry(i.ll.xz, j.ll.xz, lin, x, lin, z, none);
   entry(i.ll.yz, j.ll.yz, lin, y, lin, z, none);
 }
+/// I −= a bᵀ
+template <class R>
+BACKDRIVE_INLINE void less_outer(ArticulatedInertia<R>& i, const Spatial<R>& a, const Spatial<R>& b) {
+  each_less_outer<1>(
+      i, i, &a, &b, [](const R& to, const R&, int, int) __attribute__((always_inline)) { return to; });
+}
 /// I += J − Σ a_k b_kᵀ
 template <int K, class R>
 BACKDRIVE_INLINE void add_less_outer(ArticulatedInertia<R>& i, const ArticulatedInertia<R>& j, const Spatial<R>* a,

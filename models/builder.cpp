@@ -60,8 +60,14 @@ void check_references(const Model& model, const std::vector<bool>& driven) {
     const std::string path = "joints/" + model.joint_names[j];
     check_body_index(model, path + "/parent", model.joint_parents[j], true);
     check_body_index(model, path + "/child", model.joint_children[j], false);
-    if (driven[j] && joint_size(model.joint_types[j]).nv == 0) {
-      throw ModelError(path + "/drive", "a drive on a fixed joint, expected a joint that moves");
+    const JointType type = model.joint_types[j];
+    if (driven[j] && !has_one_degree(type)) {
+      throw ModelError(path + "/drive", "a drive on a " + std::string(to_string(type)) +
+                                            " joint, expected a revolute or prismatic joint");
+    }
+    if (type == JointType::free && model.joint_parents[j] != ModelBuilder::world) {
+      throw ModelError(path + "/parent", "body " + quoted(model.body_names[model.joint_parents[j]]) +
+                                             " of a free joint, expected the world");
     }
   }
   for (size_t s = 0; s < model.shape_names.size(); ++s) {
@@ -120,6 +126,38 @@ std::vector<std::vector<int>> joints_by_parent(const Model& model) {
   return children;
 }
 
+/// The chain of links of one joint, root first; its body hangs on the last.
+std::vector<Link> links_of_type(JointType type) {
+  const auto link = [](JointType own, LinkAxis axis) {
+    Link result;
+    result.type = own;
+    result.axis = axis;
+    return result;
+  };
+  if (type == JointType::universal) {
+    return {link(JointType::revolute, LinkAxis::x), link(JointType::revolute, LinkAxis::y)};
+  }
+  if (type == JointType::planar) {
+    return {link(JointType::prismatic, LinkAxis::x), link(JointType::prismatic, LinkAxis::y),
+            link(JointType::revolute, LinkAxis::z)};
+  }
+  return {link(type, LinkAxis::parameter)};
+}
+
+/// Appends the links of one joint below link `parent`. Returns the last.
+int append_links(PoolVector<Link>& links, JointType type, int joint, int parent) {
+  bool first = true;
+  for (Link link : links_of_type(type)) {
+    link.joint = joint;
+    link.first = first;
+    link.parent = parent;
+    parent = static_cast<int>(links.size());
+    links.push_back(link);
+    first = false;
+  }
+  return parent;
+}
+
 /// Links depth first, children in joint order. O(bodies), without recursion.
 PoolVector<Link> ordered_links(const Model& model, const std::vector<int>& joint_of) {
   const std::vector<std::vector<int>> children = joints_by_parent(model);
@@ -128,16 +166,13 @@ PoolVector<Link> ordered_links(const Model& model, const std::vector<int>& joint
   std::vector<int> stack(children[bodies].rbegin(), children[bodies].rend());
   PoolVector<Link> links;
   while (!stack.empty()) {
-    Link link;
-    link.joint = stack.back();
+    const int joint = stack.back();
     stack.pop_back();
-    link.type = model.joint_types[link.joint];
-    link.body = model.joint_children[link.joint];
-    const int parent = model.joint_parents[link.joint];
-    link.parent = parent == ModelBuilder::world ? -1 : link_of[parent];
-    link_of[link.body] = static_cast<int>(links.size());
-    links.push_back(link);
-    stack.insert(stack.end(), children[link.body].rbegin(), children[link.body].rend());
+    const int parent = model.joint_parents[joint], body = model.joint_children[joint];
+    const int above = parent == ModelBuilder::world ? -1 : link_of[parent];
+    link_of[body] = append_links(links, model.joint_types[joint], joint, above);
+    links[link_of[body]].body = body;
+    stack.insert(stack.end(), children[body].rbegin(), children[body].rend());
   }
   for (size_t b = 0; b < bodies; ++b) {
     if (link_of[b] < 0) loop_error(model, joint_of, static_cast<int>(b));
@@ -148,12 +183,17 @@ PoolVector<Link> ordered_links(const Model& model, const std::vector<int>& joint
 /// Components follow the joints as the user listed them, not the links.
 void number_components(Topology& topology, const PoolVector<JointType>& types, const std::vector<bool>& driven) {
   std::vector<Link*> link_of(types.size(), nullptr);
-  for (Link& link : topology.links) link_of[link.joint] = &link;
-  for (Link* link : link_of) {
-    link->q = topology.nq;
-    link->v = topology.nv;
-    topology.nq += joint_size(link->type).nq;
-    topology.nv += joint_size(link->type).nv;
+  for (Link& link : topology.links) {
+    if (link.first) link_of[link.joint] = &link;
+  }
+  for (std::size_t joint = 0; joint < types.size(); ++joint) {
+    for (Link* link = link_of[joint]; link <= &topology.links.back() && link->joint == static_cast<int>(joint);
+         ++link) {
+      link->q = topology.nq;
+      link->v = topology.nv;
+      topology.nq += joint_size(link->type).nq;
+      topology.nv += joint_size(link->type).nv;
+    }
   }
   topology.nu = topology.nv;
   for (size_t j = 0; j < types.size(); ++j) {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "engine/dual.h"
+#include "engine/rotation.h"
 #include "engine/spatial.h"
 #include "models/model.h"
 
@@ -57,15 +58,6 @@ struct VolumeMoments {
   C volume{};
   Vec3<C> second{};
 };
-
-/// Rotation matrix of a unit quaternion (x, y, z, w).
-template <class C>
-BACKDRIVE_HD inline Mat3<C> rotation_matrix(const C& x, const C& y, const C& z, const C& w) {
-  const C one = constant<C>(1), two = constant<C>(2);
-  return {{one - two * (y * y + z * z), two * (x * y + z * w), two * (x * z - y * w)},
-          {two * (x * y - z * w), one - two * (x * x + z * z), two * (y * z + x * w)},
-          {two * (x * z + y * w), two * (y * z - x * w), one - two * (x * x + y * y)}};
-}
 
 /// Derivative with respect to the six numbers, from the gradient of the symmetric matrix; and back.
 template <class C>

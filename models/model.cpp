@@ -135,8 +135,9 @@ void refresh_features(Model& model) {
   for (Link& link : model.topology.links) {
     const bool moves = joint_size(link.type).nv > 0;
     link.has_drive = link.target >= 0;
-    link.has_limit = moves && (in_any_world(joints.limit.lower, link.joint, finite) ||
-                               in_any_world(joints.limit.upper, link.joint, finite));
+    link.has_limit =
+        has_one_degree(model.joint_types[link.joint]) &&
+        (in_any_world(joints.limit.lower, link.joint, finite) || in_any_world(joints.limit.upper, link.joint, finite));
     link.has_friction = moves && (joints.friction.requires_grad(link.joint) ||
                                   in_any_world(joints.friction, link.joint, [](double x) { return x > 0; }));
   }
@@ -150,6 +151,14 @@ const char* to_string(JointType type) {
       return "prismatic";
     case JointType::fixed:
       return "fixed";
+    case JointType::universal:
+      return "universal";
+    case JointType::planar:
+      return "planar";
+    case JointType::ball:
+      return "ball";
+    case JointType::free:
+      return "free";
   }
   return "unknown";
 }

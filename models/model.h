@@ -13,7 +13,20 @@
 
 namespace backdrive {
 
-enum class JointType { revolute, prismatic, fixed };
+/// What a joint lets its child do, seen from the joint's axes on the parent. Rotations are unit quaternions (x, y, z,
+/// w); what stands for a small change of one (cotangents, gradients) has three components, in the axes of its angular
+/// velocity, and leaves the row of w zero.
+///
+///   type       positions              velocities                         free motion
+///   revolute   angle                  its rate                           turn about the axis
+///   prismatic  distance               its rate                           slide along the axis
+///   fixed      -                      -                                  none
+///   universal  two angles             their rates                        turn about x, then about the turned y
+///   planar     x, y, angle            their rates                        slide along x and y, then turn about z
+///   ball       quaternion             angular velocity, child's axes     any turn
+///   free       quaternion, position   angular velocity, velocity of the  any; the parent is the world
+///                                     origin, joint's axes
+enum class JointType { revolute, prismatic, fixed, universal, planar, ball, free };
 
 /// Meaning of geometry.scale. Volumes are centred on the shape's frame, the long axis along its z.
 enum class GeometryType {
@@ -30,14 +43,21 @@ constexpr double kFrictionVelocity = 0.01;
 /// Width over which a limit's spring reaches its full stiffness, rad or m.
 constexpr double kLimitRamp = 0.01;
 
-/// One joint with the link it moves, in the order the kernels walk: depth first, parents before children.
+/// About or along what a link of one degree of freedom moves: its joint's `axis`, or an axis of the joint's frame.
+enum class LinkAxis { parameter, x, y, z };
+
+/// One joint with the link it moves, in the order the kernels walk: depth first, parents before children. A universal
+/// or planar joint is a chain of links of one degree of freedom each, of which the last has the body and the others
+/// have no mass.
 struct Link {
-  JointType type = JointType::fixed;
+  JointType type = JointType::fixed;  ///< not universal, not planar
+  LinkAxis axis = LinkAxis::parameter;
   int joint = -1;           ///< index in the model's joints
-  int body = -1;            ///< index in the model's bodies
+  bool first = true;        ///< of its joint: the one with the joint's frame
+  int body = -1;            ///< index in the model's bodies; −1: none
   int parent = -1;          ///< link index, −1: world
   int q = 0;                ///< first position component
-  int v = 0;                ///< first velocity component; the control's effort stands at the same index
+  int v = 0;                ///< first velocity component; the control's efforts stand at the same index
   int target = -1;          ///< first of two control channels (target position, target velocity); −1: no drive
   bool leaf = true;         ///< has no children
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
@@ -64,7 +84,7 @@ inline TopologyView view_of(const Topology& topology) {
   return {topology.links.data(), static_cast<int>(topology.links.size()), topology.nq, topology.nv, topology.nu};
 }
 
-/// Positions and velocities a joint type has. Later types (ball: 4 and 3, free: 7 and 6) add a row here.
+/// Positions and velocities a joint type has.
 struct JointSize {
   int nq, nv;
 };
@@ -75,8 +95,24 @@ constexpr JointSize joint_size(JointType type) {
       return {1, 1};
     case JointType::fixed:
       return {0, 0};
+    case JointType::universal:
+      return {2, 2};
+    case JointType::planar:
+      return {3, 3};
+    case JointType::ball:
+      return {4, 3};
+    case JointType::free:
+      return {7, 6};
   }
   return {0, 0};
+}
+/// Whether the positions begin with a quaternion.
+constexpr bool has_quaternion(JointType type) {
+  return type == JointType::ball || type == JointType::free;
+}
+/// Whether there is one position and one velocity, for which limits, drives and targets have a meaning.
+constexpr bool has_one_degree(JointType type) {
+  return type == JointType::revolute || type == JointType::prismatic;
 }
 
 /// How many components of geometry.scale a type uses; the others are stored as 0.
@@ -111,7 +147,7 @@ struct Model : Parameters {
   int find_joint(const std::string& name) const;  ///< −1 when there is none
   int find_shape(const std::string& name) const;  ///< −1 when there is none
   int link_of_body(int body) const;
-  int link_of_joint(int joint) const;
+  int link_of_joint(int joint) const;  ///< the first of its links
   /// Number of worlds that per-world parameters ask for; 1 when all are uniform. Throws Error (usage) when they
   /// disagree, and when a parameter has not as many items as the model (it was moved from, or belongs to another).
   int parameter_worlds() const;

@@ -83,9 +83,10 @@ BACKDRIVE_HD inline void each_shape_of(const ModelStructure& model, int body, Vi
   }
 }
 
-/// Mass properties of a body with all its shapes. O(all shapes), no allocation.
+/// Mass properties of a body with all its shapes; of none (−1) zeros. O(all shapes), no allocation.
 template <class C>
 BACKDRIVE_HD inline MassProperties<C> body_mass(const ModelStructure& model, const ParameterReader<C>& read, int body) {
+  if (body < 0) return {};
   MassProperties<C> result = explicit_mass(read, body);
   each_shape_of(model, body, [&](int s) { result = combined(result, shape_mass(solid_shape(model, read, s))); });
   return result;

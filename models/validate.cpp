@@ -83,6 +83,21 @@ void normalize(Parameter& parameter, const std::string& group, const std::vector
   }
 }
 
+/// Limits are of joints with one position.
+void check_joints_with_limits(const Model& model) {
+  const LimitParameters& limit = model.joints.limit;
+  for (const Parameter* bound : {&limit.lower, &limit.upper}) {
+    for (int w = 0; w < bound->worlds(); ++w) {
+      for (int j = 0; j < bound->items(); ++j) {
+        if (joint_size(model.joint_types[j]).nv < 2 || !std::isfinite((*bound)(j, 0, w))) continue;
+        throw ModelError("joints/" + model.joint_names[j] + "/limit",
+                         "a limit on a " + std::string(to_string(model.joint_types[j])) +
+                             " joint, expected a revolute or prismatic joint");
+      }
+    }
+  }
+}
+
 void check_limits(const Model& model) {
   const LimitParameters& limit = model.joints.limit;
   const int worlds = std::max(limit.lower.worlds(), limit.upper.worlds());
@@ -207,24 +222,69 @@ void add_to_parent(Matrix6& to, const Matrix6& I, const Mat3<double>& rotation, 
   }
 }
 
-struct JointPlacement {
-  Mat3<double> rotation;  ///< child axes in the parent's
-  Vec3<double> position;  ///< child origin in the parent's axes
-  Vec3<double> axis;
+struct LinkPlacement {
+  Mat3<double> rotation;  ///< link axes in the parent's
+  Vec3<double> position;  ///< link origin in the parent's axes
 };
 
-JointPlacement placement(const Model& model, const Link& link, int world, double q) {
+Vec3<double> axis_of(const Model& model, const Link& link, int world) {
+  switch (link.axis) {
+    case LinkAxis::parameter:
+      break;
+    case LinkAxis::x:
+      return {1, 0, 0};
+    case LinkAxis::y:
+      return {0, 1, 0};
+    case LinkAxis::z:
+      return {0, 0, 1};
+  }
+  return vector_of(model.joints.axis, link.joint, world);
+}
+
+/// At position q of a link of one degree of freedom; of other joints where they begin.
+LinkPlacement placement(const Model& model, const Link& link, int world, double q) {
   const JointParameters& joints = model.joints;
   const int j = link.joint;
   const Parameter& o = joints.frame.orientation;
-  const Mat3<double> frame = rotation_matrix(o(j, 0, world), o(j, 1, world), o(j, 2, world), o(j, 3, world));
-  const Vec3<double> origin = vector_of(joints.frame.position, j, world);
-  const Vec3<double> axis = vector_of(joints.axis, j, world);
+  LinkPlacement at{identity3<double>(), {0, 0, 0}};
+  if (link.first) {
+    at.rotation = rotation_matrix(o(j, 0, world), o(j, 1, world), o(j, 2, world), o(j, 3, world));
+    at.position = vector_of(joints.frame.position, j, world);
+  }
+  const Vec3<double> axis = axis_of(model, link, world);
+  if (link.type == JointType::prismatic) at.position += at.rotation * (axis * q);
   if (link.type == JointType::revolute) {
     const Vec3<double> s = axis * std::sin(q / 2);
-    return {frame * rotation_matrix(s.x, s.y, s.z, std::cos(q / 2)), origin, axis};
+    at.rotation = at.rotation * rotation_matrix(s.x, s.y, s.z, std::cos(q / 2));
   }
-  return {frame, link.type == JointType::prismatic ? origin + frame * (axis * q) : origin, axis};
+  return at;
+}
+
+/// The motions that a link's joint allows, in link axes about the link origin.
+std::vector<Vector6> subspace(const Model& model, const Link& link, int world) {
+  const Vec3<double> a = axis_of(model, link, world);
+  if (link.type == JointType::revolute) return {{a.x, a.y, a.z, 0, 0, 0}};
+  if (link.type == JointType::prismatic) return {{0, 0, 0, a.x, a.y, a.z}};
+  std::vector<Vector6> columns(joint_size(link.type).nv, Vector6{});
+  for (std::size_t k = 0; k < columns.size(); ++k) columns[k][k] = 1;
+  return columns;
+}
+
+/// Takes one degree of freedom out of an articulated inertia. False when it moves no inertia.
+bool eliminate(const Vector6& S, double armature, const Matrix6& composite, Matrix6& articulated) {
+  Vector6 U{};
+  double D = armature, scale = armature;
+  for (int r = 0; r < 6; ++r) {
+    for (int c = 0; c < 6; ++c) U[r] += articulated[r][c] * S[c];
+  }
+  for (int r = 0; r < 6; ++r) D += S[r] * U[r], scale += S[r] != 0 ? composite[r][r] : 0;
+  // Rounding leaves about 1e-16 of the composite inertia where there should be nothing.
+  if (!(armature > 0) && !(D > 1e-13 * scale)) return false;
+  D = std::max(D, armature);
+  for (int r = 0; r < 6; ++r) {
+    for (int c = 0; c < 6; ++c) articulated[r][c] -= U[r] * U[c] / D;
+  }
+  return true;
 }
 
 /// The first joint (leaves first) with D = 0 in the articulated-body algorithm at some generic
@@ -238,24 +298,10 @@ std::optional<int> joint_without_inertia(const Model& model, int world, double p
     const Link& link = links[i];
     // Golden-ratio steps: no two joints of a chain at angles that cancel.
     const double q = 2 * std::fmod(phase + 0.6180339887498949 * static_cast<double>(i), 1.0) - 1;
-    const JointPlacement at = placement(model, link, world, q);
-    const bool turns = link.type == JointType::revolute;
-    if (joint_size(link.type).nv > 0) {
-      const double armature = model.joints.armature(link.joint, 0, world);
-      const int first = turns ? 0 : 3;
-      const double axis[3] = {at.axis.x, at.axis.y, at.axis.z};
-      Vector6 U{};
-      double D = armature, scale = armature;
-      for (int r = 0; r < 6; ++r) {
-        for (int k = 0; k < 3; ++k) U[r] += articulated[i][r][first + k] * axis[k];
-      }
-      for (int k = 0; k < 3; ++k) D += axis[k] * U[first + k], scale += composite[i][first + k][first + k];
-      // Rounding leaves about 1e-16 of the composite inertia where there should be nothing.
-      if (!(armature > 0) && !(D > 1e-13 * scale)) return link.joint;
-      D = std::max(D, armature);
-      for (int r = 0; r < 6; ++r) {
-        for (int c = 0; c < 6; ++c) articulated[i][r][c] -= U[r] * U[c] / D;
-      }
+    const LinkPlacement at = placement(model, link, world, q);
+    const double armature = model.joints.armature(link.joint, 0, world);
+    for (const Vector6& S : subspace(model, link, world)) {
+      if (!eliminate(S, armature, composite[i], articulated[i])) return link.joint;
     }
     if (link.parent < 0) continue;
     add_to_parent(articulated[link.parent], articulated[i], at.rotation, at.position);
@@ -266,6 +312,7 @@ std::optional<int> joint_without_inertia(const Model& model, int world, double p
 
 /// A body that resists every motion by itself: whatever hangs on it, its joint moves inertia.
 bool solid(const Model& model, int body, int world) {
+  if (body < 0) return false;
   const MassProperties<double> own = body_mass(model, body, world);
   const auto moments = eigenvalues(own.inertia);
   return own.mass > 0 && moments[0] > 1e-12 * moments[2];
@@ -287,13 +334,16 @@ void check_moved_inertia(const Model& model) {
       if (!joint) break;
     }
     if (!joint) continue;
-    const bool turns = model.joint_types[*joint] == JointType::revolute;
+    const bool slides = model.joint_types[*joint] == JointType::prismatic;
+    const bool one = has_one_degree(model.joint_types[*joint]);
     const std::string body = model.body_names[model.joint_children[*joint]];
     throw ModelError("joints/" + model.joint_names[*joint],
                      std::string("moves no inertia") + (worlds > 1 ? " in world " + std::to_string(w) : "") +
                          ", expected body '" + body + "' or those it carries to have " +
-                         (turns ? "inertia about the joint's axis" : "mass") + " (mass, inertia, a shape with a " +
-                         "density), or the joint an armature > 0");
+                         (slides ? "mass"
+                          : one  ? "inertia about the joint's axis"
+                                 : "mass and inertia") +
+                         " (mass, inertia, a shape with a " + "density), or the joint an armature > 0");
   }
 }
 
@@ -309,6 +359,7 @@ void validate(Model& model) {
   normalize(model.joints.axis, "joints", model.joint_names, "axis", "a vector");
   normalize(model.joints.frame.orientation, "joints", model.joint_names, "frame/orientation", "a quaternion");
   normalize(model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation", "a quaternion");
+  check_joints_with_limits(model);
   check_limits(model);
   check_inertias(model);
   check_moved_inertia(model);

@@ -73,15 +73,21 @@ class ModelReader {
   void read_joints() {
     for (const auto& [name, joint, place] : model_["joints"].entries()) {
       const std::string& word = joint["type"].text();
-      const JointType type = word == "revolute"    ? JointType::revolute
-                             : word == "prismatic" ? JointType::prismatic
-                                                   : JointType::fixed;
+      const JointType type = joint_type(word);
       const int parent = body_named(joint["parent"]);
       const View child_view = joint["child"];
       const int child = body_named(child_view);
       if (child == ModelBuilder::world) child_view.refuse("a body that the joint carries, not the world");
       builder_.add_joint(name, type, parent, child, joint_options(joint, type));
     }
+  }
+
+  static JointType joint_type(std::string_view word) {
+    for (const JointType type : {JointType::revolute, JointType::prismatic, JointType::universal, JointType::planar,
+                                 JointType::ball, JointType::free}) {
+      if (word == to_string(type)) return type;
+    }
+    return JointType::fixed;
   }
 
   static JointOptions joint_options(const View& joint, JointType type) {

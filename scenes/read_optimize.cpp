@@ -47,28 +47,44 @@ void ProblemReader::read_variable(const View& view) {
     }
     return;
   }
-  const bool is_control = view.given("control");
-  const View name = view[is_control ? "control" : "initial_state"];
-  variable.joint = moving_joint(name);
+  if (!view.given("control")) return read_initial_state_variable(view);
+  const View name = view["control"];
+  variable.joint = joint_of_one_degree(name);
   const JointType* type = &model.joint_types[variable.joint];
-  if (is_control) {
-    variable.channel = channel_of(view["channel"]);
-    check_channel(variable.joint, variable.channel, view["channel"]);
-    variable.hold = view["interpolation"].text() == "hold";
-    if (const View knots = view["knots"]) {
-      variable.knots = knots.integer();
-      check_knots(variable.knots, knots);
-    }
-    const char* const suffix[] = {"", "/target_position", "/target_velocity"};
-    variable.name = "control/" + name.text() + suffix[static_cast<int>(variable.channel)];
-    const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.steps;
-    add_variable(std::move(variable), channel_dimension(channel_of(view["channel"])), type, numbers, view);
-    return;
+  variable.channel = channel_of(view["channel"]);
+  check_channel(variable.joint, variable.channel, view["channel"]);
+  variable.hold = view["interpolation"].text() == "hold";
+  if (const View knots = view["knots"]) {
+    variable.knots = knots.integer();
+    check_knots(variable.knots, knots);
   }
-  const bool is_position = view["quantity"].text() == "position";
-  variable.kind = is_position ? VariableKind::initial_position : VariableKind::initial_velocity;
-  variable.name = "initial_state/" + name.text() + "/" + view["quantity"].text();
-  add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity, type, 1, view);
+  const char* const suffix[] = {"", "/target_position", "/target_velocity"};
+  variable.name = "control/" + name.text() + suffix[static_cast<int>(variable.channel)];
+  const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.steps;
+  add_variable(std::move(variable), channel_dimension(channel_of(view["channel"])), type, numbers, view);
+}
+
+void ProblemReader::read_initial_state_variable(const View& view) {
+  const View name = view["initial_state"], quantity = view["quantity"];
+  const int joint = moving_joint(name);
+  const JointType type = problem_.model.joint_types[joint];
+  const bool is_position = quantity.text() == "position";
+  const auto components = is_position ? position_components(type) : velocity_components(type);
+  bool found = false;
+  for (std::size_t k = 0; k < components.size(); ++k) {
+    const JointComponent& c = components[k];
+    if (quantity.text() != c.quantity) continue;
+    found = true;
+    Variable variable;
+    variable.joint = joint;
+    variable.component = static_cast<int>(k);
+    variable.kind = is_position ? VariableKind::initial_position : VariableKind::initial_velocity;
+    variable.name = "initial_state/" + name.text() + "/" + c.name();
+    const JointType unit = c.turns ? JointType::revolute : JointType::prismatic;
+    add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity, &unit, 1,
+                 view);
+  }
+  if (!found) quantity.refuse("a quantity of joint '" + name.text() + "', which is " + to_string(type));
 }
 
 void ProblemReader::add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers,
@@ -140,7 +156,7 @@ void ProblemReader::read_term(const View& view, bool terminal) {
   if (view.given("control")) {
     const View name = view["control"];
     term.quantity = LossQuantity::control;
-    term.index = moving_joint(name);
+    term.index = joint_of_one_degree(name);
     term.channel = channel_of(view["channel"]);
     check_channel(term.index, term.channel, view["channel"]);
     term.target[0] = view["target"].number(channel_dimension(term.channel), &model.joint_types[term.index]);
@@ -157,7 +173,7 @@ void ProblemReader::read_term(const View& view, bool terminal) {
   const View weight = view["weight"];
   if (is_joint) {
     const View name = view["joint"];
-    term.index = moving_joint(name);
+    term.index = joint_of_one_degree(name);
     const JointType* type = &model.joint_types[term.index];
     if (view.given("position")) {
       LossTerm position = term;

@@ -12,7 +12,7 @@ ProblemReader::ProblemReader(const View& root, std::filesystem::path directory, 
   const Model& model = problem_.model;
   link_of_joint_.assign(model.joint_names.size(), -1);
   for (size_t i = 0; i < model.topology.links.size(); ++i) {
-    link_of_joint_[model.topology.links[i].joint] = static_cast<int>(i);
+    if (model.topology.links[i].first) link_of_joint_[model.topology.links[i].joint] = static_cast<int>(i);
   }
 }
 
@@ -26,6 +26,15 @@ int ProblemReader::moving_joint(const std::string& name, Place place, const std:
   }
   if (joint_size(model.joint_types[joint]).nv == 0) {
     fail(root_.sources(), place, path, what, "a joint that moves (this one is fixed)");
+  }
+  return joint;
+}
+
+int ProblemReader::joint_of_one_degree(const View& name) const {
+  const int joint = moving_joint(name.text(), name.node()->place, name.path());
+  const JointType type = problem_.model.joint_types[joint];
+  if (!has_one_degree(type)) {
+    name.refuse("a revolute or prismatic joint (this one is " + std::string(to_string(type)) + ")");
   }
   return joint;
 }
@@ -58,13 +67,49 @@ void ProblemReader::read_simulation() {
 
 void ProblemReader::read_initial_state() {
   const Model& model = problem_.model;
-  problem_.initial_position.assign(model.topology.nq, 0.0);
+  problem_.initial_position = neutral_positions(model.topology);
   problem_.initial_velocity.assign(model.topology.nv, 0.0);
   for (const auto& [name, view, place] : root_["initial_state"].entries()) {
     const int joint = moving_joint(name, place, view.path());
     const Link& link = model.topology.links[link_of_joint_[joint]];
-    problem_.initial_position[link.q] = view["position"].number(&link.type);
-    problem_.initial_velocity[link.v] = view["velocity"].number(&link.type);
+    const JointType type = model.joint_types[joint];
+    read_components(view["position"], joint, "position", position_components(type), &problem_.initial_position[link.q]);
+    read_components(view["velocity"], joint, "velocity", velocity_components(type), &problem_.initial_velocity[link.v]);
+    for (const char* const key : {"orientation", "angular_velocity"}) {
+      if (view.given(key) && !has_quaternion(type)) {
+        view[key].refuse("no such key for joint '" + name + "', which is " + to_string(type) +
+                         " (ball and free have it)");
+      }
+    }
+    if (const View orientation = view["orientation"]) {
+      const std::array<double, 4> q = read_orientation(orientation);
+      std::copy(q.begin(), q.end(), problem_.initial_position.begin() + link.q);
+    }
+    if (const View angular = view["angular_velocity"]) {
+      const std::vector<double> omega = angular.numbers();
+      std::copy(omega.begin(), omega.end(), problem_.initial_velocity.begin() + link.v);
+    }
+  }
+}
+
+void ProblemReader::read_components(const View& view, int joint, std::string_view quantity,
+                                    std::span<const JointComponent> components, double* values) const {
+  if (!view) return;
+  const auto is_asked = [&](const JointComponent& c) { return quantity == c.quantity; };
+  const auto count = std::count_if(components.begin(), components.end(), is_asked);
+  const std::size_t given = view.kind() == NodeKind::scalar ? 1 : view.node()->list.size();
+  if (given != static_cast<std::size_t>(count)) {
+    view.refuse((count == 0   ? "no such key"
+                 : count == 1 ? "a number"
+                              : std::to_string(count) + " numbers") +
+                std::string(" for joint '") + problem_.model.joint_names[joint] + "', which is " +
+                to_string(problem_.model.joint_types[joint]));
+  }
+  const Dimension dimension = quantity == "position" ? Dimension::joint_position : Dimension::joint_velocity;
+  std::size_t next = 0;
+  for (const JointComponent& c : components) {
+    if (is_asked(c)) *values = view.number_at(next++, dimension, c.turns ? JointType::revolute : JointType::prismatic);
+    ++values;
   }
 }
 
@@ -115,6 +160,10 @@ ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, cons
 void ProblemReader::read_controls() {
   for (const auto& [name, view, place] : root_["controls"].entries()) {
     const int joint = moving_joint(name, place, view.path());
+    if (!has_one_degree(problem_.model.joint_types[joint])) {
+      view.refuse(std::string("controls of a revolute or prismatic joint (this one is ") +
+                  to_string(problem_.model.joint_types[joint]) + ")");
+    }
     if (view.kind() != NodeKind::map) {
       problem_.controls.push_back(read_signal(joint, ControlChannel::effort, view));
       continue;

@@ -36,6 +36,8 @@ class View {
   /// A list of numbers, or a single one as a list of one.
   std::vector<double> numbers(const JointType* joint = nullptr) const { return numbers(dimension(), joint); }
   std::vector<double> numbers(Dimension dimension, const JointType* joint) const;
+  /// The i-th number of a list, or a single one.
+  double number_at(std::size_t i, Dimension dimension, JointType joint) const;
   int integer() const { return static_cast<int>(number()); }
   bool flag() const { return node_->text == "true"; }
   const std::string& text() const { return node_->text; }
@@ -106,6 +108,11 @@ class ProblemReader {
  private:
   int moving_joint(const std::string& name, Place place, const std::string& path) const;
   int moving_joint(const View& name) const { return moving_joint(name.text(), name.node()->place, name.path()); }
+  /// A joint with one position and one velocity.
+  int joint_of_one_degree(const View& name) const;
+  /// The numbers of one quantity of a joint among all its components.
+  void read_components(const View& view, int joint, std::string_view quantity,
+                       std::span<const JointComponent> components, double* values) const;
   int body(const View& view) const;
   void check_channel(int joint, ControlChannel channel, const View& view) const;
   Dimension channel_dimension(ControlChannel channel) const;
@@ -114,6 +121,7 @@ class ProblemReader {
                                   const JointType* joint) const;
   void check_knots(size_t knots, const View& view) const;
   void read_variable(const View& view);
+  void read_initial_state_variable(const View& view);
   void add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers, const View& view);
   void read_initial(Variable& variable, Dimension dimension, const JointType* joint, size_t numbers,
                     const View& view) const;

@@ -91,7 +91,11 @@ SchemaPtr joint() {
   constexpr FieldGroup group = FieldGroup::joints;
   return titled(
       map({
-          required("type", word({"revolute", "prismatic", "fixed"}), "How the child moves against the parent."),
+          required(
+              "type", word({"revolute", "prismatic", "fixed", "universal", "planar", "ball", "free"}),
+              "How the child moves against the parent: `revolute` turns about `axis`, `prismatic` slides along it; "
+              "`universal` turns about x, then about the turned y; `planar` slides along x and y, then turns about z; "
+              "`ball` turns any way; `free` moves any way against the world (a floating base)."),
           optional("parent", name(), "world", "The body it hangs on, or `world`."),
           required("child", name(), "The body it carries."),
           optional("frame", frame(group), "",
@@ -107,18 +111,19 @@ SchemaPtr joint() {
                        field(group, "limit/stiffness", at_least(0, Dimension::joint_stiffness), "1000"),
                        field(group, "limit/damping", at_least(0, Dimension::joint_damping), "10"),
                    }),
-                   "", "Soft limits of the position."),
-          optional("drive",
-                   map({
-                       field(group, "drive/stiffness", at_least(0, Dimension::joint_stiffness), "0"),
-                       field(group, "drive/damping", at_least(0, Dimension::joint_damping), "0"),
-                       absent("effort_limit", at_least(0, Dimension::joint_effort), "none",
-                              field_doc(group, "drive/effort_limit")),
-                   }),
-                   "",
-                   "Position and velocity servo. A joint with one has the control channels "
-                   "`target_position` and "
-                   "`target_velocity`."),
+                   "", "Soft limits of the position; revolute and prismatic joints."),
+          optional(
+              "drive",
+              map({
+                  field(group, "drive/stiffness", at_least(0, Dimension::joint_stiffness), "0"),
+                  field(group, "drive/damping", at_least(0, Dimension::joint_damping), "0"),
+                  absent("effort_limit", at_least(0, Dimension::joint_effort), "none",
+                         field_doc(group, "drive/effort_limit")),
+              }),
+              "",
+              "Position and velocity servo of a revolute or prismatic joint. A joint with one has the control channels "
+              "`target_position` and "
+              "`target_velocity`."),
       }),
       "model/joints/<name>", "A joint; together they form a tree that begins at `world`.");
 }

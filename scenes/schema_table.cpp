@@ -53,11 +53,19 @@ SchemaPtr control() {
 }
 
 SchemaPtr initial_state() {
-  return titled(map({
-                    optional("position", number(Dimension::joint_position), "0", "Position of the joint."),
-                    optional("velocity", number(Dimension::joint_velocity), "0", "Velocity of the joint."),
-                }),
-                "initial_state/<joint>", "Where a joint begins; joints that are not named begin at zero.");
+  return titled(
+      map({
+          absent("position", choice({number(Dimension::joint_position), vector(Dimension::varied, {2, 3})}), "zeros",
+                 "Position of the joint: an angle or a distance; universal: two angles; planar: x, y and an "
+                 "angle; free: x, y, z of the child's origin, in the joint's axes."),
+          absent("orientation", orientation_schema(), "[0, 0, 0, 1]",
+                 "Ball and free: quaternion (x, y, z, w) of the child against the joint."),
+          absent("velocity", choice({number(Dimension::joint_velocity), vector(Dimension::varied, {2, 3})}), "zeros",
+                 "Rates of the positions."),
+          absent("angular_velocity", vector(Dimension::angular_velocity, {3}), "[0, 0, 0]",
+                 "Ball: in the child's axes; free: in the joint's axes."),
+      }),
+      "initial_state/<joint>", "Where a joint begins; joints that are not named begin at zero.");
 }
 
 SchemaPtr bounds() {
@@ -110,7 +118,8 @@ SchemaPtr variable() {
       with_keys(
           {
               required("initial_state", name(), "A joint."),
-              required("quantity", word({"position", "velocity"}), "What of it."),
+              required("quantity", word({"position", "velocity", "angular_velocity"}),
+                       "What of it: each component is a variable."),
           },
           "optimize/variables/<index>, an initial state", "Where a joint begins, or how fast."),
       with_keys(

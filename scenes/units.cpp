@@ -187,6 +187,8 @@ DimensionRow row_of(Dimension dimension, bool rotates) {
       return {{1, 0, -2, 0}, false, "N/m", "a stiffness (N/m, N/mm)"};
     case Dimension::dissipation:
       return {{0, -1, 1, 0}, false, "s/m", "a dissipation (s/m)"};
+    case Dimension::angular_velocity:
+      return row_of(Dimension::joint_velocity, true);
     case Dimension::joint_position:
       return rotates ? row_of(Dimension::angle, true) : row_of(Dimension::length, false);
     case Dimension::joint_velocity:

@@ -23,6 +23,7 @@ enum class Dimension {
   density,
   contact_stiffness,
   dissipation,
+  angular_velocity,
   joint_position,
   joint_velocity,
   joint_effort,

@@ -49,6 +49,11 @@ double View::number(Dimension dimension, const JointType* joint) const {
   return read_quantity(*node_, option(), dimension, joint, *sources_, path_);
 }
 
+double View::number_at(std::size_t i, Dimension dimension, JointType joint) const {
+  if (node_->kind == NodeKind::scalar) return number(dimension, &joint);
+  return read_quantity(*node_->list[i], option(), dimension, &joint, *sources_, path_ + "/" + std::to_string(i));
+}
+
 std::vector<double> View::numbers(Dimension dimension, const JointType* joint) const {
   if (node_->kind == NodeKind::scalar) return {number(dimension, joint)};
   std::vector<double> values;

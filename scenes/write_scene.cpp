@@ -46,19 +46,37 @@ NodePtr controls_node(const Problem& filled) {
   return controls;
 }
 
+/// A joint's numbers by quantity: one, or a list.
+void put_components(const NodePtr& state, const std::string& path, std::span<const JointComponent> components,
+                    const double* values) {
+  for (std::size_t k = 0; k < components.size();) {
+    const std::string quantity = components[k].quantity;
+    std::vector<double> numbers;
+    const bool one = *components[k].axis == 0;
+    for (; k < components.size() && quantity == components[k].quantity; ++k) numbers.push_back(values[k]);
+    const std::string at = path + "/" + quantity;
+    put(state, quantity, one ? number_node(numbers[0], at) : list_node(numbers, at));
+  }
+}
+
 NodePtr initial_state_node(const Problem& filled) {
   const Model& model = filled.model;
   NodePtr states = make_map();
-  for (const Link& link : model.topology.links) {
-    if (joint_size(link.type).nq == 0) continue;
-    const std::string& joint = model.joint_names[link.joint];
-    const double position = filled.initial_position.at(link.q);
-    const double velocity = filled.initial_velocity.at(link.v);
-    if (position == 0 && velocity == 0) continue;
+  const std::vector<double> neutral = neutral_positions(model.topology);
+  for (std::size_t joint = 0; joint < model.joint_names.size(); ++joint) {
+    const JointType type = model.joint_types[joint];
+    const JointSize size = joint_size(type);
+    if (size.nq == 0) continue;
+    const Link& link = model.topology.links[model.link_of_joint(static_cast<int>(joint))];
+    const double* const q = &filled.initial_position.at(link.q);
+    const double* const qd = &filled.initial_velocity.at(link.v);
+    const auto is_zero = [](double x) { return x == 0; };
+    if (std::equal(q, q + size.nq, &neutral[link.q]) && std::all_of(qd, qd + size.nv, is_zero)) continue;
     NodePtr state = make_map();
-    put(state, "position", number_node(position, "initial_state/" + joint + "/position"));
-    put(state, "velocity", number_node(velocity, "initial_state/" + joint + "/velocity"));
-    put(states, joint, state);
+    const std::string path = "initial_state/" + model.joint_names[joint];
+    put_components(state, path, position_components(type), q);
+    put_components(state, path, velocity_components(type), qd);
+    put(states, model.joint_names[joint], state);
   }
   return states;
 }

@@ -111,7 +111,7 @@ struct ThreadPosesAdjoint : ThreadPoses<T> {
 };
 
 // ---- arrays of one thread -------------------------------------------------------------------------------------------
-// Dof arrays are as long as those of links: no joint so far has more than one degree of freedom.
+// Arrays of degrees of freedom and of positions are as long as those of links: a tree with a free root goes by them.
 
 template <class Layout, int Links>
 struct ThreadArrays {

@@ -12,8 +12,10 @@
 //
 //   f = m a_c,   n = J α + ω × J ω + c × f                                        (J about c, in world axes)
 //
-// which costs 50 multiply-adds where I a + v ×* I v costs 70. Reference: Featherstone, Rigid Body Dynamics Algorithms
-// (2008), §7.3, in one common frame; the split is ours.
+// which costs 50 multiply-adds where I a + v ×* I v costs 70. Joints of several degrees of freedom are taken apart one
+// degree after the other, from the child's side on, as if there were massless links between them: the factors of M are
+// then triangular within a joint, and no D but a number is ever inverted. Reference: Featherstone, Rigid Body Dynamics
+// Algorithms (2008), §7.3, in one common frame; the split is ours.
 #include "integrators/featherstone/joint_forces.h"
 #include "integrators/featherstone/joints.h"
 
@@ -75,9 +77,9 @@ struct ParameterLink : AdjointLink<Real> {
 template <class Real>
 struct DofScratch {
   Spatial<Real> S;
-  Spatial<Real> UD;             ///< column of U D⁻¹
-  Real inverse[kMaxJointDofs];  ///< row of D⁻¹
-  Real x;                       ///< right-hand side of a solve, D⁻¹ r, solution: q̈ or, in the adjoint, w
+  Spatial<Real> UD;  ///< U D⁻¹
+  Real inverse;      ///< D⁻¹
+  Real x;            ///< right-hand side of a solve, D⁻¹ r, solution: q̈ or, in the adjoint, w
 };
 template <class Real>
 struct alignas(kAlignment<Real>) RolloutDof : DofScratch<Real> {};
@@ -193,15 +195,16 @@ BACKDRIVE_INLINE void move_link(Workspace<Layout>& ws, const Link& link, const L
   Real displacement[2];
   if constexpr (!Layout::ahead) {
     Joint::displace(ws.q + link.q, displacement);
-  } else if constexpr (K > 0) {
+  } else if constexpr (Joint::displaced) {
     for (int k = 0; k < 2; ++k) displacement[k] = dof->displacement[k];
   }
   placement(link, c, parent, axes, origin);
-  Joint::move(displacement, axes, origin);
+  [[maybe_unused]] const Mat3<Real> placed = axes;
+  Joint::move(ws.q + link.q, displacement, axes, origin);
   Spatial<Real> rate = zero6<Real>();  // S q̇
   if constexpr (K > 0) {
     Spatial<Real> S[K];
-    Joint::subspace(axes, origin, S);
+    Joint::subspace(placed, axes, origin, S);
     for (int k = 0; k < K; ++k) dof[k].S = S[k];
     rate = S[0] * ws.qd[link.v];
     for (int k = 1; k < K; ++k) rate += S[k] * ws.qd[link.v + k];
@@ -209,7 +212,11 @@ BACKDRIVE_INLINE void move_link(Workspace<Layout>& ws, const Link& link, const L
   own.axes = axes;
   own.origin = origin;
   own.v = parent.v + rate;
-  own.a = K > 0 && link.parent >= 0 ? plus_cross_motion(parent.a, parent.v, rate) : parent.a;
+  if constexpr (Joint::fixed_in_world) {
+    own.a = {parent.a.ang, plus_cross(parent.a.lin, rate.lin, rate.ang)};
+  } else {
+    own.a = K > 0 && link.parent >= 0 ? plus_cross_motion(parent.a, parent.v, rate) : parent.a;
+  }
 }
 
 /// Inertia and bias force of one body.
@@ -224,11 +231,13 @@ BACKDRIVE_INLINE void body_part(const Motion<Real>& m, const LinkConstants<Const
   s.force = {plus_cross(plus_cross(J * m.a.ang, m.v.ang, J * m.v.ang), com, f), f};
 }
 
+/// Of degree of freedom k. Only joints with one have a use for the position.
 template <class Layout>
-BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<Layout>& ws, const Link& link) {
+BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<Layout>& ws, const Link& link,
+                                                               int k = 0) {
   const auto zero = constant<typename Layout::Real>(0);
   const bool driven = link.target >= 0;
-  return {ws.q[link.q], ws.qd[link.v], ws.control[link.v], driven ? ws.control[link.target] : zero,
+  return {ws.q[link.q], ws.qd[link.v + k], ws.control[link.v + k], driven ? ws.control[link.target] : zero,
           driven ? ws.control[link.target + 1] : zero};
 }
 
@@ -274,27 +283,18 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
   }
 }
 
-/// One joint of (2): U, U D⁻¹, and D⁻¹ r.
-template <int K, class Real, class Dof>
-BACKDRIVE_INLINE void factor_joint(Dof* dof, const Articulated<Real>& top, const Real& effort, const Real& increment,
-                                   Spatial<Real> (&U)[K], Spatial<Real> (&UD)[K], Real (&x)[K]) {
-  Real D[kMaxJointDofs][kMaxJointDofs];
-  Real r[K];
-  for (int k = 0; k < K; ++k) {
-    U[k] = top.IA * dof[k].S;
-    for (int l = 0; l <= k; ++l) D[k][l] = D[l][k] = dot(dof[l].S, U[k]);
-    D[k][k] += increment;
-    r[k] = effort - dot(dof[k].S, top.P);
-  }
-  invert<K>(D);
-  for (int k = 0; k < K; ++k) {
-    UD[k] = U[0] * D[k][0];
-    x[k] = D[k][0] * r[0];
-    for (int l = 1; l < K; ++l) UD[k] += U[l] * D[k][l], x[k] += D[k][l] * r[l];
-    dof[k].UD = UD[k];
-    dof[k].x = x[k];
-    for (int l = 0; l < K; ++l) dof[k].inverse[l] = D[k][l];
-  }
+/// One degree of freedom of (2): U, U D⁻¹, and D⁻¹ r.
+template <class Real, class Dof>
+BACKDRIVE_INLINE void factor(Dof& dof, const Articulated<Real>& top, const Real& effort, const Real& increment,
+                             Spatial<Real>& U, Spatial<Real>& UD, Real& x) {
+  U = top.IA * dof.S;
+  const Real inverse = constant<Real>(1) / (dot(dof.S, U) + increment);
+  const Real r = effort - dot(dof.S, top.P);
+  UD = U * inverse;
+  x = inverse * r;
+  dof.UD = UD;
+  dof.x = x;
+  dof.inverse = inverse;
 }
 
 /// Equations (2)-(3) of one link. `top` holds what its subtree sums to, and then what its parent's does so far. The
@@ -304,25 +304,29 @@ BACKDRIVE_INLINE void articulate_link(Workspace<Layout>& ws, int i, Articulated<
                                       Waiting<Articulated<typename Layout::Real>>& waiting) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
-  Spatial<Real> U[K ? K : 1], UD[K ? K : 1];
-  Real x[K ? K : 1];
-  if constexpr (K > 0) {
+  constexpr int last = K > 0;  // the degree on the parent's side, whose elimination is one with the sum there
+  Spatial<Real> U, UD;
+  Real x;
+  for (int k = K - 1; k >= 0; --k) {
     Real effort, increment;
-    joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, effort, increment);
-    factor_joint<K>(ws.dof + link.v, top, effort, increment, U, UD, x);
+    joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, effort, increment);
+    factor(ws.dof[link.v + k], top, effort, increment, U, UD, x);
+    if (k == 0) break;
+    less_outer(top.IA, U, UD);
+    top.P += U * x;
   }
   if (link.parent < 0) return;
   read_again();
   if (link.last_child) {
     const RolloutLink<Real>& parent = ws.link[link.parent];
-    set_less_outer<K>(top.IA, parent.I, top.IA, U, UD);
+    set_less_outer<last>(top.IA, parent.I, top.IA, &U, &UD);
     top.P = parent.force + top.P;
   } else {
     const Articulated<Real>& others = waiting.pop();
-    add_less_outer<K>(top.IA, others.IA, U, UD);
+    add_less_outer<last>(top.IA, others.IA, &U, &UD);
     top.P += others.P;
   }
-  for (int k = 0; k < K; ++k) top.P += U[k] * x[k];
+  if constexpr (K > 0) top.P += U * x;
   if (link.parent != i - 1) waiting.push(top);
 }
 
@@ -359,12 +363,11 @@ BACKDRIVE_HD void solve_outwards(Workspace<Layout>& ws, Solution x, const Visit&
     }
     visit_dofs(
         link.type, [&](auto dofs) __attribute__((always_inline)) {
-          constexpr int K = dofs();
-          if constexpr (K > 0) {  // x = D⁻¹ r − (U D⁻¹)ᵀ δ_p, δ = δ_p + S x
-            typename Layout::Dof* dof = ws.dof + link.v;
-            Real sum[K];
-            for (int k = 0; k < K; ++k) dof[k].*x = sum[k] = dof[k].x - dot(dof[k].UD, delta);
-            for (int k = 0; k < K; ++k) delta += dof[k].S * sum[k];
+          for (int k = 0; k < dofs(); ++k) {  // x = D⁻¹ r − (U D⁻¹)ᵀ δ_p, δ = δ_p + S x
+            typename Layout::Dof& dof = ws.dof[link.v + k];
+            const Real sum = dof.x - dot(dof.UD, delta);
+            dof.*x = sum;
+            delta += dof.S * sum;
           }
         });
     visit(i, delta);

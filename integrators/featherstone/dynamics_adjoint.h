@@ -48,14 +48,10 @@ BACKDRIVE_HD void accelerations_and_forces(Workspace<Layout>& ws) {
 /// Leaves-to-root half of (6) for one link; `force` is P.
 template <int K, class Real, class Dof>
 BACKDRIVE_INLINE void solve_inwards_joint(Dof* dof, Spatial<Real>& force) {
-  if constexpr (K > 0) {
-    Real r[K];
-    for (int k = 0; k < K; ++k) r[k] = dof[k].x - dot(dof[k].S, force);
-    for (int k = 0; k < K; ++k) {
-      dof[k].x = dof[k].inverse[0] * r[0];
-      for (int l = 1; l < K; ++l) dof[k].x += dof[k].inverse[l] * r[l];
-      force += dof[k].UD * r[k];
-    }
+  for (int k = K - 1; k >= 0; --k) {
+    const Real r = dof[k].x - dot(dof[k].S, force);
+    dof[k].x = dof[k].inverse * r;
+    force += dof[k].UD * r;
   }
 }
 
@@ -150,12 +146,33 @@ BACKDRIVE_INLINE Spatial<Real> turned_with(const Spatial<Real>& delta, const Spa
   return mutated(Mutation::velocity_turn) ? sum : plus_cross_force(sum, v, V);
 }
 
-/// Equation (8) of one joint: q̄, q̇̄, and the gradient of the placement. `own` is summed over its subtree. Returns H.
-template <int K, class Layout>
+/// Z of a tree that the world carries: at rest, with gravity as an acceleration upwards.
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> turned_with_world(const LinkBar<Real>& bar, const Vec3<Real>& gravity) {
+  return unless(Mutation::root_gravity, Spatial<Real>{cross(bar.A.lin, gravity), zero3<Real>()});
+}
+
+/// What gravity receives from a root, and the placement from any joint.
+template <class Layout>
+BACKDRIVE_INLINE void add_to_root_and_placement(Workspace<Layout>& ws, int i, const LinkBar<typename Layout::Real>& own,
+                                                const Spatial<typename Layout::Real>& Z, const StepBar<Layout>& bar) {
+  if constexpr (Layout::parameters) {
+    if (!bar.wants_parameters()) return;
+    const Link& link = ws.links[i];
+    if (link.parent < 0) *bar.gravity += mutated(Mutation::gravity_sign) ? -own.A.lin : own.A.lin;
+    const auto& pose = ws.link[link.parent < 0 ? i : link.parent].pose;
+    placement_adjoint(link, ws.constants[i], pose, Z, bar.constants[i]);
+  }
+}
+
+/// Equation (8) of one joint whose S is fixed in the child's axes: q̄, q̇̄, and the gradient of the placement. `own` is
+/// summed over its subtree. Returns H.
+template <class Joint, class Layout>
 BACKDRIVE_INLINE Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& ws, int i,
                                                               const LinkBar<typename Layout::Real>& own,
                                                               const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
+  constexpr int K = Joint::dofs;
   const Link& link = ws.links[i];
   const typename Layout::Dof* dof = ws.dof + link.v;
   Spatial<Real> H = own.T;
@@ -174,17 +191,31 @@ BACKDRIVE_INLINE Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>&
   if (link.parent >= 0) {
     Z = turned_with(parent.delta, parent.a, parent.v, own, H);
   } else {
-    Z = unless(Mutation::root_gravity, Spatial<Real>{cross(own.A.lin, ws.gravity), zero3<Real>()});
-    if (bar.wants_parameters()) *bar.gravity += mutated(Mutation::gravity_sign) ? -own.A.lin : own.A.lin;
+    Z = turned_with_world(own, ws.gravity);
   }
   for (int k = 0; k < K; ++k) bar.q[link.q + k] += dot(dof[k].S, Z);
-  if constexpr (Layout::parameters) {
-    if (bar.wants_parameters()) {
-      const Pose<Real>& pose = ws.link[link.parent < 0 ? i : link.parent].pose;
-      placement_adjoint(link, ws.constants[i], pose, Z, bar.constants[i]);
-    }
-  }
+  add_to_root_and_placement(ws, i, own, Z, bar);
   return H;
+}
+
+/// The same for a free root, whose S is fixed in the world: a turn about its origin takes the whole tree along but not
+/// the motions δ, a and v that carry it, its own, and a shift changes nothing. With v = S q̇ and the bias [0; ṗ × ω]
+/// the velocities' cotangent is −(V + [A_lin × ṗ; ω × A_lin]), V = 2 T + v ×* A. (adjoint.md (a), free)
+template <class Layout>
+BACKDRIVE_INLINE Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout>& ws, int i,
+                                                                  const LinkBar<typename Layout::Real>& own,
+                                                                  const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const typename Layout::Dof* dof = ws.dof + link.v;
+  const typename Layout::Link& s = ws.link[i];
+  const Spatial<Real> bias{cross(own.A.lin, s.v.lin), cross(s.v.ang, own.A.lin)};
+  const Spatial<Real> flow = plus_cross_force(own.T + own.T, s.v, own.A) + unless(Mutation::free_bias, bias);
+  const Spatial<Real> Z = turned_with(s.delta, s.a, s.v, own, own.T);
+  for (int k = 0; k < 6; ++k) bar.qd[link.v + k] -= dot(dof[k].S, flow);
+  for (int k = 0; k < 3; ++k) bar.q[link.q + k] += unless(Mutation::free_turn, dot(dof[k].S, Z));
+  add_to_root_and_placement(ws, i, own, turned_with_world(own, ws.gravity), bar);
+  return own.T;
 }
 
 /// Equations (7)-(8), leaves to root. bar.q and bar.qd hold the cotangents of q⁺ and q̇⁺ in the sense of step_adjoint.
@@ -200,8 +231,14 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
       if (bar.wants_parameters()) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
     }
     Spatial<Real> H;
-    visit_dofs(
-        link.type, [&](auto dofs) __attribute__((always_inline)) { H = joint_adjoint<dofs()>(ws, i, top, bar); });
+    visit_joint(
+        link.type, [&](auto joint) __attribute__((always_inline)) {
+          if constexpr (decltype(joint)::fixed_in_world) {
+            H = free_root_adjoint(ws, i, top, bar);
+          } else {
+            H = joint_adjoint<decltype(joint)>(ws, i, top, bar);
+          }
+        });
     if (link.parent < 0) continue;
     top.T = H;
     if (link.last_child) {
@@ -217,20 +254,22 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
 template <class Layout>
 BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
+  const Real zero = constant<Real>(0);
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
-    if (link.type == JointType::fixed) continue;
-    const Real zero = constant<Real>(0);
-    JointInputBar<Real> in{zero, zero, zero, zero, zero};
-    const typename Layout::Dof& dof = ws.dof[link.v];
-    adj_joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, dof.x, dof.qdd, in,
-                    bar.wants_parameters() ? bar.constants + i : nullptr);
-    bar.q[link.q] += in.q;
-    bar.qd[link.v] += in.qd;
-    bar.control.set(link.v, in.effort);
-    if (link.target >= 0) {
-      bar.control.set(link.target, in.target_position);
-      bar.control.set(link.target + 1, in.target_velocity);
+    const int dofs = joint_size(link.type).nv;
+    for (int k = 0; k < dofs; ++k) {
+      JointInputBar<Real> in{zero, zero, zero, zero, zero};
+      const typename Layout::Dof& dof = ws.dof[link.v + k];
+      adj_joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, dof.x, dof.qdd, in,
+                      bar.wants_parameters() ? bar.constants + i : nullptr);
+      if (dofs == 1) bar.q[link.q] += in.q;
+      bar.qd[link.v + k] += in.qd;
+      bar.control.set(link.v + k, in.effort);
+      if (link.target >= 0) {
+        bar.control.set(link.target, in.target_position);
+        bar.control.set(link.target + 1, in.target_velocity);
+      }
     }
   }
 }
@@ -239,10 +278,23 @@ BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layo
 /// return those of q, q̇. Sets bar.control; adds to bar.constants and bar.gravity.
 template <class Layout>
 BACKDRIVE_HD void step_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
-  for (int k = 0; k < ws.nv; ++k) {
-    bar.qd[k] += unless(Mutation::drift_transport, ws.dt * bar.q[k]);  // q⁺ = q + Δt q̇⁺
-    ws.dof[k].x = ws.dt * bar.qd[k];                                   // q̇⁺ = q̇ + Δt q̈
-  }
+  using Real = typename Layout::Real;
+  each_coordinate(
+      ws.links, ws.link_count, ws.nq, ws.nv,
+      [&](int q, int v) __attribute__((always_inline)) {
+        bar.qd[v] += unless(Mutation::drift_transport, ws.dt * bar.q[q]);  // q⁺ = q + Δt q̇⁺
+      },
+      [&](auto side, int q, int v) __attribute__((always_inline)) {  // R⁺ = R exp φ or exp φ R, φ = Δt ω⁺
+        const auto turn = [&](int k) { return ws.dt * (ws.qd[v + k] + ws.dt * ws.dof[v + k].qdd); };
+        Vec3<Real> theta_bar{bar.q[q], bar.q[q + 1], bar.q[q + 2]}, phi_bar = zero3<Real>();
+        adj_turned<side()>({turn(0), turn(1), turn(2)}, theta_bar, phi_bar);
+        if (mutated(Mutation::turn_jacobian)) phi_bar = {bar.q[q], bar.q[q + 1], bar.q[q + 2]};
+        bar.qd[v] += ws.dt * phi_bar.x, bar.qd[v + 1] += ws.dt * phi_bar.y, bar.qd[v + 2] += ws.dt * phi_bar.z;
+        if (mutated(Mutation::turn_transport)) return;
+        bar.q[q] = theta_bar.x, bar.q[q + 1] = theta_bar.y, bar.q[q + 2] = theta_bar.z;
+        bar.q[q + 3] = constant<Real>(0);
+      });
+  for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = ws.dt * bar.qd[k];  // q̇⁺ = q̇ + Δt q̈
   solve_again(ws);
   reverse_sweep(ws, bar);
   joint_forces_adjoint(ws, bar);

@@ -39,6 +39,10 @@ enum class Mutation {
   armature_sign,
   drift_transport,  ///< q̇̄⁺ without Δt q̄⁺
   gravity_sign,
+  free_bias,       ///< q̇̄ of a free root without [A_lin × ṗ; ω × A_lin]
+  free_turn,       ///< q̄ of a free root without its turn
+  turn_jacobian,   ///< ω̄⁺ without the Jacobian of exp
+  turn_transport,  ///< θ̄ of a rotation left where θ̄⁺ was
   count
 };
 

@@ -51,17 +51,27 @@ struct LinkReader {
   const ModelStructure& model;
   ParameterReader<C> read;
 
-  /// A of a link; the world's (−1) and a fixed joint's is 1.
+  /// The axis of a link that has one, in its joint's frame.
+  BACKDRIVE_HD Vec3<C> axis(const Link& link) const {
+    if (link.axis == LinkAxis::parameter) return read.vector(BACKDRIVE_PICK(joints.axis), link.joint);
+    const Mat3<C> axes = identity3<C>();
+    return link.axis == LinkAxis::x ? axes.cx : link.axis == LinkAxis::y ? axes.cy : axes.cz;
+  }
+  /// A of a link; 1 for the world (−1) and for joints that are not about an axis.
   BACKDRIVE_HD Mat3<C> alignment(int i) const {
-    if (i < 0 || model.links[i].type == JointType::fixed) return identity3<C>();
-    return axis_alignment(read.vector(BACKDRIVE_PICK(joints.axis), model.links[i].joint));
+    if (i < 0 || !has_one_degree(model.links[i].type)) return identity3<C>();
+    return axis_alignment(axis(model.links[i]));
   }
   /// Rotation and translation of LinkConstants, given A of the link and of its parent.
   BACKDRIVE_HD void place(int i, const Mat3<C>& A, const Mat3<C>& parent, Mat3<C>& rotation,
                           Vec3<C>& translation) const {
     const Link& link = model.links[i];
-    rotation = read.rotation(BACKDRIVE_PICK(joints.frame.orientation), link.joint) * A;
-    translation = read.vector(BACKDRIVE_PICK(joints.frame.position), link.joint);
+    rotation = A;
+    translation = zero3<C>();
+    if (link.first) {
+      rotation = read.rotation(BACKDRIVE_PICK(joints.frame.orientation), link.joint) * A;
+      translation = read.vector(BACKDRIVE_PICK(joints.frame.position), link.joint);
+    }
     if (link.parent < 0) return;
     const Mat3<C> to_parent = transposed(parent);
     rotation = to_parent * rotation;
@@ -236,15 +246,19 @@ struct ParameterGradientOfWorld {
     const Mat3<C> A = link.alignment(i);
     const MassProperties<C> mass = body_mass(structure, link.read, body);
     const int parent = structure.links[i].parent;
-    add(BACKDRIVE_PICK(joints.frame.position), joint, world,
-        parent < 0 ? bar.translation : link.alignment(parent) * bar.translation);
-    add(BACKDRIVE_PICK(joints.frame.orientation), joint, world, A * bar.rotation);
-    add_body(link, body, mass, {bar.mass, A * bar.com, six_numbers(rotated(A, symmetric_gradient(bar.inertia)))});
+    if (structure.links[i].first) {
+      add(BACKDRIVE_PICK(joints.frame.position), joint, world,
+          parent < 0 ? bar.translation : link.alignment(parent) * bar.translation);
+      add(BACKDRIVE_PICK(joints.frame.orientation), joint, world, A * bar.rotation);
+    }
+    if (body >= 0) {
+      add_body(link, body, mass, {bar.mass, A * bar.com, six_numbers(rotated(A, symmetric_gradient(bar.inertia)))});
+    }
     each_joint_scalar([&](auto number, auto pick) {
       // An absent limit was replaced by a constant, which has no gradient.
       if (std::abs(value_of(link.read.number(pick, joint))) < kNoLimit) add(pick, joint, 0, world, number(bar));
     });
-    if (structure.links[i].type == JointType::fixed) return;
+    if (!has_one_degree(structure.links[i].type) || structure.links[i].axis != LinkAxis::parameter) return;
     // A exp(η) turns the axis A e_z by A (η × e_z).
     const Vec3<C> eta = alignment_bar(link, i, A, mass, bar);
     add(BACKDRIVE_PICK(joints.axis), joint, world, A * Vec3<C>{eta.y, -eta.x, constant<C>(0)});

@@ -55,7 +55,7 @@ BACKDRIVE_HD void link_poses(PoseScratch<Layout>& g) {
         link.type, [&](auto joint) __attribute__((always_inline)) {
           Real displacement[2];
           joint.displace(g.q + link.q, displacement);
-          joint.move(displacement, axes, origin);
+          joint.move(g.q + link.q, displacement, axes, origin);
         });
     g.link[i].pose.axes = axes;
     g.link[i].pose.origin = origin;
@@ -65,6 +65,23 @@ BACKDRIVE_HD void link_poses(PoseScratch<Layout>& g) {
 BACKDRIVE_INLINE int root_of(const Link* links, int i) {
   while (links[i].parent >= 0) i = links[i].parent;
   return i;
+}
+
+/// Of a free root's link origin from its joint, in world axes.
+template <class Layout>
+BACKDRIVE_HD Vec3<typename Layout::Real> free_position(const PoseScratch<Layout>& g, int root) {
+  using Real = typename Layout::Real;
+  const Real* const p = g.q + g.links[root].q + 4;
+  return in_packs<Real>(g.constants[root].rotation) * Vec3<Real>{p[0], p[1], p[2]};
+}
+
+/// Where O of a link's tree is in the world: at the root joint, with a free root at its link's origin.
+template <class Layout>
+BACKDRIVE_HD Vec3<typename Layout::Real> tree_origin(const PoseScratch<Layout>& g, int i) {
+  const int root = root_of(g.links, i);
+  const auto& c = g.constants[root];
+  const Vec3<typename Layout::Real> joint = in_packs<typename Layout::Real>(c.translation);
+  return g.links[root].type == JointType::free ? joint + free_position(g, root) : joint;
 }
 
 template <class Layout>
@@ -78,7 +95,7 @@ BACKDRIVE_HD void poses_worlds(const PoseArguments<StorageOf<typename Layout::Re
     for (int k = 0; k < a.count; ++k) {
       const int i = a.links[k];
       const Pose<Real>& link = g.link[i].pose;
-      const Vec3<Real> root = g.constants[root_of(g.links, i)].translation;
+      const Vec3<Real> root = tree_origin(g, i);
       struct {
         Vec3<Real> position;
         Mat3<Real> rotation;
@@ -126,13 +143,16 @@ BACKDRIVE_HD void pose_adjoint_step(PoseScratch<Layout>& g) {
           constexpr int K = decltype(joint)::dofs;
           if constexpr (K > 0) {
             Spatial<Real> S[K];
-            joint.subspace(own.pose.axes, own.pose.origin, S);
-            for (int k = 0; k < K; ++k) g.q_bar[link.q + k] += dot(S[k], Z);
+            joint.subspace(in_packs<Real>(g.constants[i].rotation), own.pose.axes, own.pose.origin, S);
+            // Behind a free root's quaternion; a ball's turns are all it has.
+            for (int k = 0; k < K; ++k) g.q_bar[link.q + k + (k < 3 ? 0 : 1)] += dot(S[k], Z);
           }
         });
     if (Layout::parameters && g.gradient) {
       const Pose<Real>& parent = g.link[link.parent < 0 ? i : link.parent].pose;
-      placement_adjoint(link, g.constants[i], parent, Z, g.gradient[i]);
+      Spatial<Real> about_joint = Z;
+      if (link.type == JointType::free) about_joint.ang += cross(free_position(g, i), Z.lin);
+      placement_adjoint(link, g.constants[i], parent, about_joint, g.gradient[i]);
       if (link.parent < 0) g.gradient[i].translation += unless(Mutation::root_translation, Z.lin);
     }
     if (link.parent >= 0) g.link[link.parent].Z += Z;

@@ -26,18 +26,22 @@ BACKDRIVE_HD int joint_at_fault(const Workspace<Layout>& ws, int lane_index) {
   int singular = -1, mover = -1;
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
-    if (link.type == JointType::fixed) continue;
-    Real effort_now, increment;
-    joint_force(link, ws.constants[i], joint_input(ws, link), ws.dt, effort_now, increment);
-    const double q = number_in(ws.q[link.q], lane_index), qd = number_in(ws.qd[link.v], lane_index);
-    const double effort = number_in(effort_now, lane_index);
-    const double inverse = number_in(ws.dof[link.v].inverse[0], lane_index);
-    if (!is_finite(q) || !is_finite(qd) || !is_finite(effort)) return link.joint;
-    if (!is_finite(inverse)) singular = link.joint;
-    const double distance = std::abs(qd) * dt + std::abs(effort * inverse) * dt * dt;
-    if (distance > furthest) {
-      furthest = distance;
-      mover = link.joint;
+    const JointSize size = joint_size(link.type);
+    for (int k = 0; k < size.nq; ++k) {
+      if (!is_finite(number_in(ws.q[link.q + k], lane_index))) return link.joint;
+    }
+    for (int k = 0; k < size.nv; ++k) {
+      Real effort_now, increment;
+      joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, effort_now, increment);
+      const double qd = number_in(ws.qd[link.v + k], lane_index), effort = number_in(effort_now, lane_index);
+      const double inverse = number_in(ws.dof[link.v + k].inverse, lane_index);
+      if (!is_finite(qd) || !is_finite(effort)) return link.joint;
+      if (!is_finite(inverse)) singular = link.joint;
+      const double distance = std::abs(qd) * dt + std::abs(effort * inverse) * dt * dt;
+      if (distance > furthest) {
+        furthest = distance;
+        mover = link.joint;
+      }
     }
   }
   return singular >= 0 ? singular : mover;
@@ -55,32 +59,44 @@ BACKDRIVE_HD void blame(const Workspace<Layout>& ws, const Mask& bad, int step, 
   }
 }
 
-template <class Real>
-struct StateComponent {
-  Real q, qd;
-};
-
-/// Equation (5). A lane whose new state is not finite keeps the old one, then and ever after: `halted` is zero for the
-/// lanes that go on, NaN for the others. All joints so far have a coordinate to each degree of freedom.
+/// Equation (5), from q̈ in dof[].x. A lane whose new state is not finite keeps the old one, then and ever after:
+/// `halted` is zero for the lanes that go on, NaN for the others.
 template <class Layout>
 BACKDRIVE_INLINE void integrate(Workspace<Layout>& ws, int step, int first_world, int worlds,
                                 typename Layout::Real& halted, WorldStatus* status) {
   using Real = typename Layout::Real;
-  const auto next = [&](int k) __attribute__((always_inline)) {
-    const Real qd = ws.qd[k] + ws.dt * ws.dof[k].x;
-    return StateComponent<Real>{ws.q[k] + ws.dt * qd, qd};
+  const auto velocity = [&](int v) __attribute__((always_inline)) {
+    return ws.qd[v] + ws.dt * ws.dof[v].x;
+  };
+  const auto each = [&](const auto& scalar, const auto& rotation) __attribute__((always_inline)) {
+    each_coordinate(ws.links, ws.link_count, ws.nq, ws.nv, scalar, rotation);
   };
   Real check = halted;
-  for (int k = 0; k < ws.nv; ++k) {
-    const Real q = next(k).q;
-    check += q - q;  // zero where finite and NaN else; the sum cannot overflow
-  }
+  const auto must_be_finite = [&](const Real& x) __attribute__((always_inline)) {
+    check += x - x;  // zero where finite and NaN else; the sum cannot overflow
+  };
+  each(
+      [&](int q, int v) __attribute__((always_inline)) { must_be_finite(ws.q[q] + ws.dt * velocity(v)); },
+      [&](auto, int q, int v) __attribute__((always_inline)) {
+        for (int k = 0; k < 4; ++k) must_be_finite(ws.q[q + k]);
+        for (int k = 0; k < 3; ++k) must_be_finite(velocity(v + k));
+      });
   const auto fine = is_finite(check);
-  for (int k = 0; k < ws.nv; ++k) {
-    const StateComponent<Real> after = next(k);
-    ws.q[k] = select(fine, after.q, ws.q[k]);
-    ws.qd[k] = select(fine, after.qd, ws.qd[k]);
-  }
+  const auto put = [&](Real & at, const Real& next) __attribute__((always_inline)) {
+    at = select(fine, next, at);
+  };
+  each(
+      [&](int q, int v) __attribute__((always_inline)) {
+        const Real qd = velocity(v);
+        put(ws.q[q], ws.q[q] + ws.dt * qd);
+        put(ws.qd[v], qd);
+      },
+      [&](auto side, int q, int v) __attribute__((always_inline)) {
+        const Vec3<Real> omega{velocity(v), velocity(v + 1), velocity(v + 2)};
+        const Quaternion<Real> next = turned<side()>(load_quaternion(ws.q + q), omega * ws.dt);
+        put(ws.q[q], next.v.x), put(ws.q[q + 1], next.v.y), put(ws.q[q + 2], next.v.z), put(ws.q[q + 3], next.w);
+        put(ws.qd[v], omega.x), put(ws.qd[v + 1], omega.y), put(ws.qd[v + 2], omega.z);
+      });
   if (!any(!fine)) return;
   blame(ws, !fine, step, first_world, worlds, status);
   halted = check;
@@ -173,7 +189,8 @@ BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename L
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   Real sum = constant<Real>(0);
-  for (int k = 0; k < t.nv; ++k) sum += g.bar.q[k] * g.bar.q[k] + g.bar.qd[k] * g.bar.qd[k];
+  for (int k = 0; k < t.nq; ++k) sum += g.bar.q[k] * g.bar.q[k];
+  for (int k = 0; k < t.nv; ++k) sum += g.bar.qd[k] * g.bar.qd[k];
   StorageOf<Real>* const controls =
       a.control_bar ? a.control_bar + std::size_t(begin) * t.nu * stride + first_world : nullptr;
   const std::size_t control_rows = controls ? std::size_t(end - begin) * t.nu : 0;
@@ -194,10 +211,8 @@ BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename L
   for (int l = 0; l < RealTraits<Real>::lanes && first_world + l < a.launch.worlds; ++l) {
     if (a.window.clipped && lane(over, l)) ++a.window.clipped[first_world + l];
   }
-  for (int k = 0; k < t.nv; ++k) {
-    g.bar.q[k] = g.bar.q[k] * factor;
-    g.bar.qd[k] = g.bar.qd[k] * factor;
-  }
+  for (int k = 0; k < t.nq; ++k) g.bar.q[k] = g.bar.q[k] * factor;
+  for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = g.bar.qd[k] * factor;
   for (std::size_t r = 0; r < control_rows; ++r) {
     StorageOf<Real>* const at = controls + r * stride;
     store<Real>(at, load<Real>(at) * factor);

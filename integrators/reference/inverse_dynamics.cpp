@@ -58,18 +58,22 @@ std::vector<Scalar> inverse_dynamics(const Model& model, const std::vector<Scala
     }
     v[i] = m.X * v_parent;
     a[i] = m.X * a_parent;
-    if (link.type != JointType::fixed) {
-      const Vector6<Scalar> rate = m.S * qd[link.v];
-      v[i] += rate;
-      a[i] += m.S * qdd[link.v] + motion_cross<Scalar>(v[i], rate);
+    const Vector6<Scalar> rate = m.times(qd, link.v);
+    v[i] += rate;
+    a[i] += m.times(qdd, link.v) + motion_cross<Scalar>(v[i], rate);
+    if (m.fixed_in_world) {
+      const Matrix3<Scalar> turning = skew<Scalar>(v[i].template head<3>());
+      a[i].template head<3>() -= turning * rate.template head<3>();
+      a[i].template tail<3>() -= turning * rate.template tail<3>();
     }
     const Matrix6<Scalar> I = link_inertia(model, link, world).template cast<Scalar>();
     f[i] = I * a[i] + force_cross<Scalar>(v[i], I * v[i]);
   }
   for (std::size_t i = n; i-- > 0;) {
     const Link& link = t.links[i];
-    if (link.type != JointType::fixed) {
-      tau[link.v] = (motions[i].S.transpose() * f[i])(0) + model.joints.armature(link.joint, 0, world) * qdd[link.v];
+    for (int k = 0; k < motions[i].dofs(); ++k) {
+      tau[link.v + k] =
+          (motions[i].S.col(k).transpose() * f[i])(0) + model.joints.armature(link.joint, 0, world) * qdd[link.v + k];
     }
     if (link.parent >= 0) f[link.parent] += motions[i].X.transpose() * f[i];
   }
@@ -93,9 +97,9 @@ double kinetic_energy(const Model& model, const std::vector<double>& q, const st
     const Link& link = t.links[i];
     v[i].setZero();
     if (link.parent >= 0) v[i] = motions[i].X * v[link.parent];
-    if (link.type != JointType::fixed) {
-      v[i] += motions[i].S * qd[link.v];
-      energy += 0.5 * model.joints.armature(link.joint, 0, world) * qd[link.v] * qd[link.v];
+    v[i] += motions[i].times(qd, link.v);
+    for (int k = 0; k < motions[i].dofs(); ++k) {
+      energy += 0.5 * model.joints.armature(link.joint, 0, world) * qd[link.v + k] * qd[link.v + k];
     }
     energy += 0.5 * v[i].dot(link_inertia(model, link, world) * v[i]);
   }
@@ -117,8 +121,9 @@ double potential_energy(const Model& model, const std::vector<double>& q, int wo
 
 std::vector<LinkPose> body_poses(const Model& model, const std::vector<double>& q, int world) {
   const auto poses = world_poses(model, q, world);
-  std::vector<LinkPose> result(poses.size());
+  std::vector<LinkPose> result(model.body_names.size());
   for (std::size_t i = 0; i < poses.size(); ++i) {
+    if (model.topology.links[i].body < 0) continue;
     LinkPose& pose = result[model.topology.links[i].body];
     for (int k = 0; k < 3; ++k) pose.position[k] = poses[i].position[k];
     for (int k = 0; k < 9; ++k) pose.rotation[k] = poses[i].rotation(k % 3, k / 3);

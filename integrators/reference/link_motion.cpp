@@ -75,6 +75,7 @@ Matrix3<Scalar> turn(const Vector3<double>& axis, const Scalar& angle) {
 
 Matrix6<double> link_inertia(const Model& model, const Link& link, int world) {
   const int b = link.body;
+  if (b < 0) return Matrix6<double>::Zero();
   const Parameter& J = model.bodies.inertia;
   const auto j = [&](int k) { return J(b, k, world); };
   Matrix3<double> about_com;
@@ -93,22 +94,76 @@ Matrix6<double> link_inertia(const Model& model, const Link& link, int world) {
   return I;
 }
 
+namespace {
+
+Vector3<double> link_axis(const Model& model, const Link& link, int world) {
+  switch (link.axis) {
+    case LinkAxis::parameter:
+      break;
+    case LinkAxis::x:
+      return Vector3<double>::UnitX();
+    case LinkAxis::y:
+      return Vector3<double>::UnitY();
+    case LinkAxis::z:
+      return Vector3<double>::UnitZ();
+  }
+  return vector_at(model.joints.axis, link.joint, world);
+}
+
+/// Of four numbers, by the product of quaternions: R v = q v q*.
+template <class Scalar>
+Matrix3<Scalar> quaternion_rotation(const Scalar* q) {
+  const Vector3<Scalar> v(q[0], q[1], q[2]);
+  const Matrix3<Scalar> K = skew<Scalar>(v);
+  return Matrix3<Scalar>::Identity() + K * q[3] * Scalar(2) + K * K * Scalar(2);
+}
+
+/// What the joint adds to its placement.
+template <class Scalar>
+void move(const Model& model, const Link& link, const Scalar* q, int world, LinkMotion<Scalar>& m) {
+  const Matrix3<Scalar> placed = m.rotation;
+  const Vector3<Scalar> axis = link_axis(model, link, world).template cast<Scalar>();
+  m.S.setZero(6, joint_size(link.type).nv);
+  switch (link.type) {
+    case JointType::revolute:
+      m.S.template topRows<3>() = axis;
+      m.rotation = placed * turn<Scalar>(link_axis(model, link, world), q[0]);
+      break;
+    case JointType::prismatic:
+      m.S.template bottomRows<3>() = axis;
+      m.position += placed * axis * q[0];
+      break;
+    case JointType::ball:
+      m.S.template topRows<3>().setIdentity();
+      m.rotation = placed * quaternion_rotation(q);
+      break;
+    case JointType::free: {
+      const Matrix3<Scalar> turned = quaternion_rotation(q);
+      m.S.template topLeftCorner<3, 3>() = m.S.template bottomRightCorner<3, 3>() = turned.transpose();
+      m.fixed_in_world = true;
+      m.position += placed * Vector3<Scalar>(q[4], q[5], q[6]);
+      m.rotation = placed * turned;
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
 template <class Scalar>
 std::vector<LinkMotion<Scalar>> link_motions(const Model& model, const std::vector<Scalar>& q, int world) {
   std::vector<LinkMotion<Scalar>> motions;
   for (const Link& link : model.topology.links) {
     LinkMotion<Scalar> m;
-    const Vector3<double> axis = vector_at(model.joints.axis, link.joint, world);
-    m.rotation = rotation_at(model.joints.frame.orientation, link.joint, world).template cast<Scalar>();
-    m.position = vector_at(model.joints.frame.position, link.joint, world).template cast<Scalar>();
-    m.S.setZero();
-    if (link.type == JointType::revolute) {
-      m.S.template head<3>() = axis.template cast<Scalar>();
-      m.rotation = (m.rotation * turn<Scalar>(axis, q[link.q])).eval();
-    } else if (link.type == JointType::prismatic) {
-      m.S.template tail<3>() = axis.template cast<Scalar>();
-      m.position += m.rotation * axis.template cast<Scalar>() * q[link.q];
+    m.rotation.setIdentity();
+    m.position.setZero();
+    if (link.first) {
+      m.rotation = rotation_at(model.joints.frame.orientation, link.joint, world).template cast<Scalar>();
+      m.position = vector_at(model.joints.frame.position, link.joint, world).template cast<Scalar>();
     }
+    move(model, link, q.data() + link.q, world, m);
     const Matrix3<Scalar> E = m.rotation.transpose();
     m.X << E, Matrix3<Scalar>::Zero(), -E * skew<Scalar>(m.position), E;
     motions.push_back(m);

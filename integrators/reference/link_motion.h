@@ -26,7 +26,19 @@ struct LinkMotion {
   Matrix3<Scalar> rotation;  ///< link axes in the parent's
   Vector3<Scalar> position;  ///< link origin in the parent's axes
   Matrix6<Scalar> X;         ///< motions about the parent's origin to motions about the link's (2.26)
-  Vector6<Scalar> S;         ///< joint subspace in link axes; zero for a fixed joint
+  /// Joint subspace in link axes, a column per degree of freedom.
+  Eigen::Matrix<Scalar, 6, Eigen::Dynamic> S;
+  /// Whether the columns are fixed in the world: their apparent rate in the link's turning axes is then −ω × (both
+  /// halves).
+  bool fixed_in_world = false;
+
+  int dofs() const { return static_cast<int>(S.cols()); }
+  /// S x of a link's own numbers among those of all, from index `first` on.
+  Vector6<Scalar> times(const std::vector<Scalar>& x, int first) const {
+    Vector6<Scalar> sum = Vector6<Scalar>::Zero();
+    for (int k = 0; k < dofs(); ++k) sum += S.col(k) * x[first + k];
+    return sum;
+  }
 };
 
 /// Rigid-body inertia of a body with its shapes, link axes, about the link origin (2.63).

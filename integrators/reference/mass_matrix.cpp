@@ -22,14 +22,20 @@ std::vector<double> mass_matrix(const Model& model, const std::vector<double>& q
     const Link& link = t.links[i];
     const Matrix6<double>& X = motions[i].X;
     if (link.parent >= 0) composite[link.parent] += X.transpose() * composite[i] * X;
-    if (link.type == JointType::fixed) continue;
-    Vector6<double> F = composite[i] * motions[i].S;
-    at(link.v, link.v) = motions[i].S.dot(F) + model.joints.armature(link.joint, 0, world);
-    for (int j = i; t.links[j].parent >= 0;) {
+    Eigen::Matrix<double, 6, Eigen::Dynamic> F = composite[i] * motions[i].S;
+    for (int j = i;;) {
+      const Eigen::MatrixXd block = motions[j].S.transpose() * F;
+      for (int r = 0; r < block.rows(); ++r) {
+        for (int c = 0; c < block.cols(); ++c) {
+          at(t.links[j].v + r, link.v + c) = at(link.v + c, t.links[j].v + r) = block(r, c);
+        }
+      }
+      if (t.links[j].parent < 0) break;
       F = (motions[j].X.transpose() * F).eval();
       j = t.links[j].parent;
-      if (t.links[j].type == JointType::fixed) continue;
-      at(link.v, t.links[j].v) = at(t.links[j].v, link.v) = F.dot(motions[j].S);
+    }
+    for (int k = 0; k < motions[i].dofs(); ++k) {
+      at(link.v + k, link.v + k) += model.joints.armature(link.joint, 0, world);
     }
   }
   return M;

@@ -60,31 +60,42 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(armature_sign, 5e-3),
     BACKDRIVE_TRAP(drift_transport, 1.5e-2),
     BACKDRIVE_TRAP(gravity_sign, 3e-2),
+    BACKDRIVE_TRAP(free_bias, 1e-4),
+    BACKDRIVE_TRAP(free_turn, 1e-4),
+    BACKDRIVE_TRAP(turn_jacobian, 1e-5),
+    BACKDRIVE_TRAP(turn_transport, 1e-4),
 };
 #undef BACKDRIVE_TRAP
 
-/// All joint types, forces and shapes; two worlds; states and poses as outputs.
-const GradientCase& mutation_case() {
-  static const GradientCase c = [] {
-    test::TreeOptions options;
-    options.links = 9;
-    options.forces = options.shapes = true;
-    Model model = test::random_tree(5, options);
-    test::require_all(model);
-    return test::make_case(std::move(model), 12, 0.01, 2, 3);
-  }();
-  return c;
+/// Forces and shapes; two worlds; states and poses as outputs. Hinges, slides and fixed joints, or all other types.
+GradientCase mutation_case(bool rotations) {
+  test::TreeOptions options;
+  options.links = 9;
+  options.forces = options.shapes = true;
+  options.rotations = rotations;
+  Model model = test::random_tree(5, options);
+  test::require_all(model);
+  return test::make_case(std::move(model), 12, 0.01, 2, 3);
 }
 
-std::vector<BlockError> errors_with(Mutation mutation) {
+std::vector<BlockError> errors_with(Mutation mutation, bool rotations = false) {
+  static const GradientCase cases[] = {mutation_case(false), mutation_case(true)};
   test::plant(mutation);
-  const test::CaseGradient gradient = test::gradient_by_kernels(mutation_case(), test::mutant_kernels());
+  const test::CaseGradient gradient = test::gradient_by_kernels(cases[rotations], test::mutant_kernels());
   test::plant(Mutation::none);
-  return test::compare_blocks(mutation_case(), gradient, 11);
+  return test::compare_blocks(cases[rotations], gradient, 11);
+}
+
+/// Faults in what only balls and free roots have.
+bool of_rotations(Mutation mutation) {
+  return mutation == Mutation::free_bias || mutation == Mutation::free_turn || mutation == Mutation::turn_jacobian ||
+         mutation == Mutation::turn_transport;
 }
 
 TEST(MutantKernels, SoundKernelsPass) {
-  for (const BlockError& e : errors_with(Mutation::none)) EXPECT_LT(e.error, 1e-12) << e.block;
+  for (const bool rotations : {false, true}) {
+    for (const BlockError& e : errors_with(Mutation::none, rotations)) EXPECT_LT(e.error, 1e-12) << e.block;
+  }
 }
 
 TEST(MutantKernels, EveryFaultIsPlanted) {
@@ -98,7 +109,7 @@ TEST(MutantKernels, EveryFaultIsPlanted) {
 class Mutants : public testing::TestWithParam<Trap> {};
 
 TEST_P(Mutants, AreCaught) {
-  const BlockError e = worst(errors_with(GetParam().mutation));
+  const BlockError e = worst(errors_with(GetParam().mutation, of_rotations(GetParam().mutation)));
   EXPECT_GT(e.error, GetParam().at_least) << "largest in block " << e.block;
   RecordProperty("block", e.block);
   RecordProperty("error", std::to_string(e.error));

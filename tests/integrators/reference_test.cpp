@@ -8,6 +8,7 @@
 #include "engine/error.h"
 #include "integrators/reference/inverse_dynamics.h"
 #include "integrators/reference/mass_matrix.h"
+#include "models/coordinates.h"
 #include "tests/integrators/accelerations.h"
 #include "tests/support/models.h"
 #include "tests/support/random.h"
@@ -25,6 +26,11 @@ Configuration random_configuration(const Model& model, std::uint64_t seed) {
   Random random(seed);
   Configuration c;
   for (int i = 0; i < model.topology.nq; ++i) c.q.push_back(random.symmetric(2));
+  each_quaternion(model.topology, [&](TurnSide, int row, int) {
+    double square = 0;
+    for (int k = 0; k < 4; ++k) square += c.q[row + k] * c.q[row + k];
+    for (int k = 0; k < 4; ++k) c.q[row + k] /= std::sqrt(square);
+  });
   for (int i = 0; i < model.topology.nv; ++i) c.qd.push_back(random.symmetric(1));
   for (int i = 0; i < model.topology.nv; ++i) c.tau.push_back(random.symmetric(10));
   return c;
@@ -46,9 +52,11 @@ struct Tree {
   std::uint64_t seed;
   int links;
   bool branched;
+  bool rotations = false;
 };
 void PrintTo(const Tree& tree, std::ostream* out) {
-  *out << tree.links << (tree.branched ? " branched" : " serial") << ", seed " << tree.seed;
+  *out << tree.links << (tree.branched ? " branched" : " serial") << (tree.rotations ? ", rotations" : "") << ", seed "
+       << tree.seed;
 }
 
 class Routes : public testing::TestWithParam<Tree> {
@@ -58,6 +66,7 @@ class Routes : public testing::TestWithParam<Tree> {
     options.links = GetParam().links;
     options.branched = GetParam().branched;
     options.shapes = GetParam().links < 20;
+    options.rotations = GetParam().rotations;
     // Long chains stay a few metres long: the tests are of the algorithm, not of huge levers.
     options.spread = options.links > 20 && !options.branched ? 0.1 : 0.25;
     model = test::random_tree(GetParam().seed, options);
@@ -134,9 +143,11 @@ TEST_P(Routes, EnergiesAgree) {
   const double scale = 1 + std::abs(reference::potential_energy(model, c.q)) + largest(holding);
   for (int i = 0; i < n; ++i) {
     constexpr double h = 1e-5;
-    std::vector<double> up = c.q, down = c.q;
-    up[i] += h;
-    down[i] -= h;
+    std::vector<double> up = c.q, down = c.q, change = zero;
+    change[i] = h;
+    add_tangent(model.topology, change, up);
+    change[i] = -h;
+    add_tangent(model.topology, change, down);
     const double slope = (reference::potential_energy(model, up) - reference::potential_energy(model, down)) / (2 * h);
     EXPECT_NEAR(slope, holding[i], 1e-9 * scale) << "joint " << i;
   }
@@ -145,7 +156,8 @@ TEST_P(Routes, EnergiesAgree) {
 INSTANTIATE_TEST_SUITE_P(Trees, Routes,
                          testing::Values(Tree{1, 1, false}, Tree{2, 2, false}, Tree{3, 7, false}, Tree{4, 7, true},
                                          Tree{5, 18, true}, Tree{6, 30, true}, Tree{7, 32, false}, Tree{8, 64, true},
-                                         Tree{9, 128, true}, Tree{10, 128, false}));
+                                         Tree{9, 128, true}, Tree{10, 128, false}, Tree{11, 1, false, true},
+                                         Tree{12, 3, false, true}, Tree{13, 8, false, true}, Tree{14, 20, true, true}));
 
 TEST(Reference, ComplexStepDifferentiatesInverseDynamics) {
   test::TreeOptions options;

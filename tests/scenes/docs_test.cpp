@@ -52,7 +52,8 @@ TEST(SceneDocs, JsonSchemaIsJson) {
   EXPECT_EQ(json["$schema"], "https://json-schema.org/draft/2020-12/schema");
   EXPECT_EQ(json["required"], nlohmann::json::array({"model"}));
   const auto& joint = json["properties"]["model"]["properties"]["joints"]["additionalProperties"];
-  EXPECT_EQ(joint["properties"]["type"]["enum"], nlohmann::json::array({"revolute", "prismatic", "fixed"}));
+  const nlohmann::json& types = joint["properties"]["type"]["enum"];
+  EXPECT_EQ(types, (nlohmann::json{"revolute", "prismatic", "fixed", "universal", "planar", "ball", "free"}));
   EXPECT_EQ(joint["additionalProperties"], false);
 }
 

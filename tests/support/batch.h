@@ -34,6 +34,14 @@ Batch<T> random_batch(const Model& model, int steps, const std::vector<int>& wor
     Random random(seed * 1000003 + static_cast<std::uint64_t>(worlds[w]));
     const auto number = [&](double bound) { return constant<T>(random.symmetric(bound)); };
     for (int r = 0; r < t.nq; ++r) batch.state.q.set(r, w, number(scale.q));
+    each_quaternion(t, [&](TurnSide, int row, int) {  // any orientation at all
+      double numbers[4], square;
+      do {
+        square = 0;
+        for (double& x : numbers) x = random.symmetric(1), square += x * x;
+      } while (square < 0.01 || square > 1);
+      for (int k = 0; k < 4; ++k) batch.state.q.set(row + k, w, constant<T>(numbers[k] / std::sqrt(square)));
+    });
     for (int r = 0; r < t.nv; ++r) batch.state.qd.set(r, w, number(scale.qd));
     for (int r = 0; r < steps * t.nu; ++r) {
       batch.control.u.set(r, w, number(r % t.nu < t.nv ? scale.effort : scale.target));

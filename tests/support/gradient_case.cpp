@@ -28,6 +28,55 @@ Buffer<To> converted(const Buffer<From>& from) {
   return to;
 }
 
+/// A column of a buffer of duals or plain numbers as a quaternion of plain numbers.
+template <class Numbers>
+Quaternion<double> quaternion_in(const Buffer<Numbers>& q, int row, int world, double (*part)(const Numbers&)) {
+  return {{part(q(row, world)), part(q(row + 1, world)), part(q(row + 2, world))}, part(q(row + 3, world))};
+}
+double value_part(const Dual<double>& x) {
+  return x.value;
+}
+double dot_part(const Dual<double>& x) {
+  return x.dot;
+}
+double itself(const double& x) {
+  return x;
+}
+
+/// A direction of q in tangent rows as one of its numbers.
+Buffer<double> directions_of_numbers(const Topology& t, const Buffer<double>& q, const Buffer<double>& tangent) {
+  Buffer<double> result = converted<double>(tangent);
+  each_quaternion(t, [&](TurnSide side, int row, int) {
+    for (int w = 0; w < q.worlds(); ++w) {
+      const Vec3<double> theta{tangent(row, w), tangent(row + 1, w), tangent(row + 2, w)};
+      const Quaternion<double> rate = quaternion_rate(side, quaternion_in(q, row, w, itself), theta);
+      const double numbers[4] = {rate.v.x, rate.v.y, rate.v.z, rate.w};
+      for (int k = 0; k < 4; ++k) result.set(row + k, w, numbers[k]);
+    }
+  });
+  return result;
+}
+
+/// The dots of positions (of any number of states) in tangent rows.
+Buffer<double> tangent_of_dots(const Topology& t, const Buffer<Dual<double>>& q) {
+  Buffer<double> result(q.rows(), q.worlds());
+  for (int r = 0; r < q.rows(); ++r) {
+    for (int w = 0; w < q.worlds(); ++w) result.set(r, w, q(r, w).dot);
+  }
+  for (int first = 0; first < q.rows(); first += t.nq) {
+    each_quaternion(t, [&](TurnSide side, int own, int) {
+      const int row = first + own;
+      for (int w = 0; w < q.worlds(); ++w) {
+        const Vec3<double> theta =
+            turn_of_rate(side, quaternion_in(q, row, w, value_part), quaternion_in(q, row, w, dot_part));
+        const double numbers[4] = {theta.x, theta.y, theta.z, 0};
+        for (int k = 0; k < 4; ++k) result.set(row + k, w, numbers[k]);
+      }
+    });
+  }
+  return result;
+}
+
 Buffer<Dual<double>> dual(const Buffer<double>& value, const Buffer<double>& dot) {
   Buffer<Dual<double>> to(value.rows(), value.worlds());
   for (int r = 0; r < value.rows(); ++r) {
@@ -51,12 +100,13 @@ void zip(const Buffer<A>& a, const Buffer<B>& b, Visit&& visit) {
   }
 }
 
-/// Calls visit for the outputs of a rollout beside their cotangents.
-template <class T, class Visit>
-void each_output(const GradientCase& c, const Trajectory<T>& t, const Buffer<T>& poses, Visit&& visit) {
-  zip(t.q, c.q_bar, visit);
+/// Calls visit for the outputs of a rollout beside their cotangents. `q` and `q_end`: what stands for the positions.
+template <class T, class Q, class Visit>
+void each_output(const GradientCase& c, const Buffer<Q>& q, const Buffer<Q>& q_end, const Trajectory<T>& t,
+                 const Buffer<T>& poses, Visit&& visit) {
+  zip(q, c.q_bar, visit);
   zip(t.qd, c.qd_bar, visit);
-  zip(t.final.q, c.q_end_bar, visit);
+  zip(q_end, c.q_end_bar, visit);
   zip(t.final.qd, c.qd_end_bar, visit);
   zip(poses, c.pose_bar, visit);
 }
@@ -92,9 +142,17 @@ GradientCase make_case(Model model, int steps, double time_step, int worlds, std
   c.bodies = {bodies - 1};
   if (bodies > 2) c.bodies.push_back(bodies / 2);
   Random random(seed + 77);
-  c.q_bar = random_buffer((steps + 1) * t.nq, worlds, random);
+  const auto in_tangent_rows = [&](Buffer<double> bar) {
+    for (int first = 0; first < bar.rows(); first += t.nq) {
+      each_quaternion(t, [&](TurnSide, int row, int) {
+        for (int w = 0; w < worlds; ++w) bar.set(first + row + 3, w, 0);
+      });
+    }
+    return bar;
+  };
+  c.q_bar = in_tangent_rows(random_buffer((steps + 1) * t.nq, worlds, random));
   c.qd_bar = random_buffer((steps + 1) * t.nv, worlds, random);
-  c.q_end_bar = random_buffer(t.nq, worlds, random);
+  c.q_end_bar = in_tangent_rows(random_buffer(t.nq, worlds, random));
   c.qd_end_bar = random_buffer(t.nv, worlds, random);
   c.pose_bar = random_buffer((steps + 1) * static_cast<int>(c.bodies.size()) * kPoseRows, worlds, random);
   c.model = std::move(model);
@@ -179,7 +237,7 @@ double value_of_case(const GradientCase& c) {
   const Trajectory<T> t = rollout(c.model, state, control, c.options);
   const Buffer<T> poses = body_poses<T>(nullptr, c.model, t.q, c.bodies, c.options);
   double sum = 0;
-  each_output(c, t, poses, [&](T x, double w) { sum += w * static_cast<double>(x); });
+  each_output(c, t.q, t.final.q, t, poses, [&](T x, double w) { sum += w * static_cast<double>(x); });
   return sum;
 }
 template double value_of_case<float>(const GradientCase&);
@@ -225,6 +283,9 @@ Direction random_direction(const GradientCase& c, const std::string& block, std:
   const Topology& t = c.model.topology;
   if (block == "q0") {
     v.q0 = random_buffer(t.nq, c.worlds(), random);
+    each_quaternion(t, [&](TurnSide, int row, int) {
+      for (int w = 0; w < c.worlds(); ++w) v.q0.set(row + 3, w, 0);
+    });
   } else if (block == "qd0") {
     v.qd0 = random_buffer(t.nv, c.worlds(), random);
   } else if (const Field* field = field_of(block)) {
@@ -251,7 +312,8 @@ Direction random_direction(const GradientCase& c, const std::string& block, std:
 Product forward_product(const GradientCase& c, const Direction& v) {
   using D = Dual<double>;
   State<D> state;
-  state.q = dual(c.batch.state.q, v.q0);
+  const Topology& topology = c.model.topology;
+  state.q = dual(c.batch.state.q, directions_of_numbers(topology, c.batch.state.q, v.q0));
   state.qd = dual(c.batch.state.qd, v.qd0);
   Control<D> control;
   control.u = dual(c.batch.control.u, v.control);
@@ -260,10 +322,17 @@ Product forward_product(const GradientCase& c, const Direction& v) {
   const Trajectory<D> t = rollout(c.model, state, control, options);
   const Buffer<D> poses = body_poses<D>(nullptr, c.model, t.q, c.bodies, options);
   Product sum;
-  each_output(c, t, poses, [&](const D& x, double w) {
-    sum.value += w * x.dot;
-    sum.magnitude += std::abs(w * x.dot);
-  });
+  const auto add = [&](const auto& x, double w) {
+    double dot = 0;
+    if constexpr (std::is_same_v<std::decay_t<decltype(x)>, double>) {
+      dot = x;
+    } else {
+      dot = x.dot;
+    }
+    sum.value += w * dot;
+    sum.magnitude += std::abs(w * dot);
+  };
+  each_output(c, tangent_of_dots(topology, t.q), tangent_of_dots(topology, t.final.q), t, poses, add);
   return sum;
 }
 

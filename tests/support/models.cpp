@@ -52,9 +52,10 @@ BodyOptions random_body(Random& random) {
 }
 
 /// Every kind of force at some joint: which ones goes by the joint's number, so that six joints have them all.
-void add_forces(Random& random, int joint, JointOptions& options) {
+void add_forces(Random& random, int joint, JointType type, JointOptions& options) {
   options.damping = random.uniform(0.05, 0.3);
   if (joint % 3 == 1) options.friction = random.uniform(0.1, 0.5);
+  if (!has_one_degree(type)) return;
   if (joint % 2 == 0) {  // narrow: the motion runs into them
     options.limit = {-random.uniform(0.02, 0.1), random.uniform(0.02, 0.1), random.uniform(20, 60),
                      random.uniform(0.2, 1)};
@@ -103,12 +104,18 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
     JointType type = JointType::revolute;
     if (options.sliding && i % 4 == 2) type = JointType::prismatic;
     if (may_be_fixed && i % 7 == 3) type = JointType::fixed;
+    if (options.rotations) {
+      constexpr JointType types[] = {JointType::free, JointType::ball, JointType::universal, JointType::revolute,
+                                     JointType::planar};
+      type = i > 0 && i % 5 == 0 ? JointType::ball : types[i % 5];
+      if (i > 0 && parent < 0) type = i % 2 ? JointType::free : JointType::ball;
+    }
     JointOptions joint;
     joint.frame = {random_vector(random, options.spread), random_orientation(random)};
     joint.axis = random_vector(random, 1);
     if (type != JointType::fixed) {
       if (options.forces || random.chance(0.5)) joint.armature = random.uniform(0.01, 0.1);
-      if (options.forces) add_forces(random, i, joint);
+      if (options.forces) add_forces(random, i, type, joint);
     }
     builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
   }

@@ -1,0 +1,179 @@
+#include "models/coordinates.h"
+
+namespace backdrive {
+namespace {
+
+constexpr JointComponent kTurn[] = {{"position", "", true}}, kTurnRate[] = {{"velocity", "", true}};
+constexpr JointComponent kSlide[] = {{"position", "", false}}, kSlideRate[] = {{"velocity", "", false}};
+constexpr JointComponent kTorque[] = {{"effort", "", true}}, kForce[] = {{"effort", "", false}};
+constexpr JointComponent kUniversal[] = {{"position", "x", true}, {"position", "y", true}};
+constexpr JointComponent kUniversalRate[] = {{"velocity", "x", true}, {"velocity", "y", true}};
+constexpr JointComponent kUniversalEffort[] = {{"effort", "x", true}, {"effort", "y", true}};
+constexpr JointComponent kPlanar[] = {{"position", "x", false}, {"position", "y", false}, {"position", "angle", true}};
+constexpr JointComponent kPlanarRate[] = {
+    {"velocity", "x", false}, {"velocity", "y", false}, {"velocity", "angle", true}};
+constexpr JointComponent kPlanarEffort[] = {{"effort", "x", false}, {"effort", "y", false}, {"effort", "angle", true}};
+constexpr JointComponent kFree[] = {
+    {"orientation", "x", false}, {"orientation", "y", false}, {"orientation", "z", false}, {"orientation", "w", false},
+    {"position", "x", false},    {"position", "y", false},    {"position", "z", false}};
+constexpr JointComponent kFreeRate[] = {{"angular_velocity", "x", true}, {"angular_velocity", "y", true},
+                                        {"angular_velocity", "z", true}, {"velocity", "x", false},
+                                        {"velocity", "y", false},        {"velocity", "z", false}};
+constexpr JointComponent kFreeEffort[] = {{"torque", "x", true}, {"torque", "y", true}, {"torque", "z", true},
+                                          {"force", "x", false}, {"force", "y", false}, {"force", "z", false}};
+
+Quaternion<double> quaternion_at(std::span<const double> q, int row) {
+  return load_quaternion(q.data() + row);
+}
+
+}  // namespace
+
+std::span<const JointComponent> position_components(JointType type) {
+  switch (type) {
+    case JointType::revolute:
+      return kTurn;
+    case JointType::prismatic:
+      return kSlide;
+    case JointType::universal:
+      return kUniversal;
+    case JointType::planar:
+      return kPlanar;
+    case JointType::ball:
+      return std::span(kFree).first(4);
+    case JointType::free:
+      return kFree;
+    case JointType::fixed:
+      break;
+  }
+  return {};
+}
+
+std::span<const JointComponent> velocity_components(JointType type) {
+  switch (type) {
+    case JointType::revolute:
+      return kTurnRate;
+    case JointType::prismatic:
+      return kSlideRate;
+    case JointType::universal:
+      return kUniversalRate;
+    case JointType::planar:
+      return kPlanarRate;
+    case JointType::ball:
+      return std::span(kFreeRate).first(3);
+    case JointType::free:
+      return kFreeRate;
+    case JointType::fixed:
+      break;
+  }
+  return {};
+}
+
+std::span<const JointComponent> effort_components(JointType type) {
+  switch (type) {
+    case JointType::revolute:
+      return kTorque;
+    case JointType::prismatic:
+      return kForce;
+    case JointType::universal:
+      return kUniversalEffort;
+    case JointType::planar:
+      return kPlanarEffort;
+    case JointType::ball:
+      return std::span(kFreeEffort).first(3);
+    case JointType::free:
+      return kFreeEffort;
+    case JointType::fixed:
+      break;
+  }
+  return {};
+}
+
+namespace {
+
+std::vector<std::string> component_names(const Model& model, std::span<const JointComponent> (*of)(JointType)) {
+  std::vector<std::string> names;
+  for (std::size_t joint = 0; joint < model.joint_names.size(); ++joint) {
+    for (const JointComponent& c : of(model.joint_types[joint])) {
+      names.push_back(model.joint_names[joint] + "/" + c.name());
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> position_names(const Model& model) {
+  return component_names(model, position_components);
+}
+std::vector<std::string> velocity_names(const Model& model) {
+  return component_names(model, velocity_components);
+}
+
+std::vector<ControlRow> control_rows(const Model& model) {
+  std::vector<ControlRow> rows;
+  for (std::size_t joint = 0; joint < model.joint_names.size(); ++joint) {
+    const std::string name = model.joint_names[joint] + "/";
+    const auto components = effort_components(model.joint_types[joint]);
+    if (components.empty()) continue;
+    const Link& link = model.topology.links[model.link_of_joint(static_cast<int>(joint))];
+    int row = link.v;
+    for (const JointComponent& c : components) {
+      rows.push_back({name + c.name(), ControlChannel::effort, row++, c.turns});
+    }
+    if (link.target < 0) continue;
+    rows.push_back({name + "target_position", ControlChannel::target_position, link.target, components[0].turns});
+    rows.push_back({name + "target_velocity", ControlChannel::target_velocity, link.target + 1, components[0].turns});
+  }
+  return rows;
+}
+
+std::vector<int> tangent_rows(const Topology& topology) {
+  std::vector<int> rows(topology.nv);
+  for (const Link& link : topology.links) {
+    for (int k = 0; k < joint_size(link.type).nv; ++k) {
+      rows[link.v + k] = link.q + k + (link.type == JointType::free && k > 2 ? 1 : 0);
+    }
+  }
+  return rows;
+}
+
+std::vector<double> neutral_positions(const Topology& topology) {
+  std::vector<double> q(topology.nq, 0.0);
+  each_quaternion(topology, [&](TurnSide, int row, int) { q[row + 3] = 1; });
+  return q;
+}
+
+void add_tangent(const Topology& topology, std::span<const double> change, std::span<double> q) {
+  const std::vector<int> rows = tangent_rows(topology);
+  std::vector<bool> turns(topology.nv, false);
+  each_quaternion(topology, [&](TurnSide side, int row, int v) {
+    const Vec3<double> theta{change[v], change[v + 1], change[v + 2]};
+    const Quaternion<double> at = quaternion_at(q, row);
+    const Quaternion<double> next =
+        side == TurnSide::left ? turned<TurnSide::left>(at, theta) : turned<TurnSide::right>(at, theta);
+    q[row] = next.v.x, q[row + 1] = next.v.y, q[row + 2] = next.v.z, q[row + 3] = next.w;
+    turns[v] = turns[v + 1] = turns[v + 2] = true;
+  });
+  for (int v = 0; v < topology.nv; ++v) {
+    if (!turns[v]) q[rows[v]] += change[v];
+  }
+}
+
+// With dq = ½ Q θ and QᵀQ = 1: θ̄ = ½ Qᵀ q̄, whose least solution is q̄ = 2 Q θ̄, four times the rate along θ̄.
+void to_quaternion_components(const Topology& topology, std::span<const double> q, std::span<double> gradient) {
+  each_quaternion(topology, [&](TurnSide side, int row, int) {
+    const Vec3<double> theta_bar{gradient[row], gradient[row + 1], gradient[row + 2]};
+    const Quaternion<double> bar = quaternion_rate(side, quaternion_at(q, row), theta_bar * 4.0);
+    gradient[row] = bar.v.x, gradient[row + 1] = bar.v.y, gradient[row + 2] = bar.v.z, gradient[row + 3] = bar.w;
+  });
+}
+
+void to_tangent_components(const Topology& topology, std::span<const double> q, std::span<double> gradient) {
+  each_quaternion(topology, [&](TurnSide side, int row, int) {
+    const Quaternion<double> bar = quaternion_at(gradient, row);
+    const Vec3<double> theta = turn_of_rate(side, quaternion_at(q, row), bar) * 0.25;
+    gradient[row] = theta.x, gradient[row + 1] = theta.y, gradient[row + 2] = theta.z, gradient[row + 3] = 0;
+  });
+}
+
+}  // namespace backdrive

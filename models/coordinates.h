@@ -1,0 +1,84 @@
+#pragma once
+// Positions and velocities of joints that are more than a number and its rate: their names, and the tangent space of
+// quaternions. A small change of the positions has a component per velocity, in the axes of that velocity: of a ball
+// R exp(θ), of a free joint's orientation exp(θ) R (engine/rotation.h). In rows that follow the positions, as seeds and
+// gradients do, θ stands in the first three of a quaternion's four, and the last is zero.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/rotation.h"
+#include "models/model.h"
+
+namespace backdrive {
+
+/// One number of a joint: `quantity` or `quantity/axis` behind the joint's name.
+struct JointComponent {
+  const char* quantity;
+  const char* axis;  ///< "": it is the only one
+  bool turns;        ///< rad, rad/s or N·m rather than m, m/s or N; an orientation's numbers have no unit
+
+  std::string name() const { return *axis ? std::string(quantity) + "/" + axis : quantity; }
+};
+
+/// In the order of Topology's rows.
+std::span<const JointComponent> position_components(JointType type);
+std::span<const JointComponent> velocity_components(JointType type);
+std::span<const JointComponent> effort_components(JointType type);
+
+/// Which of a joint's control channels: an effort, or a target of its drive.
+enum class ControlChannel { effort, target_position, target_velocity };
+
+/// One number of a step's controls, named joint/effort and the like.
+struct ControlRow {
+  std::string name;
+  ControlChannel channel;
+  int row;
+  bool turns;  ///< as in JointComponent
+};
+/// All of them, joint by joint. O(joints).
+std::vector<ControlRow> control_rows(const Model& model);
+
+/// Names of the rows of q and of q̇: "hinge/position", "base/orientation/x". O(joints).
+std::vector<std::string> position_names(const Model& model);
+std::vector<std::string> velocity_names(const Model& model);
+
+/// Calls visit(side of its small turns, first row of q, first row of q̇) for every quaternion.
+template <class Visit>
+void each_quaternion(const Topology& topology, Visit&& visit) {
+  for (const Link& link : topology.links) {
+    if (link.type == JointType::ball) visit(TurnSide::right, link.q, link.v);
+    if (link.type == JointType::free) visit(TurnSide::left, link.q, link.v);
+  }
+}
+
+/// Row of q that begins to move with velocity row v: of a quaternion's turns the one where their cotangent stands.
+std::vector<int> tangent_rows(const Topology& topology);
+
+/// Positions of rest: zeros, and quaternions of no turn.
+std::vector<double> neutral_positions(const Topology& topology);
+
+/// The derivative of a quaternion's numbers along θ: ½ q (θ, 0) or ½ (θ, 0) q.
+template <class R>
+Quaternion<R> quaternion_rate(TurnSide side, const Quaternion<R>& q, const Vec3<R>& theta) {
+  const Quaternion<R> half{theta * constant<R>(0.5), constant<R>(0)};
+  return side == TurnSide::left ? half * q : q * half;
+}
+/// θ of a change of the numbers of a unit quaternion: 2 q* dq or 2 dq q*, without what only changes its length.
+template <class R>
+Vec3<R> turn_of_rate(TurnSide side, const Quaternion<R>& q, const Quaternion<R>& rate) {
+  const Quaternion<R> inverse{-q.v, q.w};
+  const Quaternion<R> turn = side == TurnSide::left ? rate * inverse : inverse * rate;
+  return turn.v * constant<R>(2);
+}
+
+/// q moved by a small change of nv numbers. O(links).
+void add_tangent(const Topology& topology, std::span<const double> change, std::span<double> q);
+
+/// A gradient in tangent rows as a gradient of the quaternions' four numbers, for whoever takes them for free numbers:
+/// the one of least length that agrees on unit quaternions. In place, nq numbers. O(links).
+void to_quaternion_components(const Topology& topology, std::span<const double> q, std::span<double> gradient);
+/// And back: what four free numbers receive, as far as it turns the unit quaternion. In place, nq numbers. O(links).
+void to_tangent_components(const Topology& topology, std::span<const double> q, std::span<double> gradient);
+
+}  // namespace backdrive

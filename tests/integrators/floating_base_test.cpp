@@ -1,0 +1,331 @@
+// Free and ball joints: Pinocchio's values for a quadruped (tests/reference/README.md), closed forms of free bodies,
+// large turns, and what float32 keeps far from the world's origin.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "integrators/reference/inverse_dynamics.h"
+#include "integrators/reference/mass_matrix.h"
+#include "models/builder.h"
+#include "models/coordinates.h"
+#include "tests/integrators/accelerations.h"
+#include "tests/support/gradient_case.h"
+#include "tests/support/models.h"
+
+namespace backdrive {
+namespace {
+
+using nlohmann::json;
+using Vector = std::vector<double>;
+using Matrix = std::vector<std::vector<double>>;
+
+const json& quadruped_file() {
+  static const json content = [] {
+    std::ifstream file(BACKDRIVE_SOURCE_DIR "/tests/reference/pinocchio_quadruped.json");
+    return json::parse(file);
+  }();
+  return content;
+}
+
+Model quadruped() {
+  ModelBuilder builder;
+  builder.set_gravity(quadruped_file()["gravity"].get<Numbers3>());
+  std::map<std::string, int> body{{"world", ModelBuilder::world}};
+  for (const json& link : quadruped_file()["links"]) {
+    const std::string child = link["child"], type = link["type"];
+    body[child] = builder.add_body(
+        child, {link["mass"], link["com"].get<Numbers3>(), link["inertia"].get<std::array<double, 6>>()});
+    JointOptions joint;
+    joint.frame = {link["position"].get<Numbers3>(), link["orientation"].get<std::array<double, 4>>()};
+    joint.axis = link["axis"].get<Numbers3>();
+    joint.armature = link["armature"];
+    const JointType own = type == "free" ? JointType::free : type == "ball" ? JointType::ball : JointType::revolute;
+    builder.add_joint(link["joint"], own, body.at(link["parent"]), body[child], joint);
+  }
+  return builder.build();
+}
+
+double largest(const Vector& values) {
+  double result = 0;
+  for (const double x : values) result = std::max(result, std::abs(x));
+  return result;
+}
+Vector flat(const Matrix& matrix) {
+  Vector all;
+  for (const Vector& row : matrix) all.insert(all.end(), row.begin(), row.end());
+  return all;
+}
+void expect_close(const Vector& ours, const Vector& theirs, double tolerance, const char* what) {
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_NEAR(ours[i], theirs[i], tolerance * largest(theirs)) << what << "[" << i << "]";
+  }
+}
+
+class OracleQuadruped : public testing::Test {
+ protected:
+  const Model model = quadruped();
+  const json& states = quadruped_file()["states"];
+};
+
+// As for the arm: 1e-12 of the largest number is some ten times what the condition of M makes of 1e-16.
+TEST_F(OracleQuadruped, Dynamics) {
+  ASSERT_EQ(model.topology.nq, 23);
+  ASSERT_EQ(model.topology.nv, 21);
+  for (const json& s : states) {
+    const Vector q = s["q"], qd = s["qd"], tau = s["tau"], qdd = s["qdd"];
+    EXPECT_GT(largest(qdd), 1);
+    expect_close(test::accelerations(model, q, qd, tau), qdd, 1e-12, "qdd");
+    expect_close(reference::inverse_dynamics(model, q, qd, qdd), tau, 1e-11, "tau");  // of sums larger than tau
+    expect_close(reference::mass_matrix(model, q), flat(s["M"]), 1e-12, "M");
+  }
+}
+
+TEST_F(OracleQuadruped, Pose) {
+  const int body = model.find_body(quadruped_file()["pose_body"]);
+  for (const json& s : states) {
+    const Vector q = s["q"], position = s["position"];
+    const Matrix rotation = s["rotation"];
+    Buffer<double> state(model.topology.nq, 1);
+    for (std::size_t i = 0; i < q.size(); ++i) state.set(static_cast<int>(i), 0, q[i]);
+    const Buffer<double> pose = body_poses<double>(nullptr, model, state, std::span(&body, 1), {});
+    for (int r = 0; r < 3; ++r) {
+      EXPECT_NEAR(pose(r, 0), position[r], 1e-12);
+      for (int c = 0; c < 3; ++c) EXPECT_NEAR(pose(3 + 3 * c + r, 0), rotation[r][c], 1e-12);
+    }
+  }
+}
+
+// By the adjoint of one step of a second, one row per world; the file's are extrapolated differences, good to 1e-9.
+TEST_F(OracleQuadruped, Derivatives) {
+  const int n = model.topology.nv;
+  const std::vector<int> tangent = tangent_rows(model.topology);
+  for (const json& s : states) {
+    const Vector q = s["q"], qd = s["qd"], tau = s["tau"];
+    State<double> state(model, n);
+    Control<double> control(model, 1, n);
+    Buffer<double> seed(n, n);
+    for (int w = 0; w < n; ++w) {
+      for (int i = 0; i < model.topology.nq; ++i) state.q.set(i, w, q[i]);
+      for (int i = 0; i < n; ++i) state.qd.set(i, w, qd[i]);
+      for (int i = 0; i < n; ++i) control.u.set(i, w, tau[i]);
+      seed.set(w, w, 1);
+    }
+    RolloutOptions options;
+    options.time_step = 1;
+    Tape<double> tape;
+    const Trajectory<double> t = rollout(tape, model, state, control, options);
+    Seeds<double> seeds;
+    seeds.add(t.final.qd, seed);
+    const Gradients<double> g = std::move(tape).backward(seeds);
+    Vector by_q, by_qd;
+    for (int w = 0; w < n; ++w) {
+      for (int i = 0; i < n; ++i) {
+        by_q.push_back(g.of(state.q)(tangent[i], w));
+        by_qd.push_back(g.of(state.qd)(i, w) - (i == w));
+      }
+      EXPECT_EQ(g.of(state.q)(3, w), 0) << "the row of w";
+    }
+    EXPECT_GT(largest(by_q), 1);
+    expect_close(by_q, flat(s["qdd_q"]), 1e-9, "qdd_q");
+    expect_close(by_qd, flat(s["qdd_qd"]), 1e-9, "qdd_qd");
+  }
+}
+
+TEST_F(OracleQuadruped, Rollout) {
+  const json& run = quadruped_file()["rollout"];
+  const Matrix q = run["q"], qd = run["qd"];
+  const Vector tau = run["tau"];
+  RolloutOptions options;
+  options.time_step = quadruped_file()["time_step"];
+  options.steps = static_cast<int>(q.size()) - 1;
+  State<double> state(model, 1);
+  Control<double> control(model, options.steps, 1);
+  for (int i = 0; i < model.topology.nq; ++i) state.q.set(i, 0, q[0][i]);
+  for (int i = 0; i < model.topology.nv; ++i) {
+    state.qd.set(i, 0, qd[0][i]);
+    for (int k = 0; k < options.steps; ++k) control.u.set(k * model.topology.nu + i, 0, tau[i]);
+  }
+  const Trajectory<double> t = rollout(model, state, control, options);
+  for (int k = 0; k <= options.steps; ++k) {
+    for (int i = 0; i < model.topology.nq; ++i) EXPECT_NEAR(t.q(k * model.topology.nq + i, 0), q[k][i], 1e-11);
+    for (int i = 0; i < model.topology.nv; ++i) EXPECT_NEAR(t.qd(k * model.topology.nv + i, 0), qd[k][i], 1e-10);
+  }
+}
+
+/// One free body with three different moments of inertia, its com at its origin.
+Model spinner(JointType type = JointType::free, const Numbers3& gravity = {0, 0, 0}) {
+  ModelBuilder builder;
+  builder.set_gravity(gravity);
+  builder.add_body("body", {1.5, {0, 0, 0}, {0.01, 0.02, 0.025, 0, 0, 0}});
+  builder.add_joint("joint", type, ModelBuilder::world, 0, {});
+  return builder.build();
+}
+
+/// Angular momentum in the world and kinetic energy of spin of the body of spinner().
+struct Spin {
+  Vec3<double> momentum;
+  double energy;
+};
+Spin spin_of(const Vector& q, const Vector& qd) {
+  const Mat3<double> R = rotation_matrix(load_quaternion(q.data()));
+  const Vec3<double> omega{qd[0], qd[1], qd[2]}, own = transposed_times(R, omega);
+  const Vec3<double> L{0.01 * own.x, 0.02 * own.y, 0.025 * own.z};
+  return {R * L, 0.5 * dot(own, L)};
+}
+double length(const Vec3<double>& v) {
+  return std::sqrt(dot(v, v));
+}
+
+/// Largest relative errors of momentum and energy over a second of spin.
+std::pair<double, double> spin_errors(double dt) {
+  const Model model = spinner();
+  State<double> state(model, 1);
+  const double omega[] = {3, 5, 2};
+  for (int k = 0; k < 3; ++k) state.qd.set(k, 0, omega[k]);
+  RolloutOptions options;
+  options.time_step = dt;
+  options.steps = static_cast<int>(std::lround(1 / dt));
+  const Trajectory<double> t = rollout<double>(model, state, {}, options);
+  const auto at = [&](int k) { return spin_of(test::column(t.q, 0, 7 * k, 7), test::column(t.qd, 0, 6 * k, 6)); };
+  const Spin start = at(0);
+  double momentum = 0, energy = 0;
+  for (int k = 1; k <= options.steps; ++k) {
+    const Spin now = at(k);
+    momentum = std::max(momentum, length(now.momentum - start.momentum) / length(start.momentum));
+    energy = std::max(energy, std::abs(now.energy / start.energy - 1));
+  }
+  return {momentum, energy};
+}
+
+// Torque-free rotation keeps energy and angular momentum as far as a first-order step does: halving Δt halves both
+// errors, up to a term a factor Δt·ω smaller.
+TEST(ClosedFormFreeBody, TorqueFreeRotationKeepsEnergyAndMomentumToFirstOrder) {
+  auto [momentum, energy] = spin_errors(1e-3);
+  EXPECT_LT(momentum, 0.02);
+  EXPECT_LT(energy, 0.02);
+  for (const double dt : {5e-4, 2.5e-4, 1.25e-4}) {
+    const auto [m, e] = spin_errors(dt);
+    EXPECT_NEAR(std::log2(momentum / m), 1, 0.05) << dt;
+    EXPECT_NEAR(std::log2(energy / e), 1, 0.05) << dt;
+    momentum = m, energy = e;
+  }
+}
+
+// A spinning body falls as one that does not spin: exact in p and ṗ, and its gradient too (1 of the design's section
+// 12).
+TEST(ClosedFormFreeBody, SpinDoesNotDisturbTheFall) {
+  constexpr int N = 50;
+  constexpr double dt = 0.01;
+  Model model = spinner(JointType::free, {0, 0, -9.81});
+  set_requires_grad(model, "gravity", true);
+  State<double> state(model, 1);
+  const double start[] = {4, -7, 3, 1, 2, 3};
+  for (int k = 0; k < 6; ++k) state.qd.set(k, 0, start[k]);
+  RolloutOptions options;
+  options.steps = N;
+  options.time_step = dt;
+  Tape<double> tape;
+  const Trajectory<double> t = rollout<double>(tape, model, state, {}, options);
+  const double fall = dt * dt * N * (N + 1) / 2;
+  EXPECT_NEAR(t.final.q(4, 0), N * dt * 1, 1e-12);
+  EXPECT_NEAR(t.final.q(5, 0), N * dt * 2, 1e-12);
+  EXPECT_NEAR(t.final.q(6, 0), N * dt * 3 - 9.81 * fall, 1e-12);
+  EXPECT_NEAR(t.final.qd(5, 0), 3 - 9.81 * N * dt, 1e-12);
+  Buffer<double> bar(7, 1);
+  bar.set(6, 0, 1);
+  Seeds<double> seeds;
+  seeds.add(t.final.q, bar);
+  const Gradients<double> g = std::move(tape).backward(seeds);
+  EXPECT_NEAR(g.of(state.qd)(5, 0), N * dt, 1e-13);
+  EXPECT_NEAR(g.of(state.q)(6, 0), 1, 1e-15);
+  EXPECT_NEAR(g.parameters().gravity(0, 2), fall, 1e-13);
+  for (int k = 0; k < 3; ++k) EXPECT_NEAR(g.of(state.qd)(k, 0), 0, 1e-13);  // com at the origin
+}
+
+// q and −q are the same orientation: the same motion and the same gradient.
+TEST(Rotations, SignOfTheQuaternionDoesNotMatter) {
+  test::TreeOptions options;
+  options.links = 5;
+  options.rotations = true;
+  Model model = test::random_tree(3, options);
+  test::require_all(model);
+  const test::GradientCase c = test::make_case(model, 10, 0.01, 2, 5);
+  test::GradientCase flipped = c;
+  flipped.batch.state.q = Buffer<double>(c.batch.state.q.rows(), 2);
+  for (int r = 0; r < c.batch.state.q.rows(); ++r) {
+    for (int w = 0; w < 2; ++w) flipped.batch.state.q.set(r, w, c.batch.state.q(r, w));
+  }
+  each_quaternion(model.topology, [&](TurnSide, int row, int) {
+    for (int k = 0; k < 4; ++k) flipped.batch.state.q.set(row + k, 1, -c.batch.state.q(row + k, 1));
+  });
+  const test::CaseGradient a = test::gradient_by_tape<double>(c), b = test::gradient_by_tape<double>(flipped);
+  EXPECT_TRUE(test::same_bits(a.q0, b.q0));
+  EXPECT_TRUE(test::same_bits(a.qd0, b.qd0));
+  EXPECT_NE(a.q0(0, 1), 0);
+}
+
+// Steps that turn by up to three radians: the Jacobian of exp is far from 1, and the quaternion's w passes zero.
+TEST(Rotations, GradientsAreRightAtLargeTurns) {
+  for (const JointType type : {JointType::free, JointType::ball}) {
+    Model model = spinner(type);
+    test::require_all(model);
+    test::BatchScale scale;
+    scale.qd = 30;
+    const test::GradientCase c = test::make_case(model, 3, 0.05, 8, 21, scale);
+    const test::CaseGradient gradient = test::gradient_by_tape<double>(c);
+    for (const test::BlockError& e : test::compare_blocks(c, gradient, 4)) {
+      EXPECT_LT(e.error, 1e-12) << to_string(type) << " " << e.block;
+      if (e.block == "q0" || e.block == "qd0") {
+        EXPECT_GT(e.size, 0.1);
+      }
+    }
+  }
+}
+
+TEST(Rotations, QuaternionsStayUnitInSinglePrecision) {
+  const Model model = spinner();
+  State<float> state(model, 1);
+  const float omega[] = {3, 5, 2};
+  for (int k = 0; k < 3; ++k) state.qd.set(k, 0, omega[k]);
+  RolloutOptions options;
+  options.steps = 100000;
+  options.time_step = 1e-3;
+  options.keep_states = false;
+  const Trajectory<float> t = rollout<float>(model, state, {}, options);
+  double square = 0;
+  for (int k = 0; k < 4; ++k) square += static_cast<double>(t.final.q(k, 0)) * t.final.q(k, 0);
+  EXPECT_NEAR(square, 1, 1e-6);  // an ulp or two of float
+}
+
+// O moves with a free root: joints move the same a kilometre away, to the bit.
+TEST(Rotations, DistanceFromTheOriginDoesNotMatterInSinglePrecision) {
+  const Model model = quadruped();
+  test::Batch<float> near = test::random_batch<float>(model, 60, test::first_worlds(2), 9);
+  test::Batch<float> far = test::random_batch<float>(model, 60, test::first_worlds(2), 9);
+  for (int w = 0; w < 2; ++w) far.state.q.set(4, w, far.state.q(4, w) + 1000), far.state.q.set(5, w, -1000);
+  RolloutOptions options;
+  options.steps = 60;
+  options.time_step = 1.0 / 240;
+  const Trajectory<float> a = rollout(model, near.state, near.control, options);
+  const Trajectory<float> b = rollout(model, far.state, far.control, options);
+  EXPECT_TRUE(test::same_bits(a.final.qd, b.final.qd));
+  for (int r = 7; r < model.topology.nq; ++r) EXPECT_EQ(a.final.q(r, 0), b.final.q(r, 0));
+  EXPECT_NE(a.final.qd(6, 0), near.state.qd(6, 0));
+}
+
+TEST(Rotations, AQuaternionThatIsNotUnitIsAUsageError) {
+  const Model model = spinner();
+  State<double> state(model, 2);
+  state.q.set(0, 1, 0.5);
+  try {
+    rollout<double>(model, state, {}, {});
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("joint 'joint' in world 1"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace backdrive
