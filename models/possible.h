@@ -159,7 +159,7 @@ struct PossibleWorld {
   BACKDRIVE_HD bool all_joints_sound() const {
     for (int i = 0; i < model.link_count; ++i) {
       const Link& link = model.links[i];
-      if (joint_size(link.type).nv > 0 && !solid(link.body) && !(armature(link) > 0)) return false;
+      if (joint_size(link.type).nv > 0 && !(armature(link) > 0) && !solid(link.body)) return false;
     }
     return true;
   }
