@@ -5,6 +5,7 @@
 #include "autodiff/loss.h"
 #include "autodiff/optimize.h"
 #include "autodiff/variables.h"
+#include "engine/dual.h"
 #include "engine/error.h"
 
 namespace backdrive {

@@ -269,8 +269,8 @@ class RunningLoss final : public LossObserver<T> {
     }
   }
 
-  void finish(const WorldStatuses& status, Parameters& gradient, Parameters& gradient_dot) override {
-    if (resume_) recorded_.add_gradient(constants_bar_, &status, gradient, gradient_dot);
+  void finish(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) override {
+    if (resume_) recorded_.add_gradient(constants_bar_, bars, gradient, gradient_dot);
   }
 
   const Buffer<T>& sums() const override { return sums_; }

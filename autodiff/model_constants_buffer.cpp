@@ -73,40 +73,30 @@ void add_columns(const Model& model, const Parameters* direction, const T* bar, 
   if constexpr (kHasDots<Exact<T>>) add_block(block, worlds, status, value_dots, gradient_dot);
 }
 
-/// The model on a device, for the kernels of parameter_kernel.h.
-struct DeviceModel {
-  DeviceModel(const Model& model, Memory& memory)
-      : links(model.topology.links, memory),
-        shape_types(model.shape_types, memory),
-        shape_bodies(model.shape_bodies, memory),
-        structure(structure_of(model)) {
-    structure.links = links.data();
-    structure.shape_types = shape_types.data();
-    structure.shape_bodies = shape_bodies.data();
-    PoolVector<double> flat(flat_size(model));
-    write_flat(model, flat.data());
-    numbers = KernelArray<double>(flat, memory);
-    parameters = flat_view(model, numbers.data());
-  }
-
-  KernelArray<Link> links;
-  KernelArray<GeometryType> shape_types;
-  KernelArray<int> shape_bodies;
-  KernelArray<double> numbers;
-  ModelStructure structure;
-  ParametersView parameters;
-};
-
-/// Constants of worlds that all have parameters of their own, computed on the device.
+/// How many rows the constants of a world have.
 template <class T>
-Buffer<T> constants_on_device(const Model& model, int rows, int worlds, Memory& memory) {
-  Buffer<T> buffer = Buffer<T>::uninitialized(memory, rows, worlds);
-  if constexpr (kHasDots<Exact<T>>) {
-    usage_error("dual numbers on " + to_string(memory.device()) + ", expected buffers of the host");
-  } else {
-    const DeviceModel there(model, memory);
-    const ConstantsOfWorld<T> fill{there.structure, there.parameters, buffer.write_address(), buffer.stride(), worlds};
-    launch_on_device(*memory.backend(), buffer.stride(), fill);  // the padding too
+int constant_rows(int links) {
+  return links * (kLinkConstants<T> + 9) + 3;
+}
+
+/// Constants of worlds that all have parameters of their own, computed where `memory` is and where these are to be
+/// read.
+template <class T>
+Buffer<T> constants_of_worlds(const ModelStructure& structure, const ParametersView& parameters,
+                              const ParametersView* direction, int worlds, Memory& memory) {
+  Buffer<T> buffer = Buffer<T>::uninitialized(memory, constant_rows<T>(structure.link_count), worlds);
+  T* const numbers = buffer.write_address();
+  const int stride = buffer.stride();
+  const ConstantsOfWorld<T> fill{structure, parameters, numbers, stride, worlds, direction};
+  if (DeviceBackend* const backend = memory.backend()) {
+    launch_on_device(*backend, stride, fill);  // the padding too
+    return buffer;
+  }
+  for (int w = 0; w < worlds; ++w) fill(w);
+  // Padding worlds are copies of the last, so that they stay as tame.
+  for (int row = 0; row < buffer.rows(); ++row) {
+    T* const padding = numbers + static_cast<std::size_t>(row) * stride;
+    std::fill(padding + worlds, padding + stride, padding[worlds - 1]);
   }
   return buffer;
 }
@@ -133,12 +123,12 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
       add_columns<double>(model, nullptr, here.data(), 1, 1, nullptr, gradient, no_dots);
       return;
     }
-    const DeviceModel device_model(model, memory);
+    const PlacedModel placed(model, memory);
     const GradientBlock block(model, gradient, bar.worlds());
     const std::size_t bytes = block.numbers() * sizeof(double);
     const std::shared_ptr<std::byte> there = memory.allocate(bytes);
     backend.fill(there.get(), 0, bytes);
-    const ParameterGradientOfWorld<T> add{device_model.structure, device_model.parameters, bar.address(), bar.stride(),
+    const ParameterGradientOfWorld<T> add{placed.structure, placed.parameters, bar.address(), bar.stride(),
                                           block.slots(reinterpret_cast<double*>(there.get()))};
     launch_on_device(backend, bar.worlds(), add);
     PoolVector<double> here(block.numbers());
@@ -152,24 +142,15 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
 
 template <class T>
 Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int worlds, Memory& memory) {
-  const int links = static_cast<int>(model.topology.links.size());
-  const bool uniform = model.parameter_worlds() == 1;
-  const int columns = uniform ? 1 : worlds;
-  // One column is stored without gaps: a row vector of one "row" whose worlds are the rows.
-  const int rows = links * (kLinkConstants<T> + 9) + 3;
-  if (memory.backend() && !uniform) return constants_on_device<T>(model, rows, worlds, memory);
-  if (memory.backend()) return constants_buffer<T>(model, direction, worlds, default_memory()).clone(memory);
-  Buffer<T> buffer = uniform ? Buffer<T>(memory, 1, rows) : Buffer<T>(memory, rows, columns);
-  T* numbers = buffer.write();
-  const int stride = uniform ? 1 : buffer.stride();
   const DirectionView dots(direction);
-  const ConstantsOfWorld<T> fill{structure_of(model), view_of(model), numbers, stride, columns, dots.get()};
-  for (int w = 0; w < columns; ++w) fill(w);
-  // Padding worlds are copies of the last, so that they stay as tame.
-  for (int row = 0; row < rows; ++row) {
-    T* const padding = numbers + static_cast<std::size_t>(row) * stride;
-    std::fill(padding + columns, padding + stride, padding[columns - 1]);
+  if (model.parameter_worlds() != 1) {
+    const PlacedModel placed(model, memory);
+    return constants_of_worlds<T>(placed.structure, placed.parameters, dots.get(), worlds, memory);
   }
+  if (memory.backend()) return constants_buffer<T>(model, direction, worlds, default_memory()).clone(memory);
+  // One column is stored without gaps: a row vector of one "row" whose worlds are the rows.
+  Buffer<T> buffer(memory, 1, constant_rows<T>(static_cast<int>(model.topology.links.size())));
+  ConstantsOfWorld<T>{structure_of(model), view_of(model), buffer.write(), 1, 1, dots.get()}(0);
   return buffer;
 }
 
@@ -189,10 +170,25 @@ void add_constants_gradient(const Model& model, const Parameters* direction, con
 }
 
 template <class T>
-KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int worlds, Memory& memory)
+void add_constants_gradient(const WorldParameters& parameters, const Buffer<T>& constants_bar,
+                            Buffer<double>& gradient) {
+  if constexpr (kHasDots<Exact<T>>) {
+    usage_error("dual numbers with values for every world, expected parameters of the model and a direction");
+  } else {
+    const ParameterGradientOfWorld<T> add{parameters.structure(), parameters.view(), constants_bar.address(),
+                                          constants_bar.stride(), parameters.slots(gradient)};
+    for_each_index(constants_bar.backend(), 1, constants_bar.worlds(), add);
+  }
+}
+
+template <class T>
+KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int worlds, Memory& memory,
+                            const WorldParameters* parameters)
     : topology(view_of(model.topology)),
       tree(topology),
-      constants(constants_buffer<T>(model, direction, worlds, memory)),
+      constants(parameters
+                    ? constants_of_worlds<T>(parameters->structure(), parameters->view(), nullptr, worlds, memory)
+                    : constants_buffer<T>(model, direction, worlds, memory)),
       links(model.topology.links, memory) {
   topology.links = links.data();
 }
@@ -201,7 +197,8 @@ KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int
   template struct KernelModel<T>;                                                                                  \
   template Buffer<T> constants_buffer<T>(const Model&, const Parameters*, int, Memory&);                           \
   template void add_constants_gradient<T>(const Model&, const Parameters*, const Buffer<T>&, const WorldStatuses*, \
-                                          Parameters&, Parameters&);
+                                          Parameters&, Parameters&);                                               \
+  template void add_constants_gradient<T>(const WorldParameters&, const Buffer<T>&, Buffer<double>&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

@@ -1,5 +1,6 @@
 #pragma once
 // Between a model's parameters and the rows that the kernels read and write.
+#include "autodiff/world_parameters.h"
 #include "engine/kernel_array.h"
 #include "engine/memory.h"
 #include "engine/status.h"
@@ -12,10 +13,12 @@ namespace backdrive {
 template <class T>
 Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int worlds, Memory& memory);
 
-/// A model as the kernels read it, where `memory` is. On the host good as long as the model.
+/// A model as the kernels read it, where `memory` is. On the host good as long as the model. Values of `parameters`,
+/// unless null, stand in place of the model's.
 template <class T>
 struct KernelModel {
-  KernelModel(const Model& model, const Parameters* direction, int worlds, Memory& memory);
+  KernelModel(const Model& model, const Parameters* direction, int worlds, Memory& memory,
+              const WorldParameters* parameters = nullptr);
 
   TopologyView topology, tree;  ///< as kernels and as the host read it
   Buffer<T> constants;
@@ -28,5 +31,10 @@ struct KernelModel {
 template <class T>
 void add_constants_gradient(const Model& model, const Parameters* direction, const Buffer<T>& constants_bar,
                             const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot);
+/// The same of the fields that have values of their own in every world, added where they are
+/// (WorldParameters::gradient).
+template <class T>
+void add_constants_gradient(const WorldParameters& parameters, const Buffer<T>& constants_bar,
+                            Buffer<double>& gradient);
 
 }  // namespace backdrive

@@ -15,6 +15,9 @@
 namespace backdrive {
 namespace {
 
+/// Threads of a device that look for joints that move no inertia, at most.
+constexpr int kLanes = 1024;
+
 /// T: the number type of the rollout. Buffers come from one pool and have the same sizes from evaluation to evaluation.
 template <class T>
 class RolloutObjective final : public BatchObjective {
@@ -22,9 +25,7 @@ class RolloutObjective final : public BatchObjective {
   RolloutObjective(const Problem& problem, const ExecutionOptions& options, const Device& device)
       : BatchObjective(variable_layout(problem).total, default_memory(device)),
         problem_(problem),
-        entries_(variable_entries(problem)),
-        base_(problem.model),
-        scratch_(problem.model) {
+        entries_(variable_entries(problem)) {
     rollout_options_.time_step = problem.simulation.time_step;
     rollout_options_.steps = problem.simulation.steps;
     rollout_options_.threads = options.threads;
@@ -37,11 +38,14 @@ class RolloutObjective final : public BatchObjective {
     for (const VariableEntry& entry : entries_) {
       has_control_ = has_control_ || entry.kind == VariableKind::control;
       if (!entry.chart) continue;
-      has_parameters_ = true;
       const ParameterChart& chart = *entry.chart;
-      chart.field().of(problem_.model).requires_grad(chart.item(), true);
-      chart.write(chart.field().of(base_), chart.start().data());
+      Parameter& parameter = chart.field().of(problem_.model);
+      parameter.requires_grad(chart.item(), true);
+      chart.write(parameter, chart.start().data());
+      if (std::ranges::find(own_fields_, &chart.field()) == own_fields_.end()) own_fields_.push_back(&chart.field());
     }
+    // Once, for all values to come: what is varied starts from finite limits and counts as present.
+    if (has_parameters()) refresh_features(problem_.model);
     has_control_ = has_control_ || !problem.controls.empty();
     make_kernels();
   }
@@ -50,8 +54,7 @@ class RolloutObjective final : public BatchObjective {
     const int worlds = x.worlds();
     prepare(worlds);
     write(x);
-    const Buffer<double> x_here = has_parameters_ ? on_host(x) : Buffer<double>();
-    if (has_parameters_) write_parameters(x_here);
+    if (has_parameters()) write_parameters(x);
 
     Tape<T> tape(memory());
     std::shared_ptr<LossObserver<T>> observer;
@@ -59,13 +62,14 @@ class RolloutObjective final : public BatchObjective {
     const Trajectory<T> trajectory = rollout(tape, problem_.model, state_, control_, rollout_options_, observer);
     const LossResult<T> result = evaluate_loss(problem_, trajectory, control_, rollout_options_, &tape, observer.get());
     status_ = *trajectory.status;
-    const Gradients<T> gradients = std::move(tape).backward(result.seeds);
+    // That the loss can depend on every variable is known of all of them together (variable_entries).
+    const Gradients<T> gradients = std::move(tape).backward(result.seeds, Disconnected::zero);
     windows_ = gradients.window_tally();
     read(gradients, gradient);
-    if (has_parameters_) read_parameters(x_here, gradients, gradient);
+    if (has_parameters()) read_parameters(x, gradients, gradient);
     const FinishWorld<T> finish{result.total.address(),
                                 status_.address(),
-                                has_parameters_ ? possible_.address() : nullptr,
+                                has_parameters() ? possible_.address() : nullptr,
                                 loss.write_address(),
                                 gradient.write_address(),
                                 numbers(),
@@ -77,31 +81,53 @@ class RolloutObjective final : public BatchObjective {
   WindowCounts windows() const override { return windows_.total(); }
 
  private:
-  /// What the kernels read of the variables. Knots stand one variable after the other.
+  bool has_parameters() const { return !own_fields_.empty(); }
+
+  /// What the kernels read of states and controls. Knots stand one variable after the other.
   void make_kernels() {
     for (const VariableEntry& entry : entries_) knots_.insert(knots_.end(), entry.knots.begin(), entry.knots.end());
     knot_table_ = KernelArray<KnotWeights>(knots_, memory());
     const KnotWeights* knots = knot_table_.data();
     for (const VariableEntry& entry : entries_) {
+      if (entry.chart) continue;
       variables_.push_back({entry.kind, entry.offset, entry.size, entry.row, entry.scale, knots});
       knots += entry.knots.size();
     }
     variable_table_ = KernelArray<VariableKernel>(variables_, memory());
   }
 
-  /// Buffers and per-world parameters for so many worlds.
+  /// Buffers for so many worlds.
   void prepare(int worlds) {
     if (worlds == worlds_) return;
     worlds_ = worlds;
     state_ = initial_state<T>(problem_, worlds, memory());
     if (has_control_) control_ = initial_control<T>(problem_, worlds, memory());
-    possible_ = Buffer<int>(memory(), 1, worlds);
+    if (has_parameters()) prepare_parameters();
+  }
+
+  void prepare_parameters() {
+    parameters_ = std::make_shared<WorldParameters>(problem_.model, own_fields_, worlds_, memory());
+    rollout_options_.parameters = parameters_;
+    possible_ = Buffer<int>(memory(), 1, worlds_);
+    const int links = static_cast<int>(problem_.model.topology.links.size());
+    const int lanes = memory().backend() ? std::min(worlds_, kLanes) : 1;
+    scratch_ = Buffer<double>::uninitialized(memory(), links * kInertiaScratch, lanes);
+    parameter_variables_.clear();
     for (const VariableEntry& entry : entries_) {
-      if (entry.chart) entry.chart->field().of(problem_.model).spread(worlds);
+      if (!entry.chart) continue;
+      const Field& field = entry.chart->field();
+      const int item = entry.chart->item();
+      const bool is_scale = &field.in(problem_.model) == &problem_.model.shapes.geometry.scale;
+      const int components = is_scale ? scale_components(problem_.model.shape_types[item]) : field.components;
+      parameter_variables_.push_back({entry.chart->chart(), entry.offset, parameters_->value_row(field, item),
+                                      parameters_->gradient_row(field, item), components, field.tangents,
+                                      rule_of(field), entry.scale});
     }
+    parameter_table_ = KernelArray<ParameterKernel>(parameter_variables_, memory());
   }
 
   void write(const Buffer<double>& x) {
+    if (variables_.empty()) return;
     const WriteVariables<T> kernel{variable_table_.data(),
                                    static_cast<int>(variables_.size()),
                                    worlds_,
@@ -116,44 +142,31 @@ class RolloutObjective final : public BatchObjective {
     for_each_index(memory().backend(), 1, steps * worlds_, kernel);
   }
 
-  /// Numbers of a parameter variable in one world, not scaled.
-  static std::array<double, 6> values_of(const VariableEntry& entry, const Buffer<double>& x, int world) {
-    std::array<double, 6> values{};
-    for (int k = 0; k < entry.size; ++k) values[k] = x(entry.offset + k, world) * entry.scale;
-    return values;
-  }
-
-  /// Each world's parameters. A model that cannot be (an inertia no body has, a limit below the
-  /// other) is replaced by the initial one, and its world counts as stopped.
+  /// Each world's parameters. One whose model cannot be counts as stopped.
   void write_parameters(const Buffer<double>& x) {
-    Buffer<int> possible(1, worlds_);
-    for (int w = 0; w < worlds_; ++w) {
-      for (const VariableEntry& entry : entries_) {
-        if (entry.chart) {
-          entry.chart->write(entry.chart->field().of(scratch_), values_of(entry, x, w).data());
-        }
-      }
-      possible.set(0, w, is_possible(scratch_));
-      const Model& source = possible(0, w) ? scratch_ : base_;
-      for (const VariableEntry& entry : entries_) {
-        if (!entry.chart) continue;
-        const Parameter& from = entry.chart->field().in(source);
-        Parameter& to = entry.chart->field().of(problem_.model);
-        const int item = entry.chart->item();
-        for (int c = 0; c < to.components(); ++c) to.at(item, c, w) = from(item, c);
-      }
-    }
-    possible_.copy_from(possible);
-    refresh_features(problem_.model);
-  }
-
-  static bool is_possible(Model& model) {
-    try {
-      validate(model);
-      return true;
-    } catch (const ModelError&) {
-      return false;
-    }
+    Buffer<double>& numbers = parameters_->numbers();
+    const ParameterRows rows{parameter_table_.data(), static_cast<int>(parameter_variables_.size()),
+                             numbers.write_address(), static_cast<std::size_t>(numbers.stride())};
+    const ModelStructure& structure = parameters_->structure();
+    const ParametersView& view = parameters_->view();
+    const WriteParameters write{rows,
+                                structure,
+                                view,
+                                static_cast<int>(problem_.model.joint_names.size()),
+                                x.address(),
+                                static_cast<std::size_t>(x.stride()),
+                                possible_.write_address()};
+    for_each_index(memory().backend(), 1, worlds_, write);
+    const int lanes = scratch_.worlds();
+    const DecideIdleJoints decide{rows,
+                                  structure,
+                                  view,
+                                  worlds_,
+                                  lanes,
+                                  scratch_.write_address(),
+                                  static_cast<std::size_t>(scratch_.stride()),
+                                  possible_.write_address()};
+    for_each_index(memory().backend(), 1, lanes, decide);
   }
 
   void read(const Gradients<T>& gradients, Buffer<double>& gradient) {
@@ -174,38 +187,36 @@ class RolloutObjective final : public BatchObjective {
     for_each_index(memory().backend(), 1, std::int64_t{worlds_} * static_cast<int>(variables_.size()), kernel);
   }
 
-  /// By way of the host.
-  void read_parameters(const Buffer<double>& x, const Gradients<T>& gradients, Buffer<double>& gradient) const {
-    Buffer<double> here(default_memory(), numbers(), worlds_);
-    for (const VariableEntry& entry : entries_) {
-      if (!entry.chart) continue;
-      const Parameter& field_gradient = entry.chart->field().in(gradients.parameters());
-      for (int w = 0; w < worlds_; ++w) {
-        double tangents[6], pulled[6] = {};
-        for (int c = 0; c < field_gradient.components(); ++c) {
-          tangents[c] = field_gradient(entry.chart->item(), c, w);
-        }
-        entry.chart->pull(values_of(entry, x, w).data(), tangents, pulled);
-        for (int k = 0; k < entry.size; ++k) here.set(entry.offset + k, w, pulled[k] * entry.scale);
-      }
-      gradient.copy_rows(entry.offset, here, entry.offset, entry.size);
-    }
+  void read_parameters(const Buffer<double>& x, const Gradients<T>& gradients, Buffer<double>& gradient) {
+    const Buffer<double>& bar = gradients.of_worlds();
+    const PullParameters kernel{parameter_table_.data(),
+                                worlds_,
+                                x.address(),
+                                static_cast<std::size_t>(x.stride()),
+                                bar.address(),
+                                static_cast<std::size_t>(bar.stride()),
+                                gradient.write_address()};
+    const auto count = static_cast<std::int64_t>(parameter_variables_.size());
+    for_each_index(memory().backend(), 1, worlds_ * count, kernel);
   }
 
-  Problem problem_;  ///< with parameters per world where they vary
+  Problem problem_;  ///< with the variables of parameters at their initial values
   std::vector<VariableEntry> entries_;
   std::vector<KnotWeights> knots_;
-  std::vector<VariableKernel> variables_;
+  std::vector<VariableKernel> variables_;  ///< of states and controls
+  std::vector<ParameterKernel> parameter_variables_;
   KernelArray<KnotWeights> knot_table_;
   KernelArray<VariableKernel> variable_table_;
-  Model base_;     ///< with the parameters at their initial values
-  Model scratch_;  ///< one world's parameters, to be checked
+  KernelArray<ParameterKernel> parameter_table_;
+  std::vector<const Field*> own_fields_;  ///< with values for every world
+  std::shared_ptr<WorldParameters> parameters_;
   int worlds_ = 0;
-  bool has_control_ = false, has_parameters_ = false;
+  bool has_control_ = false;
   RolloutOptions rollout_options_;
   State<T> state_;
   Control<T> control_;
-  Buffer<int> possible_;
+  Buffer<int> possible_;    ///< Possible
+  Buffer<double> scratch_;  ///< InertiaScratch, a column for each lane
   WorldStatuses status_;
   WindowTally windows_;
 };

@@ -5,8 +5,10 @@
 #include <limits>
 
 #include "autodiff/loss.h"
+#include "autodiff/parameter_chart.h"
 #include "engine/real.h"
 #include "engine/status.h"
+#include "models/possible.h"
 
 namespace backdrive {
 
@@ -40,7 +42,7 @@ struct WriteVariables {
         const double first = k.first_weight * variable.scale, second = k.second_weight * variable.scale;
         control[(step * nu + variable.row) * stride + world] =
             static_cast<T>(first * numbers[k.first * number_stride] + second * numbers[k.second * number_stride]);
-      } else if (step == 0 && variable.kind != VariableKind::parameter) {
+      } else if (step == 0) {
         T* const rows = variable.kind == VariableKind::initial_position ? q : qd;
         rows[variable.row * stride + world] = static_cast<T>(numbers[0] * variable.scale);
       }
@@ -49,7 +51,6 @@ struct WriteVariables {
 };
 
 /// The gradient of the numbers from that of states and controls, by variable and world: index variable·worlds + world.
-/// Parameters' numbers are left as they are.
 template <class T>
 struct PullVariables {
   const VariableKernel* variables;
@@ -72,9 +73,145 @@ struct PullVariables {
         numbers[k.second * number_stride] += u_bar * k.second_weight;
       }
       for (int k = 0; k < variable.size; ++k) numbers[k * number_stride] *= variable.scale;
-    } else if (variable.kind != VariableKind::parameter) {
+    } else {
       const T* const rows = variable.kind == VariableKind::initial_position ? q_bar : qd_bar;
       numbers[0] = static_cast<double>(rows[variable.row * stride + world]) * variable.scale;
+    }
+  }
+};
+
+/// A parameter variable, as kernels read it.
+struct ParameterKernel {
+  Chart chart;
+  int offset;        ///< of its first number
+  int value_row;     ///< of the item's first component in WorldParameters::numbers()
+  int gradient_row;  ///< of its first tangent in their gradient
+  int components;    ///< of the item that are used
+  int tangents;      ///< of its gradient
+  ValueRule rule;    ///< of each component
+  double scale;      ///< value = number · scale
+
+  /// The numbers of one world, not scaled.
+  BACKDRIVE_HD void values(const double* x, std::size_t stride, std::int64_t world, double* values) const {
+    for (int k = 0; k < chart.size; ++k) values[k] = x[(offset + k) * stride + world] * scale;
+  }
+};
+
+/// The values of a batch of worlds that parameter variables decide.
+struct ParameterRows {
+  const ParameterKernel* variables;
+  int count;
+  double* numbers;  ///< [number][world]
+  std::size_t stride;
+
+  /// Each item's value from what the charts make of `numbers_of(variable, numbers)`.
+  template <class NumbersOf>
+  BACKDRIVE_HD void write(std::int64_t world, NumbersOf&& numbers_of) const {
+    for (int v = 0; v < count; ++v) {
+      const ParameterKernel& variable = variables[v];
+      double own[6];
+      numbers_of(variable, own);
+      variable.chart.write(own,
+                           [&](int c, double value) { numbers[(variable.value_row + c) * stride + world] = value; });
+    }
+  }
+  BACKDRIVE_HD void write_start(std::int64_t world) const {
+    write(world, [](const ParameterKernel& variable, double* own) { variable.chart.start(own); });
+  }
+
+  /// Whether every value may be, one by one; makes unit vectors of what is to be one.
+  BACKDRIVE_HD bool settle(std::int64_t world) const {
+    for (int v = 0; v < count; ++v) {
+      const ParameterKernel& variable = variables[v];
+      ParameterSlots item(variable.components);
+      item.first = numbers + variable.value_row * stride + world;
+      item.stride = static_cast<int>(stride);
+      for (int c = 0; c < item.components; ++c) {
+        if (!variable.rule.allows(item(0, c))) return false;
+      }
+      if (variable.chart.kind != Chart::Kind::plain && !normalize(item, 0, 0)) return false;
+    }
+    return true;
+  }
+};
+
+/// What is known of a world's model.
+enum class Possible : int { no, yes, undecided };
+
+/// Puts the numbers into a world's parameters. A model that cannot be (an inertia no body has, a limit below the other)
+/// is replaced by the initial one. Whether its joints move inertia may be left undecided.
+struct WriteParameters {
+  ParameterRows rows;
+  ModelStructure structure;
+  ParametersView parameters;  ///< where `rows` are written to
+  int joints;
+  const double* x;  ///< [number][world]
+  std::size_t number_stride;
+  int* possible;  ///< [world], Possible
+
+  BACKDRIVE_HD void operator()(std::int64_t world) const {
+    rows.write(world,
+               [&](const ParameterKernel& variable, double* own) { variable.values(x, number_stride, world, own); });
+    const Possible verdict = judge(world);
+    if (verdict == Possible::no) rows.write_start(world);
+    possible[world] = static_cast<int>(verdict);
+  }
+
+ private:
+  BACKDRIVE_HD Possible judge(std::int64_t world) const {
+    if (!rows.settle(world)) return Possible::no;
+    const PossibleWorld own{structure, {parameters, nullptr, static_cast<int>(world)}};
+    for (int j = 0; j < joints; ++j) {
+      if (!own.limits_in_order(j)) return Possible::no;
+    }
+    for (int b = 0; b < structure.body_count; ++b) {
+      if (fault_of(own.moments(b)) != InertiaFault::none) return Possible::no;
+    }
+    return own.all_joints_sound() ? Possible::yes : Possible::undecided;
+  }
+};
+
+/// Decides about the worlds that WriteParameters left undecided: every moving joint has to move inertia. Index k takes
+/// worlds k, k + lanes, ..., so that the room to do so in need not grow with the worlds.
+struct DecideIdleJoints {
+  ParameterRows rows;
+  ModelStructure structure;
+  ParametersView parameters;
+  int worlds, lanes;
+  double* scratch;  ///< [number of InertiaScratch][lane]
+  std::size_t scratch_stride;
+  int* possible;
+
+  BACKDRIVE_HD void operator()(std::int64_t lane) const {
+    for (int world = static_cast<int>(lane); world < worlds; world += lanes) {
+      if (possible[world] != static_cast<int>(Possible::undecided)) continue;
+      const PossibleWorld own{structure, {parameters, nullptr, world}};
+      const bool idle = own.idle_joint({scratch + lane, scratch_stride}) >= 0;
+      if (idle) rows.write_start(world);
+      possible[world] = static_cast<int>(idle ? Possible::no : Possible::yes);
+    }
+  }
+};
+
+/// The gradient of the numbers from that of the parameters, by variable and world: index variable·worlds + world.
+struct PullParameters {
+  const ParameterKernel* variables;
+  int worlds;
+  const double* x;  ///< [number][world]
+  std::size_t number_stride;
+  const double* bar;  ///< [tangent][world], WorldParameters::gradient()
+  std::size_t bar_stride;
+  double* gradient;  ///< [number][world]
+
+  BACKDRIVE_HD void operator()(std::int64_t index) const {
+    const ParameterKernel& variable = variables[index / worlds];
+    const std::int64_t world = index % worlds;
+    double values[6], tangents[6], pulled[6];
+    variable.values(x, number_stride, world, values);
+    for (int c = 0; c < variable.tangents; ++c) tangents[c] = bar[(variable.gradient_row + c) * bar_stride + world];
+    variable.chart.pull(values, tangents, pulled);
+    for (int k = 0; k < variable.chart.size; ++k) {
+      gradient[(variable.offset + k) * number_stride + world] = pulled[k] * variable.scale;
     }
   }
 };
@@ -85,7 +222,7 @@ template <class T>
 struct FinishWorld {
   const T* total;
   const WorldStatus* status;
-  const int* possible;  ///< null: all models can be
+  const int* possible;  ///< Possible, decided; null: all models can be
   double* loss;
   double* gradient;
   int numbers;
@@ -93,7 +230,8 @@ struct FinishWorld {
 
   BACKDRIVE_HD void operator()(std::int64_t world) const {
     const double value = static_cast<double>(total[world]);
-    bool finite = (!possible || possible[world]) && !status[world].stopped() && is_finite(value);
+    bool finite = (!possible || possible[world] == static_cast<int>(Possible::yes)) && !status[world].stopped() &&
+                  is_finite(value);
     for (int k = 0; k < numbers; ++k) finite = finite && is_finite(gradient[k * number_stride + world]);
     loss[world] = finite ? value : std::numeric_limits<double>::infinity();
     for (int k = 0; k < numbers && !finite; ++k) gradient[k * number_stride + world] = 0;

@@ -64,7 +64,7 @@ class BatchObjective {
   /// Where the worlds are computed.
   Memory& memory() { return memory_; }
   /// x [number][world] → loss [1][world], gradient [number][world], all in memory(). On a device this returns before it
-  /// is done, unless a variable is a parameter.
+  /// is done.
   virtual void evaluate(const Buffer<double>& x, Buffer<double>& loss, Buffer<double>& gradient) = 0;
   virtual const WorldStatuses& status() const = 0;
   /// Gradient windows of the last evaluation.

@@ -24,9 +24,13 @@ struct Recorded {
   bool parameters = false;  ///< somebody asked for a parameter's gradient
   KernelModel<T> kernel_model;
   RolloutOptions options;
+  std::uint64_t parameters_version;  ///< of options.parameters
 
   Recorded(const Model& m, const RolloutOptions& o, int worlds, Memory& memory)
-      : model(make_pooled<Model>(m)), kernel_model(*model, o.direction, worlds, memory), options(o) {
+      : model(make_pooled<Model>(m)),
+        kernel_model(*model, o.direction, worlds, memory, o.parameters.get()),
+        options(o),
+        parameters_version(o.parameters ? o.parameters->numbers().version() : 0) {
     for (const Field& field : fields()) parameters = parameters || field.in(m).any_requires_grad();
     if (o.direction) {
       direction = *o.direction;
@@ -40,10 +44,19 @@ struct Recorded {
     const int rows = static_cast<int>(model->topology.links.size()) * kLinkGradients<T> + 3;
     return parameters ? Buffer<T>::uninitialized(memory, rows, worlds) : Buffer<T>();
   }
-  void add_gradient(const Buffer<T>& constants_bar, const WorldStatuses* status, Parameters& gradient,
+  void add_gradient(const Buffer<T>& constants_bar, Cotangents<T>& bars, Parameters& gradient,
                     Parameters& gradient_dot) const {
     if (!parameters) return;
-    add_constants_gradient(*model, direction_or_null(), constants_bar, status, gradient, gradient_dot);
+    if (!options.parameters) {
+      const WorldStatuses& status = bars.status(constants_bar.worlds());
+      return add_constants_gradient(*model, direction_or_null(), constants_bar, &status, gradient, gradient_dot);
+    }
+    if (options.parameters->numbers().version() != parameters_version) {
+      usage_error(
+          "values of parameters were written to between record and backward; the gradient would be that of other "
+          "numbers");
+    }
+    add_constants_gradient(*options.parameters, constants_bar, bars.of_parameters(options.parameters));
   }
 };
 

@@ -12,9 +12,26 @@ void check_shape(const char* what, int rows, int worlds, int want_rows, int want
               " worlds; expected " + std::to_string(want_rows) + " rows of " + std::to_string(want_worlds));
 }
 
-void check_parameter_worlds(const Model& model, int worlds) {
+/// `backend`: of the buffers.
+template <class T>
+void check_parameters(const Model& model, const RolloutOptions& options, int worlds, DeviceBackend* backend) {
   if (const int own = model.parameter_worlds(); own != 1 && own != worlds) {
     usage_error("the model has parameters for " + std::to_string(own) + " worlds, the state " + std::to_string(worlds));
+  }
+  if (!options.parameters) return;
+  const WorldParameters& parameters = *options.parameters;
+  const ModelStructure own = structure_of(model), &given = parameters.structure();
+  if (std::is_same_v<T, Dual<double>> || parameters.backend() != backend || parameters.worlds() != worlds ||
+      own.link_count != given.link_count || own.shape_count != given.shape_count ||
+      own.body_count != given.body_count) {
+    usage_error("values of parameters for " + std::to_string(parameters.worlds()) + " worlds of " +
+                std::to_string(given.link_count) + " links; expected " + std::to_string(worlds) + " worlds of " +
+                std::to_string(own.link_count) + " links, where the states are, and no dual numbers");
+  }
+  for (const Field& field : fields()) {
+    if (!field.in(model).any_requires_grad() || parameters.has(field)) continue;
+    usage_error("a gradient of " + std::string(field.leaf) +
+                " was asked for, which is not among the parameters with values for every world");
   }
 }
 
@@ -42,7 +59,7 @@ Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& c
   result.status = make_pooled<WorldStatuses>(state.q.worlds(), memory);
   RolloutPart<T> part{0, options.steps, state, State<T>::uninitialized(model, state.q.worlds(), memory), {}, {}};
   if (options.keep_states) part.keep_states(model, memory);
-  const KernelModel<T> kernel_model(model, options.direction, state.q.worlds(), memory);
+  const KernelModel<T> kernel_model(model, options.direction, state.q.worlds(), memory, options.parameters.get());
   run_part(kernel_model, control, part, options, *result.status, memory);
   result.final = part.end;
   result.q = part.q;
@@ -78,7 +95,7 @@ struct PoseNode final : Tape<T>::Node {
     if (!bar) return;
     Buffer<T> constants_bar = recorded.constants_bar(bars.memory(), q.worlds());
     bars.add(q, poses_adjoint(recorded, q, links, *bar, constants_bar, false, bars.memory()));
-    recorded.add_gradient(constants_bar, &bars.status(q.worlds()), gradient, gradient_dot);
+    recorded.add_gradient(constants_bar, bars, gradient, gradient_dot);
   }
 
   Recorded<T> recorded;
@@ -120,7 +137,7 @@ void check_rollout(const Model& model, const State<T>& state, const Control<T>& 
   if (!control.u.empty()) {
     check_shape("control.u", control.u.rows(), control.u.worlds(), options.steps * t.nu, worlds);
   }
-  check_parameter_worlds(model, worlds);
+  check_parameters<T>(model, options, worlds, state.q.backend());
   check_quaternions(model, state.q);
   for (const Buffer<T>* buffer : {&state.qd, &control.u}) {
     if (buffer->empty() || buffer->backend() == state.q.backend()) continue;
@@ -215,10 +232,13 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
     usage_error("q has " + std::to_string(q.rows()) + " rows; expected a multiple of " + std::to_string(t.nq));
   }
   if (tape) tape->check_recording();
-  check_parameter_worlds(model, q.worlds());
+  check_parameters<T>(model, options, q.worlds(), q.backend());
   PoolVector<int> links = links_of(model, bodies);
   Memory& own = memory_for(q, tape ? tape->memory() : memory);
-  if (!tape) return poses_of(KernelModel<T>(model, options.direction, q.worlds(), own), q, links, options, own);
+  if (!tape) {
+    return poses_of(KernelModel<T>(model, options.direction, q.worlds(), own, options.parameters.get()), q, links,
+                    options, own);
+  }
   Recorded<T> recorded(model, options, q.worlds(), own);
   Buffer<T> poses = poses_of(recorded.kernel_model, q, links, options, own);
   tape->push(std::make_unique<PoseNode<T>>(std::move(recorded), q, std::move(links), poses));

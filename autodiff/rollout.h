@@ -6,6 +6,7 @@
 #include "autodiff/checkpoints.h"
 #include "autodiff/gradient_window.h"
 #include "autodiff/tape.h"
+#include "autodiff/world_parameters.h"
 
 namespace backdrive {
 
@@ -16,6 +17,9 @@ struct RolloutOptions {
   bool keep_states = true;  ///< without a tape: fill Trajectory::q and qd
   /// Duals only: derivative of the parameters (shape of zero_parameters) that the dots follow.
   const Parameters* direction = nullptr;
+  /// Values for every world, where the buffers are, in place of the model's, which is the same but for values. What
+  /// asks for a gradient has to be among them; it comes as Gradients::of_worlds(). Null: the model's own.
+  std::shared_ptr<const WorldParameters> parameters{};
   GradientWindow window{};  ///< recorded rollouts
   MemoryPlan plan{};        ///< recorded rollouts: which states are kept; Trajectory::q and qd are empty unless all are
 };
@@ -41,7 +45,7 @@ class StateObserver {
     qd.add(Components::everything());
   }
   /// After the last piece: adds gradients of parameters that the observer's own use of the states gave rise to.
-  virtual void finish(const WorldStatuses& /*of the tape*/, Parameters& /*gradient*/, Parameters& /*gradient_dot*/) {}
+  virtual void finish(Cotangents<T>& /*bars*/, Parameters& /*gradient*/, Parameters& /*gradient_dot*/) {}
 };
 
 /// Runs all worlds of `state` for options.steps steps of semi-implicit Euler; control.u may be empty (no effort).

@@ -212,8 +212,8 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
         static_cast<std::int64_t>(worlds) * (window.steps > 0 ? (steps_ + window.steps - 1) / window.steps : 1);
     bars.count(counts, out.clipped);
   }
-  if (observer_) observer_->finish(bars.status(worlds), gradient, gradient_dot);
-  recorded_.add_gradient(out.constants, &bars.status(worlds), gradient, gradient_dot);
+  if (observer_) observer_->finish(bars, gradient, gradient_dot);
+  recorded_.add_gradient(out.constants, bars, gradient, gradient_dot);
 }
 
 #define BACKDRIVE_INSTANTIATE(T)                                                                              \

@@ -113,6 +113,14 @@ const Buffer<T>& Gradients<T>::of(const Buffer<T>& input) const {
 }
 
 template <class T>
+const Parameters& Gradients<T>::parameters() const {
+  if (!of_worlds_.empty()) {
+    usage_error("gradients of parameters with values for every world lie with the worlds; expected of_worlds()");
+  }
+  return parameters_;
+}
+
+template <class T>
 bool Gradients<T>::is_connected(const Buffer<T>& input) const {
   return reached_.contains(input.id());
 }
@@ -154,6 +162,16 @@ void Cotangents<T>::lend(const Buffer<T>& buffer, Buffer<T> contribution) {
   // Two numbers add up to the same bits in either order: into whichever of the two nobody else holds.
   if (at->second.shared() && !contribution.shared()) std::swap(at->second, contribution);
   add_into(of(buffer), contribution);
+}
+
+template <class T>
+Buffer<double>& Cotangents<T>::of_parameters(const std::shared_ptr<const WorldParameters>& parameters) {
+  if (parameters_ && parameters_ != parameters) {
+    usage_error("two sets of parameters with values for every world on one tape; expected one, or a tape each");
+  }
+  if (!parameters_) of_parameters_ = parameters->gradient(memory_);
+  parameters_ = parameters;
+  return of_parameters_;
 }
 
 template <class T>
@@ -351,6 +369,7 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds, Disconnected policy) && {
   for (size_t i = recording->nodes.size(); i-- > 0;) {
     recording->nodes[i]->backward(bars, result.parameters_, result.parameters_dot_);
   }
+  result.of_worlds_ = bars.of_parameters_;
   result.windows_ = bars.windows_;
   result.status_ = bars.status_;
   for (const auto& node : recording->nodes) {

@@ -9,6 +9,7 @@
 
 #include "autodiff/buffers.h"
 #include "autodiff/dependence.h"
+#include "autodiff/world_parameters.h"
 #include "models/fields.h"
 
 namespace backdrive {
@@ -71,7 +72,11 @@ class Gradients {
   const std::vector<DisconnectedPath>& disconnected() const { return disconnected_; }
   /// Same nesting as the model's; orientations have 3 components. A uniform parameter has the sum over worlds, in an
   /// order that leaves no trace in the bits; a per-world one has a number per world. Zero where none was asked for.
-  const Parameters& parameters() const { return parameters_; }
+  /// Throws Error (usage) where they are of_worlds().
+  const Parameters& parameters() const;
+  /// Of rollouts with RolloutOptions::parameters, [number][world] in rows as WorldParameters::gradient_row() says,
+  /// where the worlds were computed; empty: nobody asked for any.
+  const Buffer<double>& of_worlds() const { return of_worlds_; }
   /// Duals only: derivative of parameters() along the direction the tape was given.
   const Parameters& parameters_dot() const { return parameters_dot_; }
   int stopped_worlds() const;
@@ -87,6 +92,7 @@ class Gradients {
   std::vector<DisconnectedPath> disconnected_;
   Disconnected policy_ = Disconnected::error;
   Parameters parameters_, parameters_dot_;
+  Buffer<double> of_worlds_;
   PoolMap<int, WorldStatuses> status_;  ///< by number of worlds
   WindowTally windows_;
 };
@@ -105,6 +111,8 @@ class Cotangents {
   /// How each of `worlds` worlds fared on the whole tape: one that stopped in any of its operations has no gradient in
   /// all.
   const WorldStatuses& status(int worlds);
+  /// The gradient of parameters with values for every world, zeros at first; to be added to.
+  Buffer<double>& of_parameters(const std::shared_ptr<const WorldParameters>& parameters);
   Memory& memory() { return memory_; }
   /// Notes gradient windows, and beside them how many were clipped in each world; empty: none.
   void count(const WindowCounts& windows, Buffer<int> clipped) {
@@ -120,6 +128,8 @@ class Cotangents {
 
   Memory& memory_;
   PoolMap<std::uint64_t, Buffer<T>> bars_;
+  std::shared_ptr<const WorldParameters> parameters_;
+  Buffer<double> of_parameters_;
   PoolMap<int, WorldStatuses> status_;  ///< by number of worlds
   WindowTally windows_;
 };

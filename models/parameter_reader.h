@@ -59,6 +59,14 @@ struct ParameterReader {
   }
 };
 
+/// The axis about or along which a link of one degree of freedom moves, in its joint's frame.
+template <class C>
+BACKDRIVE_HD inline Vec3<C> link_axis(const ParameterReader<C>& read, const Link& link) {
+  if (link.axis == LinkAxis::parameter) return read.vector(BACKDRIVE_PICK(joints.axis), link.joint);
+  const Mat3<C> axes = identity3<C>();
+  return link.axis == LinkAxis::x ? axes.cx : link.axis == LinkAxis::y ? axes.cy : axes.cz;
+}
+
 /// The numbers a body was given, without its shapes.
 template <class C>
 BACKDRIVE_HD inline MassProperties<C> explicit_mass(const ParameterReader<C>& read, int body) {

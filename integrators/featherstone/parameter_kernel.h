@@ -51,16 +51,10 @@ struct LinkReader {
   const ModelStructure& model;
   ParameterReader<C> read;
 
-  /// The axis of a link that has one, in its joint's frame.
-  BACKDRIVE_HD Vec3<C> axis(const Link& link) const {
-    if (link.axis == LinkAxis::parameter) return read.vector(BACKDRIVE_PICK(joints.axis), link.joint);
-    const Mat3<C> axes = identity3<C>();
-    return link.axis == LinkAxis::x ? axes.cx : link.axis == LinkAxis::y ? axes.cy : axes.cz;
-  }
   /// A of a link; 1 for the world (−1) and for joints that are not about an axis.
   BACKDRIVE_HD Mat3<C> alignment(int i) const {
     if (i < 0 || !has_one_degree(model.links[i].type)) return identity3<C>();
-    return axis_alignment(axis(model.links[i]));
+    return axis_alignment(link_axis(read, model.links[i]));
   }
   /// Rotation and translation of LinkConstants, given A of the link and of its parent.
   BACKDRIVE_HD void place(int i, const Mat3<C>& A, const Mat3<C>& parent, Mat3<C>& rotation,

@@ -1,8 +1,12 @@
 #pragma once
 // Problems that the optimiser's, the gradient check's and the Hessian's tests share.
+#include <algorithm>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "autodiff/loss.h"
+#include "autodiff/optimize.h"
 #include "models/builder.h"
 
 namespace backdrive::cases {
@@ -60,6 +64,14 @@ inline Variable parameter(const Model& model, const std::string& path) {
   v.kind = VariableKind::parameter;
   v.parameter = select_fields(model, path).front();
   return v;
+}
+
+/// Adds parameter variables, each with a random part.
+inline void add_parameters(Problem& problem, const std::vector<std::string>& paths, double random = 0.003) {
+  for (const std::string& path : paths) {
+    problem.variables.push_back(parameter(problem.model, path));
+    problem.variables.back().random = random;
+  }
 }
 
 /// A cart with a driven slider, soft limits and friction, a pole that is turned and off its joint's
@@ -128,6 +140,53 @@ inline Problem cart_pole() {
                     .index = p.model.find_body("pole"),
                     .target = {0.5, 0.5, 0.5, 0.5},
                     .weight = 0.7});
+  return p;
+}
+
+/// The cart-pole with variables of every kind of parameter: numbers as they are, axes, orientations, all of an item and
+/// one component, masses as given and as shapes make them.
+inline Problem varied_cart_pole() {
+  Problem p = cart_pole();
+  add_parameters(p, {"bodies/pole/mass", "bodies/pole/com", "joints/hinge/axis", "joints/hinge/frame/position",
+                     "joints/hinge/frame/orientation", "joints/weld/frame/position/z", "joints/slider/armature",
+                     "joints/slider/damping", "joints/slider/friction", "joints/slider/limit/upper",
+                     "joints/slider/drive/stiffness", "shapes/box/geometry/scale", "joints/weld/frame/orientation/y",
+                     "shapes/box/density", "gravity/z"});
+  p.variables.back().scale = 5;
+  add_parameters(p, {"bodies/pole/inertia"}, 1e-5);
+  return p;
+}
+
+/// Variables that reach models of every kind that cannot be.
+inline Problem impossible_cart_pole() {
+  Problem p = cart_pole();
+  add_parameters(p,
+                 {"bodies/pole/mass", "bodies/pole/inertia", "joints/hinge/axis", "joints/slider/limit/lower",
+                  "joints/slider/drive/effort_limit", "shapes/box/geometry/scale", "bodies/cart/com"},
+                 1e-5);
+  return p;
+}
+
+/// Points of it, most of them wild.
+inline std::vector<std::vector<double>> impossible_points(const Problem& problem, int count) {
+  const double inf = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> points = initial_points(problem, count, 11);
+  const int numbers = static_cast<int>(points[0].size());
+  for (int k = 1; k < count; ++k) {
+    double& x = points[k][(k * 7) % numbers];
+    const double wild[] = {x, 0.0, -x, 3 * x, x / 50, 1e200, 1e-170, inf, -inf, inf - inf, -0.2, 0.2};
+    x = wild[k % 12];
+    if (k % 5 == 0) std::fill_n(points[k].begin() + 7, 3, k % 10 == 0 ? 0.0 : 1e-162);  // the axis
+  }
+  return points;
+}
+
+/// A hinge without armature that moves a rod, whose mass and inertia are varied: all zero, it moves nothing.
+inline Problem weightless_pendulum() {
+  Problem p = pendulum();
+  p.variables.clear();
+  p.simulation.steps = 5;
+  add_parameters(p, {"bodies/rod/mass", "bodies/rod/inertia/yy", "bodies/rod/inertia/xx"});
   return p;
 }
 

@@ -169,12 +169,11 @@ Problem all_varied() {
     v.kind = VariableKind::initial_velocity;
     problem.variables.push_back(v);
   }
-  for (const char* path : {"bodies/pole/com", "joints/hinge/axis", "joints/hinge/frame/orientation",
-                           "joints/slider/friction", "shapes/box/density"}) {
-    problem.variables.push_back(cases::parameter(problem.model, path));
-    problem.variables.back().random = 0.01;
+  const Problem parameters = cases::varied_cart_pole();
+  for (Variable v : parameters.variables) {
+    if (v.name == "shapes/box/density") v.scale = 100;
+    problem.variables.push_back(v);
   }
-  problem.variables.back().scale = 100;
   return problem;
 }
 
@@ -195,6 +194,7 @@ TEST(Objective, GradientsEqualDifferences) {
     const double difference = (loss[1 + 2 * i] - loss[2 + 2 * i]) / 2e-5;
     EXPECT_NEAR(gradient[0][i], difference, 1e-6 * (1 + std::abs(difference))) << i;
     EXPECT_NE(gradient[0][i], 0) << i;
+    EXPECT_NE(gradient[0][i], difference) << i << ": compared to itself?";
   }
   EXPECT_NEAR(loss[0], final_loss(with_values(problem, x)), 1e-12 * loss[0]);
 }
@@ -250,6 +250,37 @@ TEST(Objective, StoppedWorldsAreInfiniteAndLeaveTheOthersAlone) {
   EXPECT_FALSE(objective->status()[1].stopped());
 }
 
+bool can_be(Model model) {
+  try {
+    validate(model);
+    return true;
+  } catch (const ModelError&) {
+    return false;
+  }
+}
+
+/// Refused is what validate() refuses; what is not has the loss of its own model.
+void expect_refused_as_by_validate(const Problem& problem, const std::vector<std::vector<double>>& points) {
+  const auto objective = make_objective(problem, {});
+  std::vector<double> loss;
+  std::vector<std::vector<double>> gradient;
+  objective->evaluate(points, loss, gradient);
+  int refused = 0;
+  for (size_t k = 0; k < points.size(); ++k) {
+    const Problem at = with_values(problem, points[k]);
+    const double expected = can_be(at.model) ? final_loss(at) : std::numeric_limits<double>::infinity();
+    if (!can_be(at.model)) {
+      ++refused;
+      EXPECT_TRUE(std::isinf(loss[k])) << k;
+      EXPECT_EQ(gradient[k], std::vector<double>(points[k].size())) << k;
+    } else if (std::isfinite(loss[k]) || std::isfinite(expected)) {
+      EXPECT_NEAR(loss[k], expected, 1e-9 * std::abs(expected)) << k;
+    }
+  }
+  EXPECT_GT(refused, static_cast<int>(points.size()) / 6);
+  EXPECT_LT(refused, static_cast<int>(points.size()) * 5 / 6);
+}
+
 TEST(Objective, ModelsThatCannotBeAreInfinite) {
   Problem problem = cases::cart_pole();
   problem.variables = {cases::parameter(problem.model, "bodies/pole/inertia/zz")};
@@ -260,6 +291,68 @@ TEST(Objective, ModelsThatCannotBeAreInfinite) {
   EXPECT_TRUE(std::isfinite(loss[0]));
   EXPECT_TRUE(std::isinf(loss[1])) << "0.5 > 0.0083 + 0.0084";
   EXPECT_TRUE(std::isfinite(loss[2]));
+}
+
+TEST(Objective, RefusesWhatValidateRefuses) {
+  const Problem problem = cases::impossible_cart_pole();
+  expect_refused_as_by_validate(problem, cases::impossible_points(problem, 600));
+  // Joints that move nothing: all of mass, inertia about the axis and the rest have to be zero.
+  std::vector<std::vector<double>> points;
+  for (const double mass : {0.0, 1.0, 1e-300}) {
+    for (const double yy : {0.0, 0.08}) {
+      for (const double xx : {0.0, 0.08}) points.push_back({mass, yy, xx});
+    }
+  }
+  Problem weightless = cases::weightless_pendulum();
+  weightless.model.bodies.inertia.set(0, 2, 0);
+  expect_refused_as_by_validate(weightless, points);
+}
+
+/// Losses and gradients at points of one batch, each against the model with those values in place.
+void expect_served(const Problem& problem, const std::vector<std::vector<double>>& points) {
+  const auto objective = make_objective(problem, {});
+  std::vector<double> loss, again;
+  std::vector<std::vector<double>> gradient, same;
+  objective->evaluate(points, loss, gradient);
+  for (size_t k = 0; k < points.size(); ++k) {
+    const double expected = final_loss(with_values(problem, points[k]));
+    EXPECT_NEAR(loss[k], expected, 1e-12 * expected) << k;
+    for (size_t i = 0; i < points[k].size(); ++i) EXPECT_NE(gradient[k][i], 0) << k << " " << i;
+  }
+  objective->evaluate(points, again, same);
+  EXPECT_EQ(again, loss);
+  EXPECT_EQ(same, gradient) << "gradients do not accumulate";
+}
+
+// Which branches the kernels take is decided once, for all values that the variables may reach.
+TEST(Objective, WhatIsVariedCountsAsPresent) {
+  Problem friction = cases::cart_pole();
+  friction.model.joints.friction.set(0, 0, 0);
+  validate(friction.model);
+  ASSERT_FALSE(friction.model.topology.links[0].has_friction);
+  friction.variables = {cases::parameter(friction.model, "joints/slider/friction")};
+  expect_served(friction, {{0}, {0.3}, {0}, {2}});
+
+  Problem limit = cases::cart_pole();
+  for (Parameter* side : {&limit.model.joints.limit.lower, &limit.model.joints.limit.upper}) {
+    side->set(0, 0, (side == &limit.model.joints.limit.upper ? 1 : -1) * std::numeric_limits<double>::infinity());
+  }
+  validate(limit.model);
+  ASSERT_FALSE(limit.model.topology.links[0].has_limit);
+  limit.variables = {cases::parameter(limit.model, "joints/slider/limit/upper")};
+  limit.variables[0].initial = {50};
+  expect_served(limit, {{0.15}, {0.1}});
+
+  // A shape without density at first, which gives no mass and so no sign of its size.
+  Problem density = cases::cart_pole();
+  density.variables = {cases::parameter(density.model, "shapes/ball/density"),
+                       cases::parameter(density.model, "shapes/ball/geometry/scale")};
+  expect_served(density, {{400, 0.03}, {1000, 0.05}});
+  std::vector<double> loss;
+  std::vector<std::vector<double>> gradient;
+  make_objective(density, {})->evaluate({{0, 0.03}}, loss, gradient);
+  EXPECT_NE(gradient[0][0], 0);
+  EXPECT_EQ(gradient[0][1], 0);
 }
 
 }  // namespace

@@ -168,22 +168,98 @@ TEST_P(GpuOptimize, ManyStartsAtOnce) {
 }
 
 TEST_P(GpuOptimize, ParametersToo) {
-  Problem p = cases::cart_pole();
-  p.variables = {cases::parameter(p.model, "joints/hinge/damping"), cases::parameter(p.model, "joints/hinge/axis"),
-                 cases::parameter(p.model, "shapes/box/density")};
-  p.variables[0].random = 0.005;
-  p.optimize.method = "adam";
-  p.optimize.learning_rate = 1e-3;
-  p.optimize.iterations = 5;
-  const ExecutionOptions here{.worlds = 3};
-  ExecutionOptions there = here;
-  there.devices = {device()};
-  const OptimizeResult a = optimize(p, here), b = optimize(p, there);
-  for (int k = 0; k < 3; ++k) {
-    EXPECT_NEAR(b.starts[k].loss, a.starts[k].loss, 1e-9 * a.starts[k].loss) << k;
-    for (std::size_t i = 0; i < a.starts[k].x.size(); ++i) EXPECT_NEAR(b.starts[k].x[i], a.starts[k].x[i], 1e-7) << k;
+  for (const char* method : {"adam", "lbfgs"}) {
+    Problem p = cases::varied_cart_pole();
+    p.optimize.method = method;
+    p.optimize.learning_rate = 1e-3;
+    p.optimize.iterations = 5;
+    const ExecutionOptions here{.worlds = 3};
+    ExecutionOptions there = here;
+    there.devices = {device()};
+    const OptimizeResult a = optimize(p, here), b = optimize(p, there);
+    const std::vector<std::vector<double>> begin = initial_points(p, 3, 0);
+    for (int k = 0; k < 3; ++k) {
+      EXPECT_NEAR(b.starts[k].loss, a.starts[k].loss, 1e-9 * a.starts[k].loss) << method << " " << k;
+      for (std::size_t i = 0; i < a.starts[k].x.size(); ++i) {
+        EXPECT_NEAR(b.starts[k].x[i], a.starts[k].x[i], 1e-7) << method << " " << k << " " << i;
+        EXPECT_NE(b.starts[k].x[i], begin[k][i]) << method << " " << k << " " << i << ": was not moved";
+      }
+    }
+    EXPECT_NEAR(cases::final_loss(b.problem), b.starts[b.best].loss, 1e-9 * a.starts[0].loss) << method;
   }
-  EXPECT_NE(a.starts[0].x[1], 0) << "the axis was moved";
+}
+
+using Points = std::vector<std::vector<double>>;
+
+struct Evaluation {
+  std::vector<double> loss;
+  Points gradient;
+};
+
+Evaluation evaluate(const Problem& problem, const Points& points, const Device& device) {
+  Evaluation result;
+  make_objective(problem, {}, device)->evaluate(points, result.loss, result.gradient);
+  return result;
+}
+
+// Computed on the device from the first number to the last: not zero, not what differences are, but equal to them.
+TEST_P(GpuOptimize, GradientsOfParametersEqualDifferences) {
+  const Problem p = cases::varied_cart_pole();
+  const std::vector<double> x = initial_points(p, 2, 5)[1];
+  Points points{x};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (const double h : {1e-5, -1e-5}) {
+      points.push_back(x);
+      points.back()[i] += h;
+    }
+  }
+  const Evaluation there = evaluate(p, points, device());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double difference = (there.loss[1 + 2 * i] - there.loss[2 + 2 * i]) / 2e-5, g = there.gradient[0][i];
+    EXPECT_NE(g, 0) << i;
+    EXPECT_NE(g, difference) << i;
+    EXPECT_NEAR(g, difference, 1e-6 * (1 + std::abs(difference))) << i;
+  }
+}
+
+TEST_P(GpuOptimize, GradientsOfParametersDoNotAccumulate) {
+  const Problem p = cases::varied_cart_pole();
+  const Points points = initial_points(p, 5, 5), others = initial_points(p, 5, 6);
+  const auto objective = make_objective(p, {}, device());
+  Evaluation first, between, second;
+  objective->evaluate(points, first.loss, first.gradient);
+  objective->evaluate(others, between.loss, between.gradient);
+  objective->evaluate(points, second.loss, second.gradient);
+  EXPECT_EQ(second.loss, first.loss);
+  EXPECT_EQ(second.gradient, first.gradient);
+  EXPECT_NE(between.gradient, first.gradient);
+}
+
+/// The same worlds are refused, and the others have the same losses.
+void expect_same_refusals(const Problem& problem, const Points& points, const Device& device, int at_least) {
+  const Evaluation here = evaluate(problem, points, Device{}), there = evaluate(problem, points, device);
+  int refused = 0;
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    refused += std::isinf(here.loss[k]);
+    if (std::isinf(here.loss[k])) {
+      EXPECT_TRUE(std::isinf(there.loss[k])) << k;
+      EXPECT_EQ(there.gradient[k], std::vector<double>(points[k].size())) << k;
+    } else {
+      EXPECT_NEAR(there.loss[k], here.loss[k], 1e-9 * (1 + here.loss[k])) << k;
+    }
+  }
+  EXPECT_GE(refused, at_least);
+  EXPECT_LE(refused, static_cast<int>(points.size()) - at_least);
+}
+
+TEST_P(GpuOptimize, ModelsThatCannotBeAreRefusedThere) {
+  const Problem p = cases::impossible_cart_pole();
+  expect_same_refusals(p, cases::impossible_points(p, 300), device(), 50);
+  // More worlds whose joints may move nothing than are looked at side by side.
+  const Problem weightless = cases::weightless_pendulum();
+  Points points;
+  for (int k = 0; k < 2500; ++k) points.push_back({k % 3 == 0 ? 0.0 : 1.0, 0, k % 2 == 0 ? 0.0 : 1e-3});
+  expect_same_refusals(weightless, points, device(), 400);
 }
 
 }  // namespace

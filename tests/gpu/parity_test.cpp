@@ -49,6 +49,7 @@ std::vector<Model> models() {
   all.push_back(random_tree(3, {.links = 12, .forces = true, .shapes = true}));
   all.push_back(random_tree(4, {.links = 30, .forces = true}));
   all.push_back(random_tree(5, {.links = 50}));
+  all.push_back(random_tree(6, {.links = 9, .forces = true, .shapes = true, .rotations = true}));
   all.push_back(chain(70));  // larger than any working set that a thread can hold
   for (Model& model : all) require_all(model);
   return all;

@@ -102,24 +102,31 @@ TEST_P(GpuSeeds, NothingAccumulates) {
   expect_usage_error([&] { static_cast<void>(std::move(r.tape).backward(own)); }, {"spent"});
 }
 
-// An iteration of Adam waits once, for the summary that has the loss, and asks for no memory.
+// An iteration of Adam waits once, for the summary that has the loss, and asks for no memory: whatever is varied.
 TEST_P(GpuSeeds, AnIterationWaitsOnce) {
-  Problem p = cases::pendulum();
-  p.optimize.method = "adam";
-  p.optimize.iterations = 60;
   DeviceBackend& backend = *backend_of(device());
-  std::vector<std::uint64_t> waits, allocations, up;
-  optimize(p, {.worlds = 200, .devices = {device()}}, [&](const OptimizeProgress&) {
-    waits.push_back(backend.counters().synchronizations);
-    allocations.push_back(default_memory(device()).counters().allocations);
-    up.push_back(backend.counters().bytes_up);
-    return true;
-  });
-  ASSERT_GT(waits.size(), 50u);
-  for (std::size_t k = 3; k < waits.size(); ++k) {
-    EXPECT_EQ(waits[k] - waits[k - 1], 1u) << k;
-    EXPECT_EQ(allocations[k], allocations[2]) << k;
-    EXPECT_LT(up[k] - up[k - 1], 8192u) << "tables of terms and links, nothing that grows with the worlds";
+  for (Problem p : {cases::pendulum(), cases::varied_cart_pole()}) {
+    p.optimize.method = "adam";
+    p.optimize.iterations = 60;
+    p.optimize.learning_rate = 1e-3;
+    struct Told {
+      std::uint64_t waits, allocations, host_allocations, up, down;
+    };
+    std::vector<Told> told;
+    optimize(p, {.worlds = 200, .devices = {device()}}, [&](const OptimizeProgress&) {
+      const DeviceCounters& c = backend.counters();
+      told.push_back({c.synchronizations, default_memory(device()).counters().allocations,
+                      default_memory().counters().allocations, c.bytes_up, c.bytes_down});
+      return true;
+    });
+    ASSERT_GT(told.size(), 50u);
+    for (std::size_t k = 3; k < told.size(); ++k) {
+      EXPECT_EQ(told[k].waits - told[k - 1].waits, 1u) << k;
+      EXPECT_EQ(told[k].allocations, told[2].allocations) << k;
+      EXPECT_EQ(told[k].host_allocations, told[2].host_allocations) << k;
+      EXPECT_LT(told[k].up - told[k - 1].up, 8192u) << "tables of terms and links, nothing that grows with the worlds";
+      EXPECT_LT(told[k].down - told[k - 1].down, 64u) << "the summary";
+    }
   }
 }
 

@@ -18,7 +18,7 @@ constexpr std::uint64_t kSeed = 9;
 Model bits_model() {
   test::TreeOptions options;
   options.links = 9;
-  options.forces = options.shapes = true;
+  options.forces = options.shapes = options.rotations = true;
   Model model = test::random_tree(12, options);
   test::require_all(model);
   return model;

@@ -208,8 +208,9 @@ std::vector<NamedError> errors_between(const Outcome<T>& a, const Outcome<T>& b)
   return errors;
 }
 
-Model tree(int links, bool branched = true) {
+Model tree(int links, bool branched = true, bool rotations = false) {
   test::TreeOptions options;
+  options.rotations = rotations;
   options.links = links;
   options.branched = branched;
   options.forces = options.shapes = true;
@@ -278,6 +279,10 @@ TYPED_TEST(DeviceKernels, AgreeOnChains) {
   Model arm = test::chain(7);
   test::require_all(arm);
   this->expect_agreement(arm);
+}
+
+TYPED_TEST(DeviceKernels, AgreeOnBallsAndFreeRoots) {
+  for (const int links : {1, 5, 24}) this->expect_gradients(this->expect_agreement(tree(links, true, true)));
 }
 
 TYPED_TEST(DeviceKernels, AgreeWithParametersPerWorld) {

@@ -13,9 +13,9 @@ struct TreeOptions {
   bool branched = true;    ///< each parent is any body before it, sometimes the world; false: a chain
   bool sliding = true;     ///< prismatic joints among the revolute
   bool fixed = true;       ///< fixed joints too (never the last)
-  bool rotations = false;  ///< a free root, and ball, universal and planar joints among the others
   bool forces = false;     ///< damping, friction, limits, drives and effort limits, by turns; armature on all
   bool shapes = false;     ///< one shape with a density per solid geometry type, and one on a body with mass of its own
+  bool rotations = false;  ///< a free root, and ball, universal and planar joints among the others
   double spread = 0.25;    ///< m, distance between joints
 };
 

@@ -1,0 +1,138 @@
+#pragma once
+// How the numbers of a parameter variable become the parameter, and gradients come back: the same source for the host
+// and for kernels.
+#include <vector>
+
+#include "engine/spatial.h"
+#include "models/fields.h"
+
+namespace backdrive {
+
+/// Σ (−s)^k / (2k + first)!: (1 − cos φ)/φ² for first = 2, (φ − sin φ)/φ³ for first = 3, with s = φ². Twenty terms
+/// carry full precision to |φ| = 2π; turns beyond lose a digit each.
+template <class C>
+BACKDRIVE_HD inline C rotation_series(const C& s, int first) {
+  C sum = constant<C>(0);
+  for (int k = 19; k >= 0; --k) {
+    // 1/(2k+first)! · (1 − s (2k+first)!/(2k+2+first)! · …), innermost first
+    const double n = 2 * k + first;
+    sum = constant<C>(1) - s * sum * constant<C>(1 / ((n + 1) * (n + 2)));
+  }
+  return sum * constant<C>(first == 2 ? 1.0 / 2 : 1.0 / 6);
+}
+
+/// Left Jacobian of exp, Jl(θ) v = v + B θ×v + C θ×(θ×v); Jr(θ) = Jl(−θ) = Jl(θ)ᵀ.
+template <class C>
+BACKDRIVE_HD inline Vec3<C> left_jacobian(const Vec3<C>& theta, const Vec3<C>& v) {
+  const C s = dot(theta, theta);
+  const Vec3<C> once = cross(theta, v);
+  return v + once * rotation_series(s, 2) + cross(theta, once) * rotation_series(s, 3);
+}
+
+/// base · exp(θ) as a unit quaternion (x, y, z, w).
+BACKDRIVE_HD inline void turned(const double* base, const Vec3<double>& theta, double* result) {
+  const double angle = std::sqrt(dot(theta, theta));
+  const double sine = angle < 1e-8 ? 0.5 : std::sin(angle / 2) / angle;
+  const Vec3<double> a{base[0], base[1], base[2]}, b = theta * sine;
+  const double aw = base[3], bw = std::cos(angle / 2);
+  const Vec3<double> v = b * aw + a * bw + cross(a, b);
+  const double w = aw * bw - dot(a, b);
+  const double scale = 1 / std::sqrt(dot(v, v) + w * w);
+  result[0] = v.x * scale, result[1] = v.y * scale, result[2] = v.z * scale, result[3] = w * scale;
+}
+
+/// What kernels know of a ParameterChart.
+struct Chart {
+  enum class Kind { plain, axis, orientation };
+
+  Kind kind = Kind::plain;
+  int size = 0;       ///< how many numbers are varied
+  int selected = -1;  ///< the component that is; −1: the first `size` of them
+  double base[6]{};   ///< all components of the value before
+
+  BACKDRIVE_HD int component(int k) const { return selected < 0 ? k : selected; }
+  /// The numbers of the value before.
+  BACKDRIVE_HD void start(double* numbers) const {
+    for (int k = 0; k < size; ++k) numbers[k] = kind == Kind::orientation ? 0 : base[component(k)];
+  }
+
+  /// Calls put(component, value) for each component that the numbers decide.
+  template <class Put>
+  BACKDRIVE_HD void write(const double* numbers, Put&& put) const {
+    if (kind == Kind::plain) {
+      for (int k = 0; k < size; ++k) put(component(k), numbers[k]);
+      return;
+    }
+    const Vec3<double> v = three(numbers);
+    if (kind == Kind::axis) {
+      const double length = std::sqrt(dot(v, v));
+      put(0, v.x / length), put(1, v.y / length), put(2, v.z / length);
+      return;
+    }
+    double q[4];
+    turned(base, v, q);
+    for (int c = 0; c < 4; ++c) put(c, q[c]);
+  }
+
+  /// Gradient with respect to the numbers, from that of the field. C is double or Dual<double>.
+  template <class C>
+  BACKDRIVE_HD void pull(const C* numbers, const C* field_gradient, C* gradient) const {
+    if (kind == Kind::plain) {
+      for (int k = 0; k < size; ++k) gradient[k] = field_gradient[component(k)];
+      return;
+    }
+    const Vec3<C> v = three(numbers);
+    Vec3<C> bar{field_gradient[0], field_gradient[1], field_gradient[2]};
+    if (kind == Kind::axis) {
+      // (1 − n nᵀ) g / |a|, and the gradient of an axis is tangent already.
+      bar = bar * (constant<C>(1) / square_root(dot(v, v)));
+    } else {
+      bar = left_jacobian(v, bar);  // Jrᵀ = Jl
+    }
+    const C all[3] = {bar.x, bar.y, bar.z};
+    for (int k = 0; k < size; ++k) gradient[k] = all[component(k)];
+  }
+
+  /// The three numbers of an axis or of θ, those that are not varied included.
+  template <class C>
+  BACKDRIVE_HD Vec3<C> three(const C* numbers) const {
+    C v[3];
+    for (int c = 0; c < 3; ++c) v[c] = constant<C>(kind == Kind::axis ? base[c] : 0);
+    for (int k = 0; k < size; ++k) v[component(k)] = numbers[k];
+    return {v[0], v[1], v[2]};
+  }
+};
+
+/// Turns the numbers of a parameter variable into the parameter, and gradients back. Most are taken as they are. An
+/// axis is the three numbers a made a unit vector, a / |a|. An orientation is R₀ exp(θ) with θ three numbers in rad
+/// that start at zero, about the axes of R₀, the value before. Of geometry.scale only what the shape's type uses is
+/// varied.
+class ParameterChart {
+ public:
+  /// `initial` replaces the model's value unless empty: one number for all components, or all components (of an
+  /// orientation: the quaternion). Throws Error (input) for another count, and for component 3 of an orientation,
+  /// which has three tangents.
+  ParameterChart(const Model& model, const FieldSelection& selection, const std::vector<double>& initial = {});
+
+  const Field& field() const { return *selection_.field; }
+  int item() const { return selection_.item; }
+  int size() const { return chart_.size; }
+  const Chart& chart() const { return chart_; }
+  /// The numbers of the value before. Size size().
+  std::vector<double> start() const;
+  /// Sets the parameter in one world, or in all (−1).
+  void write(Parameter& to, const double* numbers, int world = -1) const;
+  /// Gradient with respect to the numbers, from that of the field (`tangents` numbers). C is double or Dual<double>.
+  template <class C>
+  void pull(const C* numbers, const C* field_gradient, C* gradient) const {
+    chart_.pull(numbers, field_gradient, gradient);
+  }
+  /// Tangent of the field (`tangents` numbers) as the numbers move along numbers_dot.
+  void push(const double* numbers, const double* numbers_dot, double* field_dot) const;
+
+ private:
+  FieldSelection selection_;
+  Chart chart_;
+};
+
+}  // namespace backdrive
