@@ -187,15 +187,18 @@ double distance_from_face(std::span<const Point> points, const Polygon& polygon,
   return above ? plane.excess(p) : least;
 }
 
-/// The nearest point of a polyhedron lies on a face that can be seen.
+/// The nearest point of a polyhedron lies on a face that can be seen. No plane lies nearer than that, but for faces
+/// that are not quite flat, where the farthest plane counts.
 double distance_from_hull(std::span<const Point> points, const Hull& hull, const Point& p) {
   constexpr double rounding = 1e-14;
-  double least = INFINITY;
+  double nearest = INFINITY, beyond = 0;
   for (size_t f = 0; f < hull.planes.size(); ++f) {
-    if (hull.planes[f].excess(p) < rounding) continue;
-    least = std::min(least, distance_from_face(points, hull.polygons[f], hull.planes[f], p));
+    const double excess = hull.planes[f].excess(p);
+    if (excess < rounding) continue;
+    beyond = std::max(beyond, excess);
+    nearest = std::min(nearest, distance_from_face(points, hull.polygons[f], hull.planes[f], p));
   }
-  return std::isinf(least) ? 0 : least;
+  return std::isinf(nearest) ? 0 : std::max(nearest, beyond);
 }
 
 /// Both faces of every edge.
