@@ -1,0 +1,15 @@
+#include "models/meshes/text_reader.h"
+#include "models/meshes/triangle_mesh.h"
+
+namespace backdrive {
+
+TriangleMesh read_mesh(const std::filesystem::path& path) {
+  const std::string extension = lower_extension(path);
+  if (extension != ".obj" && extension != ".stl") {
+    refuse_file(path.string(), "value '" + printable(extension) + "' as the extension", "a mesh file, .obj or .stl");
+  }
+  const std::string bytes = read_bytes(path);
+  return extension == ".obj" ? parse_obj(bytes, path.string()) : parse_stl(bytes, path.string());
+}
+
+}  // namespace backdrive

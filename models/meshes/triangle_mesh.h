@@ -1,0 +1,51 @@
+#pragma once
+// Triangle meshes: what files hold and what solids are bounded by.
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/spatial.h"
+#include "models/meshes/mesh_mass.h"
+
+namespace backdrive {
+
+constexpr int kMaxTriangles = 1'000'000;
+constexpr int kMaxVertices = 3 * kMaxTriangles;
+
+struct TriangleMesh {
+  std::vector<Vec3<double>> vertices;         ///< in the file's unit of length
+  std::vector<std::array<int, 3>> triangles;  ///< indices of vertices, counterclockwise seen from outside
+};
+
+/// Reads a mesh by the file's extension, .obj or .stl in any case. Throws Error (input) that names the file, line and
+/// column (in binary files the byte), the value and what was expected: see parse_obj and parse_stl.
+TriangleMesh read_mesh(const std::filesystem::path& path);
+
+/// Wavefront OBJ: `v` (what follows the three coordinates is passed over) and `f` (v, v/vt, v//vn, v/vt/vn; negative
+/// indices count backwards from the last vertex so far; polygons become fans about their first corner). Other keywords
+/// are passed over: materials, groups, normals, lines, free-form surfaces. The result is welded(). `name` is what
+/// errors call the text.
+TriangleMesh parse_obj(std::string_view text, const std::string& name);
+
+/// STL, binary or ASCII. Many binary files begin with "solid" too: the size they state tells them apart. The stated
+/// normals are passed over, as the order of the vertices says which side is out. The result is welded().
+TriangleMesh parse_stl(std::string_view bytes, const std::string& name);
+
+/// Vertices at the very same place become one, in order of first use; vertices that no triangle has are dropped, and so
+/// are triangles with two corners in one place, which bound nothing. O(n log n).
+TriangleMesh welded(const TriangleMesh& mesh);
+
+/// Why a mesh bounds no volume: an edge that is not run along exactly once in each direction. Empty when it is closed.
+std::optional<std::string> why_not_closed(const TriangleMesh& mesh);
+
+/// Volume, com and second moments of what a closed mesh bounds. Throws Error (input) when it is open, inside out or
+/// flat; `name` is what the error calls it. O(n log n).
+SolidMoments<double> solid_moments(const TriangleMesh& mesh, const std::string& name);
+
+/// The same of triangles that are known to be closed.
+SolidMoments<double> moments_of_closed(const TriangleMesh& mesh);
+
+}  // namespace backdrive
