@@ -3,14 +3,14 @@
 //
 // The axis of least penetration (or largest separation) is found among both boxes' face normals and the products of
 // their edges (separating axes: Gottschalk 1996; Ericson, Real-Time Collision Detection, section 4.4.1).
-//   a face's   0-3: the reference face is that one, the incident face that of the other box which looks against it
-//   most.
-//              Each of its corners is moved sideways into both faces by clamping along their axes in turn, to a place
-//              x; with the reference plane (n, b) and the incident plane (m, a):
-//                z_i = m·(a − x) / m·n    z_r = n·(x − b)    gap = z_i + z_r    point = x + ½ (z_i − z_r) n
+//   a face's   0-3: the reference face (normal n, centre b) is that one, the incident face (normal m, centre a) that of
+//              the other box which looks against it most. Each corner of the incident face is moved to a place x of
+//              that face over the reference face, in two rounds of: sideways into the reference face, along n back into
+//              the incident plane, x += n m·(a − x) / m·n, sideways into the incident face. Then
+//                gap = n·(x − b)    point = x − ½ gap n
 //              Clipping would change the number of points as the boxes slide; these are always four, each of them moves
 //              continuously, and they are the clipped corners wherever the faces' sides are parallel. Boxes of one size
-//              in a stack, where clipping flickers, are no special case.
+//              in a stack, where clipping flickers, are no special case. No gap is below the axis' separation.
 //   edges'     4: the nearest points of the two edges (features.h).
 // Smooth while the chosen axis and the clamped sides stay; across a clamp the gap is C⁰ in the place, C¹ for parallel
 // faces. Where the choice of axis changes, points jump; between faces that are equally good, to about the same places.
@@ -162,24 +162,30 @@ BACKDRIVE_INLINE BoxBoxChoice<Real> box_box_choice(const Core<Real>& A, const Co
 
 // ---- a corner of the incident face, moved into both faces -----------------------------------------------------------
 
-constexpr int kClamps = 6;  ///< along two axes of the reference, the incident and again the reference face
+constexpr int kRound = 5;  ///< steps of a round: 0, 1 along the reference face's sides, 2 along n, 3, 4 the incident's
+constexpr int kSteps = 2 * kRound;
 
 template <class Real>
 struct FacePoint {
-  Vec3<Real> n, m, a, b;      ///< as above
-  Vec3<Real> xi;              ///< the corner, in unit coordinates of the incident box
-  Vec3<Real> x[kClamps + 1];  ///< from the corner to the place
-  Real z_i, z_r;
+  Vec3<Real> n, m, a, b;     ///< as above
+  Vec3<Real> xi;             ///< the corner, in unit coordinates of the incident box
+  Vec3<Real> x[kSteps + 1];  ///< from the corner to the place
 };
 
-/// Axis of clamp k, and the box that it belongs to.
+/// Clamp in step k of a round: the axis, and the box that it belongs to.
 template <class Real>
 BACKDRIVE_INLINE const Vec3<Real>& clamp_axis(const BoxBoxChoice<Real>& c, int k) {
-  return (k / 2 == 1 ? c.other : c.face).side[k % 2];
+  return k < 2 ? c.face.side[k] : c.other.side[k - 3];
 }
 template <class Real>
 BACKDRIVE_INLINE const Core<Real>& clamp_box(const BoxBoxChoice<Real>& c, int k) {
-  return k / 2 == 1 ? c.incident : c.reference;
+  return k < 2 ? c.reference : c.incident;
+}
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> clamped_along(const Core<Real>& box, const Vec3<Real>& axis, const Vec3<Real>& x) {
+  const Vec3<Real> w = box.pose.axes * axis;
+  const Real y = dot(w, x - box.pose.origin), h = dot(axis, box.extents);
+  return x + w * (clamp(y, -h, h) - y);
 }
 
 template <class Real>
@@ -192,15 +198,11 @@ BACKDRIVE_INLINE FacePoint<Real> face_point(const BoxBoxChoice<Real>& c, int whi
   p.xi = c.other.normal + c.other.side[0] * constant<Real>(which & 1 ? 1 : -1) +
          c.other.side[1] * constant<Real>(which & 2 ? 1 : -1);
   p.x[0] = core_point(c.incident, p.xi);
-  for (int k = 0; k < kClamps; ++k) {
-    const Core<Real>& box = clamp_box(c, k);
-    const Vec3<Real> w = box.pose.axes * clamp_axis(c, k);
-    const Real y = dot(w, p.x[k] - box.pose.origin), h = dot(clamp_axis(c, k), box.extents);
-    p.x[k + 1] = p.x[k] + w * (clamp(y, -h, h) - y);
+  for (int i = 0; i < kSteps; ++i) {
+    const int k = i % kRound;
+    p.x[i + 1] = k == 2 ? p.x[i] + p.n * (dot(p.m, p.a - p.x[i]) / dot(p.m, p.n))
+                        : clamped_along(clamp_box(c, k), clamp_axis(c, k), p.x[i]);
   }
-  const Vec3<Real>& x = p.x[kClamps];
-  p.z_i = dot(p.m, p.a - x) / dot(p.m, p.n);
-  p.z_r = dot(p.n, x - p.b);
   return p;
 }
 
@@ -221,28 +223,38 @@ BACKDRIVE_INLINE void adj_clamp_along(const Core<Real>& box, const Vec3<Real>& a
 
 template <class Real>
 BACKDRIVE_INLINE ContactPoint<Real> contact_of(const BoxBoxChoice<Real>& c, const FacePoint<Real>& p) {
-  const Vec3<Real> point = p.x[kClamps] + p.n * (constant<Real>(0.5) * (p.z_i - p.z_r));
-  return {p.z_i + p.z_r, point, choose(c.reference_is_a, -p.n, p.n)};
+  const Vec3<Real>& x = p.x[kSteps];
+  const Real gap = dot(p.n, x - p.b);
+  return {gap, x - p.n * (constant<Real>(0.5) * gap), choose(c.reference_is_a, -p.n, p.n)};
 }
 
 template <class Real>
 BACKDRIVE_INLINE void adj_contact_of(const BoxBoxChoice<Real>& c, const FacePoint<Real>& p,
                                      const ContactPoint<Real>& bar, CoreBar<Real>& reference_bar,
                                      CoreBar<Real>& incident_bar) {
-  const Vec3<Real>& x = p.x[kClamps];
-  const Real half_along = constant<Real>(0.5) * dot(p.n, bar.point);
-  const Real z_i_bar = bar.gap + half_along, z_r_bar = bar.gap - half_along;
-  const Real over = dot(p.m, p.n), top_bar = z_i_bar / over, over_bar = -top_bar * p.z_i;
-  const Vec3<Real> n_bar = choose(c.reference_is_a, -bar.normal, bar.normal) +
-                           bar.point * (constant<Real>(0.5) * (p.z_i - p.z_r)) + (x - p.b) * z_r_bar + p.m * over_bar;
-  const Vec3<Real> m_bar = (p.a - x) * top_bar + p.n * over_bar;
-  Vec3<Real> x_bar = bar.point + p.n * z_r_bar - p.m * top_bar;
-  for (int k = kClamps; k-- > 0;) {
-    adj_clamp_along(clamp_box(c, k), clamp_axis(c, k), p.x[k], x_bar, k / 2 == 1 ? incident_bar : reference_bar);
+  const Real half = constant<Real>(0.5);
+  const Vec3<Real> from = p.x[kSteps] - p.b;
+  const Real gap_bar = bar.gap - half * dot(p.n, bar.point);
+  Vec3<Real> n_bar =
+      choose(c.reference_is_a, -bar.normal, bar.normal) - bar.point * (half * dot(p.n, from)) + from * gap_bar;
+  Vec3<Real> x_bar = bar.point + p.n * gap_bar, m_bar = zero3<Real>(), a_bar = m_bar;
+  for (int i = kSteps; i-- > 0;) {
+    const int k = i % kRound;
+    if (k != 2) {
+      adj_clamp_along(clamp_box(c, k), clamp_axis(c, k), p.x[i], x_bar, k < 2 ? reference_bar : incident_bar);
+      continue;
+    }
+    // x' = x + n z, z = m·(a − x) / m·n
+    const Vec3<Real> to_a = p.a - p.x[i];
+    const Real over = dot(p.m, p.n), z = dot(p.m, to_a) / over, top_bar = dot(p.n, x_bar) / over;
+    n_bar += x_bar * z - p.m * (top_bar * z);
+    m_bar += (to_a - p.n * z) * top_bar;
+    a_bar += p.m * top_bar;
+    x_bar -= p.m * top_bar;
   }
   adj_core_point(c.incident, p.xi, p.x[0], x_bar, incident_bar);
-  adj_core_point(c.incident, c.other.normal, p.a, p.m * top_bar, incident_bar);
-  adj_core_point(c.reference, c.face.normal, p.b, p.n * -z_r_bar, reference_bar);
+  adj_core_point(c.incident, c.other.normal, p.a, a_bar, incident_bar);
+  adj_core_point(c.reference, c.face.normal, p.b, p.n * -gap_bar, reference_bar);
   incident_bar.pose.ang += cross(p.m, m_bar);
   reference_bar.pose.ang += cross(p.n, n_bar);
 }

@@ -6,7 +6,9 @@
 //   side
 //         of the plane of the two edges, all of B's on the other
 // The reference face is the one whose plane separates best from the other mesh's vertices: one for the whole mesh, so
-// that a vertex near the rim of a face is not pushed out sideways. O(faces · vertices + edges²).
+// that a vertex near the rim of a face is not pushed out sideways. The axis of the pair is the normal that separates
+// best of both reference faces' and all such pairs of edges' (that of least penetration); what is more than kAlignment
+// off it is left out. O(faces · vertices + edges²).
 //
 // Smooth while the reference faces and the points in use stay. A point that leaves a face over its rim makes way for up
 // to two pairs of edges at the same place, so that the number of points in use changes by jumps.
@@ -21,6 +23,7 @@ constexpr int kMeshMeshPoints = 3 * kDeepest;
 constexpr double kSidewaysSlack = 1e-3;
 /// How far, in distances from the edge, a triangle may be on the wrong side: faces that lie on each other support.
 constexpr double kSupportSlack = 0.02;
+constexpr double kAlignment = 0.9;    ///< cosine
 constexpr double kLeastAngle = 0.01;  ///< rad: below, edges count as parallel and vertices speak for them
 
 /// The unit box [-1, 1]³ as a mesh; scaled by the half extents.
@@ -84,35 +87,40 @@ BACKDRIVE_INLINE Triangle<Real> choose(const MaskOf<Real>& mask, const Triangle<
 
 /// The face of B with the greatest distance from the nearest of A's vertices.
 template <class Real>
-BACKDRIVE_HD Triangle<Real> reference_face(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a,
-                                           const Core<Real>& B, const MeshView<ScalarOf<Real>>& mesh_b) {
-  Triangle<Real> reference = mesh_face<Real>(mesh_b, 0);
-  Real best = constant<Real>(-kFarGap);
+struct ReferenceFace {
+  Triangle<Real> triangle;
+  Real gap;
+  Vec3<Real> normal;  ///< outward, in the world
+};
+template <class Real>
+BACKDRIVE_HD ReferenceFace<Real> reference_face(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a,
+                                                const Core<Real>& B, const MeshView<ScalarOf<Real>>& mesh_b) {
+  ReferenceFace<Real> best{mesh_face<Real>(mesh_b, 0), constant<Real>(-kFarGap), B.pose.axes.cz};
   const Vec3<Real> origin = local_point(B.pose, A.pose.origin);
   for (int i = 0; i < mesh_b.face_count; ++i) {
     const Triangle<Real> t = mesh_face<Real>(mesh_b, i);
     const FacePlane<Real> p = face_plane(B.extents, t);
-    const Vec3<Real> rise = times(A.extents, transposed_times(A.pose.axes, B.pose.axes * p.normal));
+    const Vec3<Real> normal = B.pose.axes * p.normal;
+    const Vec3<Real> rise = times(A.extents, transposed_times(A.pose.axes, normal));
     Real lowest = constant<Real>(kFarGap);
     for (int k = 0; k < mesh_a.vertex_count; ++k) lowest = minimum(lowest, dot(rise, vertex<Real>(mesh_a, k)));
     const Real gap = lowest + dot(p.normal, origin - p.corner);
-    const MaskOf<Real> better = less(best, gap);
-    best = select(better, gap, best);
-    reference = choose(better, t, reference);
+    const MaskOf<Real> better = less(best.gap, gap);
+    best = {choose(better, t, best.triangle), select(better, gap, best.gap), choose(better, normal, best.normal)};
   }
-  return reference;
+  return best;
 }
 
-/// A's vertices below a face of B. `swapped`: the roles of A and B in the features are exchanged.
+/// A's vertices below a face of B, where `allowed`. `swapped`: the roles of A and B in the features are exchanged.
 template <bool swapped, class Real>
 BACKDRIVE_HD void deepest_vertices(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
-                                   const MeshView<ScalarOf<Real>>& mesh_b, DeepestFeatures<Real>& deepest) {
-  const Triangle<Real> reference = reference_face(A, mesh_a, B, mesh_b);
+                                   const MeshView<ScalarOf<Real>>& mesh_b, const Triangle<Real>& reference,
+                                   const MaskOf<Real>& allowed, DeepestFeatures<Real>& deepest) {
   const FacePlane<Real> plane = face_plane(B.extents, reference);
   const Real slack = constant<Real>(kSidewaysSlack) * length(plane.u);
   for (int k = 0; k < mesh_a.vertex_count; ++k) {
     const Vec3<Real> xi = vertex<Real>(mesh_a, k), x = local_point(B.pose, core_point(A, xi));
-    MaskOf<Real> within(true);
+    MaskOf<Real> within = allowed;
     for (int i = 0; i < mesh_b.face_count; ++i) {
       const FacePlane<Real> other = face_plane(B.extents, mesh_face<Real>(mesh_b, i));
       const MaskOf<Real> same = less(constant<Real>(1 - 1e-4), dot(other.normal, plane.normal));
@@ -122,6 +130,8 @@ BACKDRIVE_HD void deepest_vertices(const Core<Real>& A, const MeshView<ScalarOf<
     deepest.offer(gap, swapped ? face_feature_of_a(reference, xi) : face_feature(xi, reference));
   }
 }
+
+// ---- edges ----------------------------------------------------------------------------------------------------------
 
 /// An edge in the world: start, way to its end, and from the start to the third vertices of its triangles.
 template <class Real>
@@ -141,29 +151,57 @@ BACKDRIVE_INLINE MeshEdge<Real> mesh_edge(const Core<Real>& c, const MeshView<Sc
   return m;
 }
 
+/// Two edges: whether they cross and support each other, the gap and the normal from B to A, ±w₁×w₂.
 template <class Real>
-BACKDRIVE_INLINE void offer_edges(const MeshEdge<Real>& a, const MeshEdge<Real>& b, DeepestFeatures<Real>& deepest) {
+struct Crossing {
+  MaskOf<Real> valid;
+  Real gap, sign;
+  Vec3<Real> normal;
+};
+template <class Real>
+BACKDRIVE_INLINE Crossing<Real> crossing(const MeshEdge<Real>& a, const MeshEdge<Real>& b) {
   const Real zero = constant<Real>(0), one = constant<Real>(1), slack = constant<Real>(kSupportSlack);
-  const Vec3<Real> r = a.start - b.start, area = cross(a.way, b.way), n = direction(area);
+  const Vec3<Real> r = a.start - b.start, area = cross(a.way, b.way);
   const Real square = dot(area, area), least = constant<Real>(kLeastAngle * kLeastAngle);
-  MaskOf<Real> valid = less(least * dot(a.way, a.way) * dot(b.way, b.way), square);
-  // r + s u − t v along n: s = (v × r)·(u × v)/|u × v|², t = (u × r)·(u × v)/|u × v|²
-  const Real inverse = one / select(valid, square, one);
+  Crossing<Real> c;
+  c.valid = less(least * dot(a.way, a.way) * dot(b.way, b.way), square);
+  // r + s u − t v along u × v:  s = (v × r)·(u × v)/|u × v|²,  t = (u × r)·(u × v)/|u × v|²
+  const Real inverse = one / select(c.valid, square, one);
   const Real s = dot(cross(b.way, r), area) * inverse, t = dot(cross(a.way, r), area) * inverse;
-  valid = valid && !less(s, zero) && !less(one, s) && !less(t, zero) && !less(one, t);
-  const Real up = dot(n, a.third[0] + a.third[1] - b.third[0] - b.third[1]);
-  const Real sign = select(less(up, zero), -one, one);
+  c.valid = c.valid && !less(s, zero) && !less(one, s) && !less(t, zero) && !less(one, t);
+  const Vec3<Real> n = direction(area);
+  c.sign = select(less(dot(n, a.third[0] + a.third[1] - b.third[0] - b.third[1]), zero), -one, one);
+  c.normal = n * c.sign;
   for (int k = 0; k < 2; ++k) {
-    valid = valid && !less(dot(n, a.third[k]) * sign, -slack * length(a.third[k])) &&
-            !less(slack * length(b.third[k]), dot(n, b.third[k]) * sign);
+    c.valid = c.valid && !less(dot(c.normal, a.third[k]), -slack * length(a.third[k])) &&
+              !less(slack * length(b.third[k]), dot(c.normal, b.third[k]));
   }
+  c.gap = dot(c.normal, r);
+  return c;
+}
+template <class Real>
+BACKDRIVE_INLINE FeaturePair<Real> crossing_feature(const MeshEdge<Real>& a, const MeshEdge<Real>& b,
+                                                    const Real& sign) {
+  const Real zero = constant<Real>(0);
   FeaturePair<Real> f = vertex_pair(a.xi, b.xi);
-  f.d[0] = {a.along, one, MaskOf<Real>(true), zero, zero};
+  f.d[0] = {a.along, constant<Real>(1), MaskOf<Real>(true), zero, zero};
   f.d[1] = {b.along, zero, MaskOf<Real>(true), zero, zero};
   f.crossed = MaskOf<Real>(true);
   f.sign = sign;
-  deepest.offer(select(valid, dot(n, r) * sign, constant<Real>(kFarGap)), f);
+  return f;
 }
+
+/// visit(edge of A, edge of B) for all pairs.
+template <class Real, class Visit>
+BACKDRIVE_HD void each_two_edges(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
+                                 const MeshView<ScalarOf<Real>>& mesh_b, const Visit& visit) {
+  for (int i = 0; i < mesh_a.edge_count; ++i) {
+    const MeshEdge<Real> a = mesh_edge(A, mesh_a, i);
+    for (int k = 0; k < mesh_b.edge_count; ++k) visit(a, mesh_edge(B, mesh_b, k));
+  }
+}
+
+// ---- all together ---------------------------------------------------------------------------------------------------
 
 /// The three sorts of features, each with its gaps; far where there are fewer.
 template <class Real>
@@ -173,12 +211,28 @@ struct MeshMeshFeatures {
 template <class Real>
 BACKDRIVE_HD void mesh_mesh_features(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
                                      const MeshView<ScalarOf<Real>>& mesh_b, MeshMeshFeatures<Real>& f) {
-  deepest_vertices<false>(A, mesh_a, B, mesh_b, f.sort[0]);
-  deepest_vertices<true>(B, mesh_b, A, mesh_a, f.sort[1]);
-  for (int i = 0; i < mesh_a.edge_count; ++i) {
-    const MeshEdge<Real> a = mesh_edge(A, mesh_a, i);
-    for (int k = 0; k < mesh_b.edge_count; ++k) offer_edges(a, mesh_edge(B, mesh_b, k), f.sort[2]);
-  }
+  const ReferenceFace<Real> of_b = reference_face(A, mesh_a, B, mesh_b), of_a = reference_face(B, mesh_b, A, mesh_a);
+  const MaskOf<Real> by_a = less(of_b.gap, of_a.gap);
+  Real best = select(by_a, of_a.gap, of_b.gap);
+  Vec3<Real> axis = choose(by_a, -of_a.normal, of_b.normal);
+  each_two_edges(
+      A, mesh_a, B, mesh_b, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
+        const Crossing<Real> c = crossing(a, b);
+        const MaskOf<Real> better = c.valid && less(best, c.gap);
+        best = select(better, c.gap, best);
+        axis = choose(better, c.normal, axis);
+      });
+  const auto aligned = [&](const Vec3<Real>& n) __attribute__((always_inline)) {
+    return less(constant<Real>(kAlignment), dot(n, axis));
+  };
+  deepest_vertices<false>(A, mesh_a, B, mesh_b, of_b.triangle, aligned(of_b.normal), f.sort[0]);
+  deepest_vertices<true>(B, mesh_b, A, mesh_a, of_a.triangle, aligned(-of_a.normal), f.sort[1]);
+  each_two_edges(
+      A, mesh_a, B, mesh_b, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
+        const Crossing<Real> c = crossing(a, b);
+        const MaskOf<Real> used = c.valid && aligned(c.normal);
+        f.sort[2].offer(select(used, c.gap, constant<Real>(kFarGap)), crossing_feature(a, b, c.sign));
+      });
 }
 
 template <class Real>

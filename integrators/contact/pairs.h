@@ -257,6 +257,11 @@ BACKDRIVE_HD void visit_pair(ShapeKind a, ShapeKind b, const Visit& visit) {
 
 // ---- in either order ------------------------------------------------------------------------------------------------
 
+template <class Real>
+BACKDRIVE_INLINE void turn_normals(ContactPoint<Real>* points, int count) {
+  for (int i = 0; i < count; ++i) points[i].normal = -points[i].normal;
+}
+
 /// How many points fill in; 0 where the two cannot meet.
 template <class T>
 BACKDRIVE_HD int contact_count(const Geometry<T>& a, const Geometry<T>& b) {
@@ -271,13 +276,12 @@ BACKDRIVE_HD int contact_count(const Geometry<T>& a, const Geometry<T>& b) {
 template <class Real, class T = ScalarOf<Real>>
 BACKDRIVE_HD void contact_points(const Geometry<T>& a, const Shape<Real>& A, const Geometry<T>& b, const Shape<Real>& B,
                                  ContactPoint<Real>* out) {
-  if (in_order(a.kind, b.kind)) {
-    visit_pair(a.kind, b.kind, [&](auto pair) { pair.points(a, A, b, B, out); });
-    return;
-  }
-  visit_pair(b.kind, a.kind, [&](auto pair) {
-    pair.points(b, B, a, A, out);
-    for (int i = 0; i < pair.count(b, a); ++i) out[i].normal = -out[i].normal;
+  const bool kept = in_order(a.kind, b.kind);
+  const Geometry<T>&first = kept ? a : b, &second = kept ? b : a;
+  const Shape<Real>&on = kept ? A : B, &under = kept ? B : A;
+  visit_pair(first.kind, second.kind, [&](auto pair) {
+    pair.points(first, on, second, under, out);
+    if (!kept) turn_normals(out, pair.count(first, second));
   });
 }
 
@@ -286,15 +290,14 @@ template <class Real, class T = ScalarOf<Real>>
 BACKDRIVE_HD void adj_contact_points(const Geometry<T>& a, const Shape<Real>& A, const Geometry<T>& b,
                                      const Shape<Real>& B, ContactPoint<Real>* bar, ShapeBar<Real>& A_bar,
                                      ShapeBar<Real>& B_bar) {
-  if (in_order(a.kind, b.kind)) {
-    visit_pair(a.kind, b.kind, [&](auto pair) { pair.adjoint(a, A, b, B, bar, A_bar, B_bar); });
-    return;
-  }
-  visit_pair(b.kind, a.kind, [&](auto pair) {
-    const int n = pair.count(b, a);
-    for (int i = 0; i < n; ++i) bar[i].normal = -bar[i].normal;
-    pair.adjoint(b, B, a, A, bar, B_bar, A_bar);
-    for (int i = 0; i < n; ++i) bar[i].normal = -bar[i].normal;
+  const bool kept = in_order(a.kind, b.kind);
+  const Geometry<T>&first = kept ? a : b, &second = kept ? b : a;
+  const Shape<Real>&on = kept ? A : B, &under = kept ? B : A;
+  visit_pair(first.kind, second.kind, [&](auto pair) {
+    const int n = pair.count(first, second);
+    if (!kept) turn_normals(bar, n);
+    pair.adjoint(first, on, second, under, bar, kept ? A_bar : B_bar, kept ? B_bar : A_bar);
+    if (!kept) turn_normals(bar, n);
   });
 }
 
