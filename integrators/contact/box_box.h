@@ -117,8 +117,8 @@ BACKDRIVE_INLINE FeaturePair<Real> edge_feature(const Vec3<Real>& to_a, const Ve
 }
 
 template <class Real>
-BACKDRIVE_INLINE Real best_edges(const Core<Real>& A, const Core<Real>& B, const Vec3<Real>& to_a,
-                                 FeaturePair<Real>& edges) {
+BACKDRIVE_HD Real best_edges(const Core<Real>& A, const Core<Real>& B, const Vec3<Real>& to_a,
+                             FeaturePair<Real>& edges) {
   const Vec3<Real> a[3] = {A.pose.axes.cx, A.pose.axes.cy, A.pose.axes.cz};
   const Vec3<Real> b[3] = {B.pose.axes.cx, B.pose.axes.cy, B.pose.axes.cz};
   const Real parallel = constant<Real>(1e-6), never = constant<Real>(-kFarGap);
@@ -140,7 +140,7 @@ BACKDRIVE_INLINE Real best_edges(const Core<Real>& A, const Core<Real>& B, const
 }
 
 template <class Real>
-BACKDRIVE_INLINE BoxBoxChoice<Real> box_box_choice(const Core<Real>& A, const Core<Real>& B) {
+BACKDRIVE_HD BoxBoxChoice<Real> box_box_choice(const Core<Real>& A, const Core<Real>& B) {
   BoxBoxChoice<Real> c;
   const Vec3<Real> to_a = A.pose.origin - B.pose.origin;
   Real of_a = constant<Real>(0), of_b = of_a;
@@ -189,7 +189,7 @@ BACKDRIVE_INLINE Vec3<Real> clamped_along(const Core<Real>& box, const Vec3<Real
 }
 
 template <class Real>
-BACKDRIVE_INLINE FacePoint<Real> face_point(const BoxBoxChoice<Real>& c, int which) {
+BACKDRIVE_HD FacePoint<Real> face_point(const BoxBoxChoice<Real>& c, int which) {
   FacePoint<Real> p;
   p.n = c.reference.pose.axes * c.face.normal;
   p.b = core_point(c.reference, c.face.normal);
@@ -229,9 +229,8 @@ BACKDRIVE_INLINE ContactPoint<Real> contact_of(const BoxBoxChoice<Real>& c, cons
 }
 
 template <class Real>
-BACKDRIVE_INLINE void adj_contact_of(const BoxBoxChoice<Real>& c, const FacePoint<Real>& p,
-                                     const ContactPoint<Real>& bar, CoreBar<Real>& reference_bar,
-                                     CoreBar<Real>& incident_bar) {
+BACKDRIVE_HD void adj_contact_of(const BoxBoxChoice<Real>& c, const FacePoint<Real>& p, const ContactPoint<Real>& bar,
+                                 CoreBar<Real>& reference_bar, CoreBar<Real>& incident_bar) {
   const Real half = constant<Real>(0.5);
   const Vec3<Real> from = p.x[kSteps] - p.b;
   const Real gap_bar = bar.gap - half * dot(p.n, bar.point);

@@ -114,15 +114,15 @@ BACKDRIVE_INLINE BoxNearest<Real> box_nearest(const Core<Real>& A, const Core<Re
 
 /// `kind`: sphere or capsule; `which` as there.
 template <ShapeKind kind, class Real>
-BACKDRIVE_INLINE ContactPoint<Real> round_on_box(const Core<Real>& A, const Core<Real>& B, int which) {
+BACKDRIVE_HD ContactPoint<Real> round_on_box(const Core<Real>& A, const Core<Real>& B, int which) {
   const BoxNearest<Real> m = box_nearest<kind>(A, B, which);
   const Vec3<Real> point = m.x - (m.d + m.n * A.radius) * constant<Real>(0.5);
   return {dot(m.n, m.d) - A.radius, carried_point(B.pose, point), B.pose.axes * m.n};
 }
 
 template <ShapeKind kind, class Real>
-BACKDRIVE_INLINE void adj_round_on_box(const Core<Real>& A, const Core<Real>& B, int which,
-                                       const ContactPoint<Real>& bar, CoreBar<Real>& A_bar, CoreBar<Real>& B_bar) {
+BACKDRIVE_HD void adj_round_on_box(const Core<Real>& A, const Core<Real>& B, int which, const ContactPoint<Real>& bar,
+                                   CoreBar<Real>& A_bar, CoreBar<Real>& B_bar) {
   const Real half = constant<Real>(0.5);
   const BoxNearest<Real> m = box_nearest<kind>(A, B, which);
   const Vec3<Real> local = m.x - (m.d + m.n * A.radius) * half;

@@ -52,6 +52,10 @@ BACKDRIVE_INLINE FacePlane<Real> face_plane(const Vec3<Real>& extents, const Tri
   return p;
 }
 
+/// How far, in parts of the face, a foot may lie outside and still count as on it: else rounding could lose a foot on
+/// the line between two coplanar triangles, which is no edge.
+constexpr double kFaceSlack = 1e-5;
+
 /// The face's interior, for a point q in front of it. Returns the distance from the face's plane.
 template <class Real>
 BACKDRIVE_INLINE Real offer_face(const Vec3<Real>& q, const Vec3<Real>& xi, const Vec3<Real>& extents,
@@ -61,9 +65,9 @@ BACKDRIVE_INLINE Real offer_face(const Vec3<Real>& q, const Vec3<Real>& xi, cons
   const Real distance = dot(p.normal, from), zero = constant<Real>(0);
   // areas of the triangles that the foot of q makes with the sides
   const Real at_v = dot(cross(p.u, from), p.normal), at_u = dot(cross(from, p.v), p.normal);
-  const Real rest = dot(p.area, p.normal) - at_u - at_v;
+  const Real area = dot(p.area, p.normal), rest = area - at_u - at_v, slack = constant<Real>(-kFaceSlack) * area;
   const Real cost = distance * distance + extra;
-  const MaskOf<Real> above = !less(distance, zero) && !less(at_u, zero) && !less(at_v, zero) && !less(rest, zero);
+  const MaskOf<Real> above = !less(distance, zero) && !less(at_u, slack) && !less(at_v, slack) && !less(rest, slack);
   const MaskOf<Real> better = above && less(cost, best.cost);
   best.cost = select(better, cost, best.cost);
   best.feature = choose(better, face_feature(xi, t), best.feature);

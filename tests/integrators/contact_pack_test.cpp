@@ -2,6 +2,7 @@
 // alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/integrators/contact_cases.h"
@@ -71,6 +72,37 @@ TEST_P(ContactPacks, HaveTheNumbersOfTheirWorlds) {
       const PairMotion alone = test::points_adjoint(cases[l], bars[l]);
       EXPECT_LT(difference(a_bar, alone.a, l), tolerance) << "lane " << l;
       EXPECT_LT(difference(b_bar, alone.b, l), tolerance) << "lane " << l;
+    }
+  }
+}
+
+/// In float: what float32 kernels see of a shape, to ε of float times the lengths, and 1/√β where segments are nearly
+/// parallel. Sizes are of 0.1 to 1; gaps do not depend on the choice of features where these are equally near.
+TEST(FloatSpheresAndCapsules, HaveTheGapsOfDouble) {
+  using test::ShapeKind;
+  Random random(53);
+  const auto rounded = [](const contact::Shape<double>& s) {
+    contact::Shape<float> r;
+    constexpr int count = sizeof(s) / sizeof(double);
+    for (int i = 0; i < count; ++i) {
+      reinterpret_cast<float*>(&r)[i] = static_cast<float>(reinterpret_cast<const double*>(&s)[i]);
+    }
+    return r;
+  };
+  for (const PairKinds kinds : {PairKinds{ShapeKind::sphere, ShapeKind::plane},
+                                {ShapeKind::cylinder, ShapeKind::plane},
+                                {ShapeKind::sphere, ShapeKind::box},
+                                {ShapeKind::capsule, ShapeKind::capsule},
+                                {ShapeKind::capsule, ShapeKind::box},
+                                {ShapeKind::box, ShapeKind::box}}) {
+    for (int i = 0; i < 100; ++i) {
+      const PairCase c = test::random_case(kinds, random);
+      const contact::Geometry<float> ga{kinds.a, {}, {}}, gb{kinds.b, {}, {}};
+      contact::ContactPoint<float> points[contact::kCylinderPoints];
+      contact::contact_points(ga, rounded(c.a), gb, rounded(c.b), points);
+      float least = static_cast<float>(contact::kFarGap);
+      for (int k = 0; k < contact::contact_count(ga, gb); ++k) least = std::min(least, points[k].gap);
+      EXPECT_NEAR(least, test::least_gap(test::points_of(c)), 3e-5) << test::name_of(kinds);
     }
   }
 }
