@@ -1,0 +1,168 @@
+#pragma once
+// Shapes on a height field (shape B): z = h(x, y), two triangles to a cell.
+//
+// Every shape probes the field with points of its own (probes):
+//   sphere 1     its centre with its radius       box 8    its corners
+//   capsule 3    both ends and the middle         mesh     its vertices
+//   ellipsoid 1, cylinder 10   the points of plane_pairs.h against the normal of the triangle below the shape's origin
+// A probe without radius meets the triangle straight below or above it. One with a radius meets the nearest face, edge
+// or vertex of the 3x3 cells around it when it is above the field, and the triangle below or above it otherwise: its
+// radius should not exceed a cell. Peaks of the field between a shape's probes go unseen.
+//
+// Smooth while the nearest triangle, edge or vertex stays. Across the edges of triangles: gap continuous; the normal
+// continuous for a probe with radius over a ridge, and jumping in a valley or for a probe without radius.
+#include "integrators/contact/nearest.h"
+#include "integrators/contact/plane_pairs.h"
+
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
+
+template <class Real>
+using FieldOf = HeightFieldView<ScalarOf<Real>>;
+
+/// Whole numbers of a pack are kept as Reals; exact below 2^24.
+template <class Real>
+BACKDRIVE_INLINE Real rounded_down(const Real& x) {
+  if constexpr (RealTraits<Real>::lanes == 1) {
+    return Real(static_cast<ScalarOf<Real>>(static_cast<int>(value_of(x))));
+  } else {
+    Real whole;
+    for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
+      whole[l] = static_cast<ScalarOf<Real>>(static_cast<int>(x[l]));
+    }
+    return whole;
+  }
+}
+template <class Real>
+BACKDRIVE_INLINE Real height(const FieldOf<Real>& field, const Real& i, const Real& j) {
+  if constexpr (RealTraits<Real>::lanes == 1) {
+    return Real(field.heights[static_cast<int>(value_of(j)) * field.nx + static_cast<int>(value_of(i))]);
+  } else {
+    Real h;
+    for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
+      h[l] = field.heights[static_cast<int>(j[l]) * field.nx + static_cast<int>(i[l])];
+    }
+    return h;
+  }
+}
+
+/// Between the bounds; the lower one for NaN, so that indices are always in range.
+template <class Real>
+BACKDRIVE_INLINE Real within(const Real& x, const Real& low, const Real& high) {
+  return minimum(select(less(low, x), x, low), high);
+}
+
+/// Cell (i, j) as the unit coordinates of its corners 00, 10, 11, 01.
+template <class Real>
+struct FieldCell {
+  Vec3<Real> v[4];
+
+  BACKDRIVE_INLINE Triangle<Real> triangle(int k) const { return {{v[0], v[1 + k], v[2 + k]}}; }
+};
+template <class Real>
+BACKDRIVE_INLINE FieldCell<Real> field_cell(const FieldOf<Real>& field, const Real& i, const Real& j) {
+  const Real one = constant<Real>(1), dx = constant<Real>(2.0 / (field.nx - 1)),
+             dy = constant<Real>(2.0 / (field.ny - 1));
+  const auto node = [&](const Real& a, const Real& b) __attribute__((always_inline)) {
+    return Vec3<Real>{a * dx - one, b * dy - one, height(field, a, b)};
+  };
+  return {{node(i, j), node(i + one, j), node(i + one, j + one), node(i, j + one)}};
+}
+
+/// The cell below a point of unit coordinates (x, y), and which of its triangles.
+template <class Real>
+struct FieldPlace {
+  Real i, j;
+  MaskOf<Real> second;
+};
+template <class Real>
+BACKDRIVE_INLINE FieldPlace<Real> field_place(const FieldOf<Real>& field, const Real& x, const Real& y) {
+  const Real zero = constant<Real>(0), one = constant<Real>(1);
+  const Real gx = (x + one) * constant<Real>(0.5 * (field.nx - 1)),
+             gy = (y + one) * constant<Real>(0.5 * (field.ny - 1));
+  const Real i = rounded_down(within(gx, zero, constant<Real>(field.nx - 2)));
+  const Real j = rounded_down(within(gy, zero, constant<Real>(field.ny - 2)));
+  return {i, j, less(gx - i, gy - j)};
+}
+
+template <class Real>
+BACKDRIVE_INLINE Triangle<Real> triangle_at(const FieldOf<Real>& field, const FieldPlace<Real>& p) {
+  const FieldCell<Real> cell = field_cell(field, p.i, p.j);
+  return {{cell.v[0], choose(p.second, cell.v[2], cell.v[1]), choose(p.second, cell.v[3], cell.v[2])}};
+}
+
+/// Probe ξ of A, with A's radius when `round`.
+template <bool round, class Real>
+BACKDRIVE_HD FeaturePair<Real> probe_feature(const Core<Real>& A, const Vec3<Real>& xi, const Core<Real>& B,
+                                             const FieldOf<Real>& field) {
+  const Vec3<Real> q = local_point(B.pose, core_point(A, xi));
+  const FieldPlace<Real> place = field_place(field, q.x / B.extents.x, q.y / B.extents.y);
+  const Triangle<Real> below = triangle_at(field, place);
+  const FeaturePair<Real> straight = face_feature(xi, below);
+  if constexpr (!round) {
+    return straight;
+  } else {
+    const Real zero = constant<Real>(0);
+    NearestFeature<Real> best = nothing_nearest(xi);
+    for (int k = 0; k < 9; ++k) {
+      const Real i = within(place.i + constant<Real>(k % 3 - 1), zero, constant<Real>(field.nx - 2));
+      const Real j = within(place.j + constant<Real>(k / 3 - 1), zero, constant<Real>(field.ny - 2));
+      const FieldCell<Real> cell = field_cell(field, i, j);
+      for (int side = 0; side < 4; ++side) offer_edge(q, xi, B.extents, cell.v[side], cell.v[(side + 1) % 4], best);
+      offer_edge(q, xi, B.extents, cell.v[0], cell.v[2], best);
+      for (int t = 0; t < 2; ++t) offer_face(q, xi, B.extents, cell.triangle(t), zero, best);
+    }
+    const FacePlane<Real> plane = face_plane(B.extents, below);
+    const MaskOf<Real> above = less(zero, dot(plane.normal, q - plane.corner));
+    return choose(above, best.feature, straight);
+  }
+}
+
+// ---- ellipsoid and cylinder -----------------------------------------------------------------------------------------
+
+/// The normal below A's origin, and A's support point i against it as a core whose one point is ξ = (1, 1, 1).
+template <class Real>
+struct FieldSupport {
+  Triangle<Real> ground;
+  Vec3<Real> w[2], area, n, m;  ///< in the world, but m in A's axes
+  Core<Real> core;
+};
+template <ShapeKind kind, class Real>
+BACKDRIVE_HD FieldSupport<Real> field_support(const Shape<Real>& a, const Core<Real>& B, const FieldOf<Real>& field,
+                                              int i) {
+  FieldSupport<Real> f;
+  const Vec3<Real> q = local_point(B.pose, a.pose.origin);
+  f.ground = triangle_at(field, field_place(field, q.x / B.extents.x, q.y / B.extents.y));
+  for (int k = 0; k < 2; ++k) f.w[k] = core_direction(B, f.ground.v[k + 1] - f.ground.v[0]);
+  f.area = cross(f.w[0], f.w[1]);
+  f.n = direction(f.area);
+  f.m = transposed_times(a.pose.axes, f.n);
+  f.core = {a.pose, support_point<kind>(a.scale, f.m, i), constant<Real>(0)};
+  return f;
+}
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> ones() {
+  return {constant<Real>(1), constant<Real>(1), constant<Real>(1)};
+}
+
+template <ShapeKind kind, class Real>
+BACKDRIVE_HD ContactPoint<Real> support_on_field(const Shape<Real>& a, const Core<Real>& B, const FieldOf<Real>& field,
+                                                 int i) {
+  const FieldSupport<Real> f = field_support<kind>(a, B, field, i);
+  return witness(f.core, B, probe_feature<false>(f.core, ones<Real>(), B, field));
+}
+template <ShapeKind kind, class Real>
+BACKDRIVE_HD void adj_support_on_field(const Shape<Real>& a, const Core<Real>& B, const FieldOf<Real>& field, int i,
+                                       const ContactPoint<Real>& bar, ShapeBar<Real>& a_bar, CoreBar<Real>& B_bar) {
+  const FieldSupport<Real> f = field_support<kind>(a, B, field, i);
+  CoreBar<Real> core_bar = zero_core_bar<Real>();
+  adj_witness(f.core, B, probe_feature<false>(f.core, ones<Real>(), B, field), bar, core_bar, B_bar);
+  a_bar.pose += core_bar.pose;
+  Vec3<Real> m_bar = zero3<Real>(), n_bar = m_bar, area_bar = m_bar, w_bar[2] = {m_bar, m_bar};
+  adj_support_point<kind>(a.scale, f.m, i, core_bar.extents, a_bar.scale, m_bar);
+  adj_local_direction(a.pose, f.n, m_bar, a_bar.pose, n_bar);
+  adj_direction(f.area, f.n, n_bar, area_bar);
+  adj_cross(f.w[0], f.w[1], area_bar, w_bar[0], w_bar[1]);
+  for (int k = 0; k < 2; ++k) adj_core_direction(B, f.ground.v[k + 1] - f.ground.v[0], f.w[k], w_bar[k], B_bar);
+}
+
+}  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

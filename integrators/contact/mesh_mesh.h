@@ -1,0 +1,262 @@
+#pragma once
+// Two convex meshes, or a box (as box_mesh()) and a mesh: twelve points, of which those that do not apply are far.
+//   0-3   the deepest vertices of A below B's reference face and within B sideways
+//   4-7   the same the other way round
+//   8-11  the deepest pairs of edges that cross and support each other: all of A's triangles at the edge lie on one
+//   side
+//         of the plane of the two edges, all of B's on the other
+// The reference face is the one whose plane separates best from the other mesh's vertices: one for the whole mesh, so
+// that a vertex near the rim of a face is not pushed out sideways. The axis of the pair is the normal that separates
+// best of both reference faces' and all such pairs of edges' (that of least penetration); what is more than kAlignment
+// off it is left out. O(faces · vertices + edges²).
+//
+// Smooth while the reference faces and the points in use stay. A point that leaves a face over its rim makes way for up
+// to two pairs of edges at the same place, so that the number of points in use changes by jumps.
+#include "integrators/contact/nearest.h"
+
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
+
+constexpr int kDeepest = 4;  ///< points kept of each sort
+constexpr int kMeshMeshPoints = 3 * kDeepest;
+/// How far sideways, in sides of the reference face, a vertex may be outside: equal faces that lie on each other are
+/// in.
+constexpr double kSidewaysSlack = 1e-3;
+/// How far, in distances from the edge, a triangle may be on the wrong side: faces that lie on each other support.
+constexpr double kSupportSlack = 0.02;
+constexpr double kAlignment = 0.9;    ///< cosine
+constexpr double kLeastAngle = 0.01;  ///< rad: below, edges count as parallel and vertices speak for them
+
+/// The unit box [-1, 1]³ as a mesh; scaled by the half extents.
+template <class T>
+struct BoxMesh {
+  T vertices[24]{};
+  int faces[36]{};
+  int edges[48]{};
+
+  constexpr MeshView<T> view() const { return {vertices, faces, edges, 8, 12, 12}; }
+};
+template <class T>
+constexpr BoxMesh<T> box_mesh() {
+  BoxMesh<T> m;
+  for (int i = 0; i < 24; ++i) m.vertices[i] = (i / 3) >> (i % 3) & 1 ? T(1) : T(-1);
+  int* face = m.faces;
+  int* edge = m.edges;
+  for (int k = 0; k < 3; ++k) {
+    const int x = 1 << (k + 1) % 3, y = 1 << (k + 2) % 3;
+    for (int side = 0; side < 2; ++side) {
+      const int o = side << k, first = side ? x : y, second = side ? y : x;
+      for (int corner : {o, o + first, o + x + y, o, o + x + y, o + second}) *face++ = corner;
+    }
+    // edges along k: of each face at it any vertex off the edge is its third
+    for (int corner : {0, x, y, x + y}) {
+      for (int v : {corner, corner + (1 << k), corner ^ x, corner ^ y}) *edge++ = v;
+    }
+  }
+  return m;
+}
+
+/// The deepest features so far, in order.
+template <class Real>
+struct DeepestFeatures {
+  Real gap[kDeepest];
+  FeaturePair<Real> feature[kDeepest];
+
+  BACKDRIVE_INLINE DeepestFeatures() {
+    for (int i = 0; i < kDeepest; ++i) {
+      gap[i] = constant<Real>(kFarGap);
+      feature[i] = vertex_pair(zero3<Real>(), zero3<Real>());
+    }
+  }
+  BACKDRIVE_INLINE void offer(Real g, FeaturePair<Real> f) {
+    for (int i = 0; i < kDeepest; ++i) {
+      const MaskOf<Real> deeper = less(g, gap[i]);
+      const Real moved = gap[i];
+      const FeaturePair<Real> moved_feature = feature[i];
+      gap[i] = select(deeper, g, moved);
+      feature[i] = choose(deeper, f, moved_feature);
+      g = select(deeper, moved, g);
+      f = choose(deeper, moved_feature, f);
+    }
+  }
+};
+
+template <class Real>
+BACKDRIVE_INLINE Triangle<Real> choose(const MaskOf<Real>& mask, const Triangle<Real>& yes, const Triangle<Real>& no) {
+  return {{choose(mask, yes.v[0], no.v[0]), choose(mask, yes.v[1], no.v[1]), choose(mask, yes.v[2], no.v[2])}};
+}
+
+/// The face of B with the greatest distance from the nearest of A's vertices.
+template <class Real>
+struct ReferenceFace {
+  Triangle<Real> triangle;
+  Real gap;
+  Vec3<Real> normal;  ///< outward, in the world
+};
+template <class Real>
+BACKDRIVE_HD ReferenceFace<Real> reference_face(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a,
+                                                const Core<Real>& B, const MeshView<ScalarOf<Real>>& mesh_b) {
+  ReferenceFace<Real> best{mesh_face<Real>(mesh_b, 0), constant<Real>(-kFarGap), B.pose.axes.cz};
+  const Vec3<Real> origin = local_point(B.pose, A.pose.origin);
+  for (int i = 0; i < mesh_b.face_count; ++i) {
+    const Triangle<Real> t = mesh_face<Real>(mesh_b, i);
+    const FacePlane<Real> p = face_plane(B.extents, t);
+    const Vec3<Real> normal = B.pose.axes * p.normal;
+    const Vec3<Real> rise = times(A.extents, transposed_times(A.pose.axes, normal));
+    Real lowest = constant<Real>(kFarGap);
+    for (int k = 0; k < mesh_a.vertex_count; ++k) lowest = minimum(lowest, dot(rise, vertex<Real>(mesh_a, k)));
+    const Real gap = lowest + dot(p.normal, origin - p.corner);
+    const MaskOf<Real> better = less(best.gap, gap);
+    best = {choose(better, t, best.triangle), select(better, gap, best.gap), choose(better, normal, best.normal)};
+  }
+  return best;
+}
+
+/// A's vertices below a face of B, where `allowed`. `swapped`: the roles of A and B in the features are exchanged.
+template <bool swapped, class Real>
+BACKDRIVE_HD void deepest_vertices(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
+                                   const MeshView<ScalarOf<Real>>& mesh_b, const Triangle<Real>& reference,
+                                   const MaskOf<Real>& allowed, DeepestFeatures<Real>& deepest) {
+  const FacePlane<Real> plane = face_plane(B.extents, reference);
+  const Real slack = constant<Real>(kSidewaysSlack) * length(plane.u);
+  for (int k = 0; k < mesh_a.vertex_count; ++k) {
+    const Vec3<Real> xi = vertex<Real>(mesh_a, k), x = local_point(B.pose, core_point(A, xi));
+    MaskOf<Real> within = allowed;
+    for (int i = 0; i < mesh_b.face_count; ++i) {
+      const FacePlane<Real> other = face_plane(B.extents, mesh_face<Real>(mesh_b, i));
+      const MaskOf<Real> same = less(constant<Real>(1 - 1e-4), dot(other.normal, plane.normal));
+      within = within && (same || less(dot(other.normal, x - other.corner), slack));
+    }
+    const Real gap = select(within, dot(plane.normal, x - plane.corner), constant<Real>(kFarGap));
+    deepest.offer(gap, swapped ? face_feature_of_a(reference, xi) : face_feature(xi, reference));
+  }
+}
+
+// ---- edges ----------------------------------------------------------------------------------------------------------
+
+/// An edge in the world: start, way to its end, and from the start to the third vertices of its triangles.
+template <class Real>
+struct MeshEdge {
+  Vec3<Real> xi, along;  ///< unit coordinates
+  Vec3<Real> start, way, third[2];
+};
+template <class Real>
+BACKDRIVE_INLINE MeshEdge<Real> mesh_edge(const Core<Real>& c, const MeshView<ScalarOf<Real>>& mesh, int i) {
+  const int* const e = mesh.edges + 4 * i;
+  MeshEdge<Real> m;
+  m.xi = vertex<Real>(mesh, e[0]);
+  m.along = vertex<Real>(mesh, e[1]) - m.xi;
+  m.start = core_point(c, m.xi);
+  m.way = core_direction(c, m.along);
+  for (int k = 0; k < 2; ++k) m.third[k] = core_direction(c, vertex<Real>(mesh, e[2 + k]) - m.xi);
+  return m;
+}
+
+/// Two edges: whether they cross and support each other, the gap and the normal from B to A, ±w₁×w₂.
+template <class Real>
+struct Crossing {
+  MaskOf<Real> valid;
+  Real gap, sign;
+  Vec3<Real> normal;
+};
+template <class Real>
+BACKDRIVE_INLINE Crossing<Real> crossing(const MeshEdge<Real>& a, const MeshEdge<Real>& b) {
+  const Real zero = constant<Real>(0), one = constant<Real>(1), slack = constant<Real>(kSupportSlack);
+  const Vec3<Real> r = a.start - b.start, area = cross(a.way, b.way);
+  const Real square = dot(area, area), least = constant<Real>(kLeastAngle * kLeastAngle);
+  Crossing<Real> c;
+  c.valid = less(least * dot(a.way, a.way) * dot(b.way, b.way), square);
+  // r + s u − t v along u × v:  s = (v × r)·(u × v)/|u × v|²,  t = (u × r)·(u × v)/|u × v|²
+  const Real inverse = one / select(c.valid, square, one);
+  const Real s = dot(cross(b.way, r), area) * inverse, t = dot(cross(a.way, r), area) * inverse;
+  c.valid = c.valid && !less(s, zero) && !less(one, s) && !less(t, zero) && !less(one, t);
+  const Vec3<Real> n = direction(area);
+  c.sign = select(less(dot(n, a.third[0] + a.third[1] - b.third[0] - b.third[1]), zero), -one, one);
+  c.normal = n * c.sign;
+  for (int k = 0; k < 2; ++k) {
+    c.valid = c.valid && !less(dot(c.normal, a.third[k]), -slack * length(a.third[k])) &&
+              !less(slack * length(b.third[k]), dot(c.normal, b.third[k]));
+  }
+  c.gap = dot(c.normal, r);
+  return c;
+}
+template <class Real>
+BACKDRIVE_INLINE FeaturePair<Real> crossing_feature(const MeshEdge<Real>& a, const MeshEdge<Real>& b,
+                                                    const Real& sign) {
+  const Real zero = constant<Real>(0);
+  FeaturePair<Real> f = vertex_pair(a.xi, b.xi);
+  f.d[0] = {a.along, constant<Real>(1), MaskOf<Real>(true), zero, zero};
+  f.d[1] = {b.along, zero, MaskOf<Real>(true), zero, zero};
+  f.crossed = MaskOf<Real>(true);
+  f.sign = sign;
+  return f;
+}
+
+/// visit(edge of A, edge of B) for all pairs.
+template <class Real, class Visit>
+BACKDRIVE_HD void each_two_edges(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
+                                 const MeshView<ScalarOf<Real>>& mesh_b, const Visit& visit) {
+  for (int i = 0; i < mesh_a.edge_count; ++i) {
+    const MeshEdge<Real> a = mesh_edge(A, mesh_a, i);
+    for (int k = 0; k < mesh_b.edge_count; ++k) visit(a, mesh_edge(B, mesh_b, k));
+  }
+}
+
+// ---- all together ---------------------------------------------------------------------------------------------------
+
+/// The three sorts of features, each with its gaps; far where there are fewer.
+template <class Real>
+struct MeshMeshFeatures {
+  DeepestFeatures<Real> sort[3];
+};
+template <class Real>
+BACKDRIVE_HD void mesh_mesh_features(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
+                                     const MeshView<ScalarOf<Real>>& mesh_b, MeshMeshFeatures<Real>& f) {
+  const ReferenceFace<Real> of_b = reference_face(A, mesh_a, B, mesh_b), of_a = reference_face(B, mesh_b, A, mesh_a);
+  const MaskOf<Real> by_a = less(of_b.gap, of_a.gap);
+  Real best = select(by_a, of_a.gap, of_b.gap);
+  Vec3<Real> axis = choose(by_a, -of_a.normal, of_b.normal);
+  each_two_edges(
+      A, mesh_a, B, mesh_b, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
+        const Crossing<Real> c = crossing(a, b);
+        const MaskOf<Real> better = c.valid && less(best, c.gap);
+        best = select(better, c.gap, best);
+        axis = choose(better, c.normal, axis);
+      });
+  const auto aligned = [&](const Vec3<Real>& n) __attribute__((always_inline)) {
+    return less(constant<Real>(kAlignment), dot(n, axis));
+  };
+  deepest_vertices<false>(A, mesh_a, B, mesh_b, of_b.triangle, aligned(of_b.normal), f.sort[0]);
+  deepest_vertices<true>(B, mesh_b, A, mesh_a, of_a.triangle, aligned(-of_a.normal), f.sort[1]);
+  each_two_edges(
+      A, mesh_a, B, mesh_b, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
+        const Crossing<Real> c = crossing(a, b);
+        const MaskOf<Real> used = c.valid && aligned(c.normal);
+        f.sort[2].offer(select(used, c.gap, constant<Real>(kFarGap)), crossing_feature(a, b, c.sign));
+      });
+}
+
+template <class Real>
+BACKDRIVE_HD void mesh_mesh(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
+                            const MeshView<ScalarOf<Real>>& mesh_b, ContactPoint<Real>* out) {
+  MeshMeshFeatures<Real> f;
+  mesh_mesh_features(A, mesh_a, B, mesh_b, f);
+  for (int i = 0; i < kMeshMeshPoints; ++i) {
+    const DeepestFeatures<Real>& sort = f.sort[i / kDeepest];
+    const MaskOf<Real> used = less(sort.gap[i % kDeepest], constant<Real>(0.5 * kFarGap));
+    out[i] = choose(used, witness(A, B, sort.feature[i % kDeepest]), far_point<Real>());
+  }
+}
+template <class Real>
+BACKDRIVE_HD void adj_mesh_mesh(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
+                                const MeshView<ScalarOf<Real>>& mesh_b, const ContactPoint<Real>* bar,
+                                CoreBar<Real>& A_bar, CoreBar<Real>& B_bar) {
+  MeshMeshFeatures<Real> f;
+  mesh_mesh_features(A, mesh_a, B, mesh_b, f);
+  for (int i = 0; i < kMeshMeshPoints; ++i) {
+    const DeepestFeatures<Real>& sort = f.sort[i / kDeepest];
+    const MaskOf<Real> used = less(sort.gap[i % kDeepest], constant<Real>(0.5 * kFarGap));
+    adj_witness(A, B, sort.feature[i % kDeepest], only(used, bar[i]), A_bar, B_bar);
+  }
+}
+
+}  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

@@ -1,0 +1,304 @@
+#pragma once
+// All pairs of shapes: how many contact points a pair has, the points, and their adjoint.
+//
+//   visit_pair(a.kind, b.kind, [&](auto pair) { pair.points(a, A, b, B, out); });
+//
+// A is on B: B is the plane or height field, or else the later of sphere, capsule, box, mesh (in_order). Ellipsoids and
+// cylinders meet planes and height fields only; planes and height fields do not meet each other.
+#include "integrators/contact/box_box.h"
+#include "integrators/contact/box_pairs.h"
+#include "integrators/contact/height_field.h"
+#include "integrators/contact/mesh_mesh.h"
+#include "integrators/contact/mesh_pairs.h"
+
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
+
+/// What all worlds share of a shape. `mesh` is also set for a box that meets a mesh (box_mesh()).
+template <class T>
+struct Geometry {
+  ShapeKind kind;
+  MeshView<T> mesh;
+  HeightFieldView<T> field;
+};
+
+constexpr bool is_ground(ShapeKind k) {
+  return k == ShapeKind::plane || k == ShapeKind::height_field;
+}
+/// Place among the shapes that meet each other; −1: meets the ground only.
+constexpr int pair_rank(ShapeKind k) {
+  switch (k) {
+    case ShapeKind::sphere:
+      return 0;
+    case ShapeKind::capsule:
+      return 1;
+    case ShapeKind::box:
+      return 2;
+    case ShapeKind::mesh:
+      return 3;
+    default:
+      return -1;
+  }
+}
+constexpr bool in_order(ShapeKind a, ShapeKind b) {
+  if (is_ground(b)) return !is_ground(a);
+  return pair_rank(a) >= 0 && pair_rank(a) <= pair_rank(b);
+}
+constexpr bool can_meet(ShapeKind a, ShapeKind b) {
+  return in_order(a, b) || in_order(b, a);
+}
+
+/// Points of a shape on a plane (probes = false) or a height field; 0: one per vertex.
+constexpr int ground_points(ShapeKind k, bool probes) {
+  switch (k) {
+    case ShapeKind::sphere:
+    case ShapeKind::ellipsoid:
+      return 1;
+    case ShapeKind::capsule:
+      return probes ? 3 : 2;
+    case ShapeKind::box:
+      return 8;
+    case ShapeKind::cylinder:
+      return kCylinderPoints;
+    default:
+      return 0;
+  }
+}
+/// The unit coordinates of point i on the ground; not for ellipsoids and cylinders.
+template <ShapeKind kind, class Real>
+BACKDRIVE_INLINE Vec3<Real> ground_point(const Geometry<ScalarOf<Real>>& g, int i) {
+  if constexpr (kind == ShapeKind::sphere) {
+    return zero3<Real>();
+  } else if constexpr (kind == ShapeKind::capsule) {
+    return capsule_end<Real>(i == 2 ? 0 : 2 * i - 1);
+  } else if constexpr (kind == ShapeKind::box) {
+    return corner<Real>(i);
+  } else {
+    return vertex<Real>(g.mesh, i);
+  }
+}
+
+/// Shape a (any but the ground) on a plane or height field b.
+template <ShapeKind a, ShapeKind b>
+struct GroundPair {
+  static constexpr bool probes = b == ShapeKind::height_field;
+  static constexpr bool supported = a == ShapeKind::ellipsoid || a == ShapeKind::cylinder;
+  static constexpr bool round = a == ShapeKind::sphere || a == ShapeKind::capsule;
+
+  template <class T>
+  static BACKDRIVE_HD int count(const Geometry<T>& ga, const Geometry<T>&) {
+    return a == ShapeKind::mesh ? ga.mesh.vertex_count : ground_points(a, probes);
+  }
+  template <class Real, class T = ScalarOf<Real>>
+  static BACKDRIVE_HD void points(const Geometry<T>& ga, const Shape<Real>& A, const Geometry<T>& gb,
+                                  const Shape<Real>& B, ContactPoint<Real>* out) {
+    const Core<Real> core = core_of<a>(A), ground = core_of<b>(B);
+    const int n = count(ga, gb);
+    for (int i = 0; i < n; ++i) {
+      if constexpr (supported && probes) {
+        out[i] = support_on_field<a>(A, ground, gb.field, i);
+      } else if constexpr (supported) {
+        out[i] = support_on_plane<a>(A, B.pose, i);
+      } else {
+        const Vec3<Real> xi = ground_point<a, Real>(ga, i);
+        if constexpr (probes) {
+          out[i] = witness(core, ground, probe_feature<round>(core, xi, ground, gb.field));
+        } else {
+          out[i] = core_on_plane(core, xi, B.pose);
+        }
+      }
+    }
+  }
+  template <class Real, class T = ScalarOf<Real>>
+  static BACKDRIVE_HD void adjoint(const Geometry<T>& ga, const Shape<Real>& A, const Geometry<T>& gb,
+                                   const Shape<Real>& B, const ContactPoint<Real>* bar, ShapeBar<Real>& A_bar,
+                                   ShapeBar<Real>& B_bar) {
+    const Core<Real> core = core_of<a>(A), ground = core_of<b>(B);
+    CoreBar<Real> core_bar = zero_core_bar<Real>(), ground_bar = core_bar;
+    const int n = count(ga, gb);
+    for (int i = 0; i < n; ++i) {
+      if constexpr (supported && probes) {
+        adj_support_on_field<a>(A, ground, gb.field, i, bar[i], A_bar, ground_bar);
+      } else if constexpr (supported) {
+        adj_support_on_plane<a>(A, B.pose, i, bar[i], A_bar, ground_bar.pose);
+      } else {
+        const Vec3<Real> xi = ground_point<a, Real>(ga, i);
+        if constexpr (probes) {
+          adj_witness(core, ground, probe_feature<round>(core, xi, ground, gb.field), bar[i], core_bar, ground_bar);
+        } else {
+          adj_core_on_plane(core, xi, B.pose, bar[i], core_bar, ground_bar.pose);
+        }
+      }
+    }
+    adj_core_of<a>(core_bar, A_bar);
+    adj_core_of<b>(ground_bar, B_bar);
+  }
+};
+
+/// Spheres, capsules, boxes and meshes among each other, in the order of pair_rank.
+template <ShapeKind a, ShapeKind b>
+struct BodyPair {
+  using K = ShapeKind;
+  static constexpr bool round = a == K::sphere || a == K::capsule;
+  static constexpr int fixed_count = round ? (a == K::sphere ? 1 : 2) : (b == K::box ? kBoxBoxPoints : kMeshMeshPoints);
+
+  template <class T>
+  static BACKDRIVE_HD int count(const Geometry<T>&, const Geometry<T>&) {
+    return fixed_count;
+  }
+  template <class Real, class T = ScalarOf<Real>>
+  static BACKDRIVE_INLINE FeaturePair<Real> feature(const Core<Real>& A, const Geometry<T>& gb, const Core<Real>& B,
+                                                    int i) {
+    if constexpr (b == K::mesh) {
+      if constexpr (a == K::sphere) {
+        return sphere_mesh_feature(A, B, gb.mesh);
+      } else {
+        return capsule_mesh_feature(A, B, gb.mesh, i);
+      }
+    } else if constexpr (a == K::capsule) {
+      return capsule_capsule_feature(A, B, i);
+    } else if constexpr (b == K::capsule) {
+      return sphere_capsule_feature(A, B);
+    } else {
+      return sphere_sphere_feature<Real>();
+    }
+  }
+  template <class Real, class T = ScalarOf<Real>>
+  static BACKDRIVE_HD void points(const Geometry<T>& ga, const Shape<Real>& shape_a, const Geometry<T>& gb,
+                                  const Shape<Real>& shape_b, ContactPoint<Real>* out) {
+    const Core<Real> A = core_of<a>(shape_a), B = core_of<b>(shape_b);
+    if constexpr (!round && b == K::box) {
+      box_box(A, B, out);
+    } else if constexpr (!round) {
+      mesh_mesh(A, ga.mesh, B, gb.mesh, out);
+    } else {
+      for (int i = 0; i < fixed_count; ++i) {
+        if constexpr (b == K::box) {
+          out[i] = round_on_box<a>(A, B, i);
+        } else {
+          out[i] = witness(A, B, feature(A, gb, B, i));
+        }
+      }
+    }
+  }
+  template <class Real, class T = ScalarOf<Real>>
+  static BACKDRIVE_HD void adjoint(const Geometry<T>& ga, const Shape<Real>& shape_a, const Geometry<T>& gb,
+                                   const Shape<Real>& shape_b, const ContactPoint<Real>* bar, ShapeBar<Real>& a_bar,
+                                   ShapeBar<Real>& b_bar) {
+    const Core<Real> A = core_of<a>(shape_a), B = core_of<b>(shape_b);
+    CoreBar<Real> A_bar = zero_core_bar<Real>(), B_bar = A_bar;
+    if constexpr (!round && b == K::box) {
+      adj_box_box(A, B, bar, A_bar, B_bar);
+    } else if constexpr (!round) {
+      adj_mesh_mesh(A, ga.mesh, B, gb.mesh, bar, A_bar, B_bar);
+    } else {
+      for (int i = 0; i < fixed_count; ++i) {
+        if constexpr (b == K::box) {
+          adj_round_on_box<a>(A, B, i, bar[i], A_bar, B_bar);
+        } else {
+          adj_witness(A, B, feature(A, gb, B, i), bar[i], A_bar, B_bar);
+        }
+      }
+    }
+    adj_core_of<a>(A_bar, a_bar);
+    adj_core_of<b>(B_bar, b_bar);
+  }
+};
+
+/// Calls visit(pair) with the pair's functions; for shapes in order that can meet.
+template <class Visit>
+BACKDRIVE_HD void visit_pair(ShapeKind a, ShapeKind b, const Visit& visit) {
+  using K = ShapeKind;
+  const auto on_ground = [&](auto ground) {
+    constexpr K g = decltype(ground)::value;
+    switch (a) {
+      case K::sphere:
+        return visit(GroundPair<K::sphere, g>());
+      case K::ellipsoid:
+        return visit(GroundPair<K::ellipsoid, g>());
+      case K::capsule:
+        return visit(GroundPair<K::capsule, g>());
+      case K::box:
+        return visit(GroundPair<K::box, g>());
+      case K::cylinder:
+        return visit(GroundPair<K::cylinder, g>());
+      case K::mesh:
+        return visit(GroundPair<K::mesh, g>());
+      default:
+        return;
+    }
+  };
+  if (b == K::plane) return on_ground(std::integral_constant<K, K::plane>());
+  if (b == K::height_field) return on_ground(std::integral_constant<K, K::height_field>());
+  switch (pair_rank(a) * 4 + pair_rank(b)) {
+    case 0:
+      return visit(BodyPair<K::sphere, K::sphere>());
+    case 1:
+      return visit(BodyPair<K::sphere, K::capsule>());
+    case 2:
+      return visit(BodyPair<K::sphere, K::box>());
+    case 3:
+      return visit(BodyPair<K::sphere, K::mesh>());
+    case 5:
+      return visit(BodyPair<K::capsule, K::capsule>());
+    case 6:
+      return visit(BodyPair<K::capsule, K::box>());
+    case 7:
+      return visit(BodyPair<K::capsule, K::mesh>());
+    case 10:
+      return visit(BodyPair<K::box, K::box>());
+    case 11:
+      return visit(BodyPair<K::box, K::mesh>());
+    case 15:
+      return visit(BodyPair<K::mesh, K::mesh>());
+    default:
+      return;
+  }
+}
+
+// ---- in either order ------------------------------------------------------------------------------------------------
+
+template <class Real>
+BACKDRIVE_INLINE void turn_normals(ContactPoint<Real>* points, int count) {
+  for (int i = 0; i < count; ++i) points[i].normal = -points[i].normal;
+}
+
+/// How many points fill in; 0 where the two cannot meet.
+template <class T>
+BACKDRIVE_HD int contact_count(const Geometry<T>& a, const Geometry<T>& b) {
+  int count = 0;
+  const bool kept = in_order(a.kind, b.kind);
+  const Geometry<T>&first = kept ? a : b, &second = kept ? b : a;
+  visit_pair(first.kind, second.kind, [&](auto pair) { count = pair.count(first, second); });
+  return count;
+}
+
+/// The pair's contact points, normals from B towards A.
+template <class Real, class T = ScalarOf<Real>>
+BACKDRIVE_HD void contact_points(const Geometry<T>& a, const Shape<Real>& A, const Geometry<T>& b, const Shape<Real>& B,
+                                 ContactPoint<Real>* out) {
+  const bool kept = in_order(a.kind, b.kind);
+  const Geometry<T>&first = kept ? a : b, &second = kept ? b : a;
+  const Shape<Real>&on = kept ? A : B, &under = kept ? B : A;
+  visit_pair(first.kind, second.kind, [&](auto pair) {
+    pair.points(first, on, second, under, out);
+    if (!kept) turn_normals(out, pair.count(first, second));
+  });
+}
+
+/// Adds the cotangents of poses and scales. `bar`: those of the points, left as they were.
+template <class Real, class T = ScalarOf<Real>>
+BACKDRIVE_HD void adj_contact_points(const Geometry<T>& a, const Shape<Real>& A, const Geometry<T>& b,
+                                     const Shape<Real>& B, ContactPoint<Real>* bar, ShapeBar<Real>& A_bar,
+                                     ShapeBar<Real>& B_bar) {
+  const bool kept = in_order(a.kind, b.kind);
+  const Geometry<T>&first = kept ? a : b, &second = kept ? b : a;
+  const Shape<Real>&on = kept ? A : B, &under = kept ? B : A;
+  visit_pair(first.kind, second.kind, [&](auto pair) {
+    const int n = pair.count(first, second);
+    if (!kept) turn_normals(bar, n);
+    pair.adjoint(first, on, second, under, bar, kept ? A_bar : B_bar, kept ? B_bar : A_bar);
+    if (!kept) turn_normals(bar, n);
+  });
+}
+
+}  // namespace backdrive::contact::inline BACKDRIVE_KERNELS
