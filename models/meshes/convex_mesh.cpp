@@ -250,13 +250,7 @@ void check_numbers(std::span<const Point> points, const std::string& name) {
 
 /// The points moved and scaled to a box about the origin whose largest side is 1; returns the scale.
 double normalize(std::vector<Point>& points, const std::string& name) {
-  Point low = points[0], high = points[0];
-  for (const Point& p : points) {
-    low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
-    high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
-  }
-  const Point size = high - low, centre = low + size * 0.5;
-  const double extent = std::max({size.x, size.y, size.z});
+  const auto [centre, extent] = bounds_of(points);
   if (extent < 1 / kMaxCoordinate) {
     refuse_file(name, "points " + shown(extent) + " apart at most",
                 "an extent of at least " + shown(1 / kMaxCoordinate));
