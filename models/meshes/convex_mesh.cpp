@@ -117,6 +117,7 @@ Hull with_planes(std::span<const Point> points, std::vector<Polygon> polygons) {
   std::sort(polygons.begin(), polygons.end());
   Hull hull{std::move(polygons), {}, {}};
   hull.vertices = vertices_of(hull.polygons);
+  hull.planes.reserve(hull.polygons.size());
   for (const Polygon& polygon : hull.polygons) {
     hull.planes.push_back(supporting_plane(points, polygon, hull.vertices));
   }
@@ -125,6 +126,7 @@ Hull with_planes(std::span<const Point> points, std::vector<Polygon> polygons) {
 
 Hull hull_of(std::span<const Point> points, const std::vector<int>& chosen, const std::string& name) {
   std::vector<Point> own;
+  own.reserve(chosen.size());
   for (int i : chosen) own.push_back(points[i]);
   std::vector<Polygon> polygons = polygons_of(own, name);
   for (Polygon& polygon : polygons) {
@@ -215,6 +217,7 @@ std::vector<ConvexMesh::Edge> edges_of(const ConvexMesh& mesh) {
     }
   }
   std::vector<ConvexMesh::Edge> list;
+  list.reserve(edges.size());
   for (const auto& [ends, edge] : edges) list.push_back(edge);
   return list;
 }
