@@ -117,6 +117,7 @@ Hull with_planes(std::span<const Point> points, std::vector<Polygon> polygons) {
   std::sort(polygons.begin(), polygons.end());
   Hull hull{std::move(polygons), {}, {}};
   hull.vertices = vertices_of(hull.polygons);
+  hull.planes.reserve(hull.polygons.size());
   for (const Polygon& polygon : hull.polygons) {
     hull.planes.push_back(supporting_plane(points, polygon, hull.vertices));
   }
@@ -125,6 +126,7 @@ Hull with_planes(std::span<const Point> points, std::vector<Polygon> polygons) {
 
 Hull hull_of(std::span<const Point> points, const std::vector<int>& chosen, const std::string& name) {
   std::vector<Point> own;
+  own.reserve(chosen.size());
   for (int i : chosen) own.push_back(points[i]);
   std::vector<Polygon> polygons = polygons_of(own, name);
   for (Polygon& polygon : polygons) {
@@ -215,6 +217,7 @@ std::vector<ConvexMesh::Edge> edges_of(const ConvexMesh& mesh) {
     }
   }
   std::vector<ConvexMesh::Edge> list;
+  list.reserve(edges.size());
   for (const auto& [ends, edge] : edges) list.push_back(edge);
   return list;
 }
@@ -250,13 +253,7 @@ void check_numbers(std::span<const Point> points, const std::string& name) {
 
 /// The points moved and scaled to a box about the origin whose largest side is 1; returns the scale.
 double normalize(std::vector<Point>& points, const std::string& name) {
-  Point low = points[0], high = points[0];
-  for (const Point& p : points) {
-    low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
-    high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
-  }
-  const Point size = high - low, centre = low + size * 0.5;
-  const double extent = std::max({size.x, size.y, size.z});
+  const auto [centre, extent] = bounds_of(points);
   if (extent < 1 / kMaxCoordinate) {
     refuse_file(name, "points " + shown(extent) + " apart at most",
                 "an extent of at least " + shown(1 / kMaxCoordinate));

@@ -25,22 +25,6 @@ struct HalfEdge {
   auto key() const { return std::tie(low, high, upwards); }
 };
 
-struct Bounds {
-  Vec3<double> centre{};
-  double extent = 0;  ///< largest side
-};
-
-Bounds bounds_of(const std::vector<Vec3<double>>& points) {
-  if (points.empty()) return {};
-  Vec3<double> low = points[0], high = points[0];
-  for (const Vec3<double>& p : points) {
-    low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
-    high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
-  }
-  const Vec3<double> size = high - low;
-  return {low + size * 0.5, std::max({size.x, size.y, size.z})};
-}
-
 double area_of(const TriangleMesh& mesh) {
   double area = 0;
   for (const auto& [a, b, c] : mesh.triangles) {
@@ -51,6 +35,17 @@ double area_of(const TriangleMesh& mesh) {
 }
 
 }  // namespace
+
+Bounds bounds_of(std::span<const Vec3<double>> points) {
+  if (points.empty()) return {};
+  Vec3<double> low = points[0], high = points[0];
+  for (const Vec3<double>& p : points) {
+    low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+    high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+  }
+  const Vec3<double> size = high - low;
+  return {low + size * 0.5, std::max({size.x, size.y, size.z})};
+}
 
 TriangleMesh welded(const TriangleMesh& mesh) {
   const std::vector<Vec3<double>>& points = mesh.vertices;

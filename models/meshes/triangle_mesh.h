@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,13 @@ struct TriangleMesh {
   std::vector<Vec3<double>> vertices;         ///< in the file's unit of length
   std::vector<std::array<int, 3>> triangles;  ///< indices of vertices, counterclockwise seen from outside
 };
+
+/// The box about some points, along the axes.
+struct Bounds {
+  Vec3<double> centre{};
+  double extent = 0;  ///< largest side
+};
+Bounds bounds_of(std::span<const Vec3<double>> points);
 
 /// Reads a mesh by the file's extension, .obj or .stl in any case. Throws Error (input) that names the file, line and
 /// column (in binary files the byte), the value and what was expected: see parse_obj and parse_stl.
