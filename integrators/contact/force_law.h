@@ -1,0 +1,125 @@
+#pragma once
+// The law of contact along one normal: a spring that sets in softly, averaged over the path of a step, with
+// Hunt-Crossley dissipation. docs/contact.md, section 1; depths are positive in penetration.
+//
+//   Φ′/k = 0, d²/2w, d − w/2                      for d < 0, < w, ≥ w
+//   N(d₀, d₁) = k F h(z)     F = (Φ(d₁) − Φ(d₀)) / (k (d₁ − d₀))     z = 1 + α (d₁ − d₀)/Δt
+//
+// F is an average of Φ′ and is computed as one, from the shares of the path outside, on the ramp and beyond it: no
+// difference of nearly equal numbers, and nothing special where d₁ → d₀.
+#include "integrators/contact/shapes.h"
+
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
+
+/// What two shapes in touch have in common.
+template <class Real>
+struct PairMaterial {
+  Real stiffness;    ///< k, N/m
+  Real width;        ///< w, m: of the ramp on which the spring sets in
+  Real dissipation;  ///< α, s/m
+  Real friction;     ///< μ
+  Real creep;        ///< ε, m/s: velocity at which a sticking contact carries all that friction can
+};
+
+template <class Real>
+BACKDRIVE_INLINE Real positive_part(const Real& x) {
+  return maximum(x, constant<Real>(0));
+}
+
+/// F and its derivatives by d₀, d₁ and w. Each is an average over the path σ ∈ [0, 1] of Φ″ or Φ‴ times a power of σ.
+template <class Real>
+struct PathAverage {
+  Real mean;
+  Real by_start, by_end, by_width;
+  Real by_start_end, by_end_end, by_end_width;
+};
+
+template <class Real>
+BACKDRIVE_INLINE PathAverage<Real> path_average(const Real& start, const Real& end, const Real& width) {
+  const Real zero = constant<Real>(0), one = constant<Real>(1), half = constant<Real>(0.5);
+  const auto deepens = !(value_of(end) < value_of(start));
+  const Real low = select(deepens, start, end), high = select(deepens, end, start);
+  const Real length = high - low + constant<Real>(1e-30);
+  const Real outside = clamp(-low / length, zero, one), beyond = clamp((high - width) / length, zero, one);
+  const Real on_ramp = one - outside - beyond, inside = one - beyond;
+  const Real inverse = one / width;
+  const Real c0 = clamp(low, zero, width), c1 = clamp(high, zero, width);
+  const Real e0 = positive_part(low - width), e1 = positive_part(high - width);
+  const Real g0 = c0 * inverse, g1 = c1 * inverse;
+  const Real third = constant<Real>(1. / 3), sixth = constant<Real>(1. / 6);
+  const Real slope = on_ramp * half * (g0 + g1);  // of the ramp's part, by both ends together
+  const Real ramp_high = on_ramp * (outside * half * (g0 + g1) + on_ramp * (sixth * g0 + third * g1));
+  const Real ramp_low = slope - ramp_high;
+  const Real by_high = ramp_high + beyond * (one - half * beyond);
+  const Real by_low = slope + beyond - by_high;
+  const Real q2 = on_ramp * (inside * inside + inside * outside + outside * outside) * third * inverse;
+  const Real q1 = on_ramp * (inside + outside) * half * inverse;
+  const Real q0 = on_ramp * inverse;
+  const Real low_low = q0 - q1 - q1 + q2;
+  return {on_ramp * (c0 * c0 + c0 * c1 + c1 * c1) * sixth * inverse + beyond * half * (width + e0 + e1),
+          select(deepens, by_low, by_high),
+          select(deepens, by_high, by_low),
+          -(on_ramp * (g0 * g0 + g0 * g1 + g1 * g1) * sixth) - half * beyond,
+          q1 - q2,
+          select(deepens, q2, low_low),
+          -(select(deepens, ramp_high, ramp_low) * inverse)};
+}
+
+/// N and κ = ∂N/∂d₁ ≥ 0; N is convex and grows with d₁.
+template <class Real>
+struct NormalForce {
+  PathAverage<Real> path;
+  /// h: z for z ≥ ½, ½ (z + ½)² for |z| < ½, else 0, and its derivatives: no pull, and no jump where it lets go.
+  Real factor, factor_slope, factor_bend;
+  Real value, stiffness;
+};
+
+template <class Real>
+BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, const Real& start, const Real& end,
+                                                const Real& dt) {
+  const Real zero = constant<Real>(0), one = constant<Real>(1), half = constant<Real>(0.5);
+  NormalForce<Real> n;
+  n.path = path_average(start, end, m.width);
+  const Real rate = m.dissipation / dt, z = one + rate * (end - start);
+  n.factor_slope = clamp(z + half, zero, one);
+  n.factor = select(value_of(z) > value_of(half), z, half * n.factor_slope * n.factor_slope);
+  n.factor_bend = select(value_of(z) > value_of(half) || value_of(z) < value_of(-half), zero, one);
+  n.value = m.stiffness * n.path.mean * n.factor;
+  n.stiffness = m.stiffness * (n.path.by_end * n.factor + n.path.mean * n.factor_slope * rate);
+  return n;
+}
+
+/// Adjoint at `n`, the result: value_bar and stiffness_bar to those of start, end and material (L1).
+template <class Real>
+BACKDRIVE_INLINE void adj_normal_force(const PairMaterial<Real>& m, const NormalForce<Real>& n, const Real& start,
+                                       const Real& end, const Real& dt, const Real& value_bar,
+                                       const Real& stiffness_bar, Real& start_bar, Real& end_bar,
+                                       PairMaterial<Real>& m_bar) {
+  const Real rate = m.dissipation / dt;
+  const Real mean_bar = m.stiffness * (value_bar * n.factor + stiffness_bar * n.factor_slope * rate);
+  const Real slope_bar = m.stiffness * stiffness_bar * n.factor;
+  const Real z_bar =
+      m.stiffness * (value_bar * n.path.mean * n.factor_slope +
+                     stiffness_bar * (n.path.by_end * n.factor_slope + n.path.mean * n.factor_bend * rate));
+  start_bar += mean_bar * n.path.by_start + slope_bar * n.path.by_start_end - z_bar * rate;
+  end_bar += mean_bar * n.path.by_end + slope_bar * n.path.by_end_end + z_bar * rate;
+  m_bar.stiffness += (value_bar * n.value + stiffness_bar * n.stiffness) / m.stiffness;
+  m_bar.width += mean_bar * n.path.by_width + slope_bar * n.path.by_end_width;
+  m_bar.dissipation += (z_bar * (end - start) + stiffness_bar * m.stiffness * n.path.mean * n.factor_slope) / dt;
+}
+
+/// min(x, 1), rounded off over 1 ± δ; never more than 1. x ≥ 0.
+template <class Real>
+struct Saturation {
+  static constexpr double delta = 0.05;
+  Real value, slope;
+
+  BACKDRIVE_INLINE explicit Saturation(const Real& x) {
+    const Real zero = constant<Real>(0), one = constant<Real>(1);
+    const Real t = clamp(x - constant<Real>(1 - delta), zero, constant<Real>(2 * delta));
+    value = clamp(x, zero, constant<Real>(1 + delta)) - t * t * constant<Real>(0.25 / delta);
+    slope = one - t * constant<Real>(0.5 / delta);
+  }
+};
+
+}  // namespace backdrive::contact::inline BACKDRIVE_KERNELS
