@@ -34,7 +34,7 @@ nlohmann::json to_json(const Scene& scene, const SimulationResult& result, int e
     nlohmann::json& own = state[problem.model.joint_names[joint]];
     for (const JointComponent& c : components) {
       if (*c.axis) {
-        own[c.quantity][c.axis] = *values++;
+        own[c.quantity].push_back(*values++);  // a list, as scenes have it
       } else {
         own[c.quantity] = *values++;
       }

@@ -48,8 +48,7 @@ std::string listing(const std::vector<std::string>& names) {
 
 std::string joints_by_type(const Model& model) {
   std::vector<std::string> parts;
-  for (const JointType type : {JointType::revolute, JointType::prismatic, JointType::universal, JointType::planar,
-                               JointType::ball, JointType::free, JointType::fixed}) {
+  for (const JointType type : kJointTypes) {
     int n = 0;
     for (const JointType t : model.joint_types) n += t == type;
     if (n > 0) parts.push_back(std::to_string(n) + " " + to_string(type));

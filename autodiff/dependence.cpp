@@ -31,6 +31,7 @@ bool any(const PoolVector<bool>& flags) {
   return std::find(flags.begin(), flags.end(), true) != flags.end();
 }
 
+constexpr const char* kNoLimitsNorDrive = "only revolute and prismatic joints have limits and drives";
 constexpr const char* kNoMotion = "the loss does not depend on any motion";
 constexpr const char* kOtherTree = "the loss only reads what hangs from the world by other joints";
 
@@ -67,6 +68,7 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
   const JointType type = model.joint_types[item];
   if (joint_size(type).nv == 0) return "a fixed joint does not move";
   if (leaf == "axis" && !has_one_degree(type)) return "the joint has no axis of its own: its frame says all";
+  if (!has_one_degree(type) && (leaf.starts_with("limit/") || leaf.starts_with("drive/"))) return kNoLimitsNorDrive;
   const JointParameters& joints = model.joints;
   const bool lower = std::isfinite(joints.limit.lower(item)), upper = std::isfinite(joints.limit.upper(item));
   const bool drive = model.topology.links[model.link_of_joint(item)].target >= 0;
@@ -137,7 +139,11 @@ const char* disconnected_reason(const Problem& problem, const LinkDependence& li
     if (link < 0 ? any(links.moved) : links.moved[link]) return nullptr;
     return disconnected_reason(model, links, *s.field, s.item);
   }
-  if (links.moved[model.link_of_joint(variable.joint)]) return nullptr;
+  const int link = model.link_of_joint(variable.joint);
+  const bool place =
+      variable.kind == VariableKind::initial_position && model.joint_types[variable.joint] == JointType::free;
+  if (place && links.moved[link] && !links.posed[link]) return "no motion depends on where a free joint's child is";
+  if (links.moved[link]) return nullptr;
   const auto reads_it = [&](const LossTerm& term) {
     return variable.is_control() && term.is_control() && term.index == variable.joint &&
            term.channel == variable.channel;

@@ -16,6 +16,14 @@
 namespace backdrive {
 namespace {
 
+/// Throws for a joint that `what` (and its name) cannot be about: it is about one position or velocity, or one effort.
+void check_one_degree(const Model& model, int joint, const char* what, const std::string& name = {}) {
+  const JointType type = model.joint_types[joint];
+  if (has_one_degree(type)) return;
+  input_error(what + name + " of joint '" + model.joint_names[joint] + "', which is " + to_string(type) +
+              ": expected a revolute or prismatic joint");
+}
+
 /// Bodies whose poses the terms of one kind (terminal or running) read.
 PoolVector<int> bodies_of(const std::vector<LossTerm>& terms, bool terminal) {
   PoolVector<int> bodies;
@@ -155,6 +163,7 @@ class Evaluation {
   /// First row, within a state of its source, of what a term reads.
   int row_of(const LossTerm& term) const {
     if (term.is_pose()) return pose_row(term);
+    check_one_degree(score_.model, term.index, "loss term ", term.name);
     const Link& link = score_.model.topology.links[score_.model.link_of_joint(term.index)];
     if (term.is_control()) return channel_row(link, term.channel);
     return term.quantity == LossQuantity::joint_position ? link.q : link.v;
@@ -376,6 +385,7 @@ Control<T> initial_control(const Problem& problem, int worlds, Memory& memory) {
   const int steps = problem.simulation.steps;
   std::vector<T> rows(static_cast<std::size_t>(steps) * t.nu, constant<T>(0));
   for (const ControlSignal& signal : problem.controls) {
+    check_one_degree(problem.model, signal.joint, "a control signal");
     const Link& link = t.links[problem.model.link_of_joint(signal.joint)];
     const int row = channel_row(link, signal.channel);
     for (int step = 0; step < steps; ++step) {

@@ -104,13 +104,12 @@ struct PoseNode final : Tape<T>::Node {
   Buffer<T> poses;
 };
 
-}  // namespace
-
 /// Quaternions of a state that lies here. A device's are not looked at.
 template <class T>
 void check_quaternions(const Model& model, const Buffer<T>& q) {
   if (q.backend() || model.topology.nq == model.topology.nv) return;
-  constexpr double tolerance = 1e-4;  // far above float32's rounding of a unit quaternion
+  // Far above what rounding makes of a unit quaternion.
+  constexpr double tolerance = std::is_same_v<T, float> ? 1e-4 : 1e-8;
   for (const Link& link : model.topology.links) {
     if (!has_quaternion(link.type)) continue;
     for (int w = 0; w < q.worlds(); ++w) {
@@ -123,6 +122,8 @@ void check_quaternions(const Model& model, const Buffer<T>& q) {
     }
   }
 }
+
+}  // namespace
 
 template <class T>
 void check_rollout(const Model& model, const State<T>& state, const Control<T>& control,

@@ -14,7 +14,8 @@
 
 namespace backdrive {
 
-/// Cotangents of buffers that a loss reads: d loss / d target, one row per row of the target. Read only.
+/// Cotangents of buffers that a loss reads: d loss / d target, one row per row of the target. Read only. Of a state's
+/// quaternions in tangent rows: models/coordinates.h, whose to_tangent_components makes them of four free numbers'.
 template <class T>
 class Seeds {
  public:
@@ -62,8 +63,9 @@ struct WindowTally {
 template <class T>
 class Gradients {
  public:
-  /// d loss / d buffer, of the buffer's shape. Throws Error (usage) when the buffer is no input of the tape, and,
-  /// unless zeros were asked for, when the loss cannot depend on it.
+  /// d loss / d buffer, of the buffer's shape; of a state's quaternions in tangent rows (models/coordinates.h). Throws
+  /// Error (usage) when the buffer is no input of the tape, and, unless zeros were asked for, when the loss cannot
+  /// depend on it.
   const Buffer<T>& of(const Buffer<T>& input) const;
   bool has(const Buffer<T>& input) const;
   /// Whether the loss can depend on an input of the tape.

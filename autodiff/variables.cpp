@@ -155,7 +155,7 @@ void check_distinct(const std::vector<Variable>& variables) {
     for (size_t b = 0; b < a; ++b) {
       const Variable &x = variables[a], &y = variables[b];
       if (x.kind != y.kind) continue;
-      bool same = x.joint == y.joint && x.component == y.component;
+      bool same = x.joint == y.joint && (x.is_control() || x.component == y.component);
       if (x.kind == VariableKind::control) same = same && x.channel == y.channel;
       if (x.kind == VariableKind::parameter) {
         const FieldSelection &p = x.parameter, &q = y.parameter;
@@ -179,7 +179,10 @@ void check_used(const Problem& problem, const Variable& variable) {
     if (!std::isfinite(x)) input_error(variable.name + " is infinite; expected a finite initial value");
   }
   const char* reason = unused_reason(problem.model, *s.field, s.item);
-  const bool infinite_before = !std::isfinite(s.field->in(problem.model)(s.item, 0));
+  // Whether an initial value makes what there was not: a limit, or a drive's, of a joint that can have one.
+  const bool of_joint = s.field->group == FieldGroup::joints;
+  const bool can_be = !of_joint || has_one_degree(problem.model.joint_types[s.item]);
+  const bool infinite_before = can_be && !std::isfinite(s.field->in(problem.model)(s.item, 0));
   if (!reason || (infinite_before && !variable.initial.empty())) return;
   const auto is_varied = [&](std::string_view leaf) {
     return std::any_of(problem.variables.begin(), problem.variables.end(), [&](const Variable& v) {
@@ -188,7 +191,7 @@ void check_used(const Problem& problem, const Variable& variable) {
     });
   };
   if (s.field->group == FieldGroup::shapes && is_varied("density") && s.field->leaf != "density") return;
-  if (s.field->group == FieldGroup::joints && s.field->leaf.starts_with("limit/") &&
+  if (of_joint && can_be && s.field->leaf.starts_with("limit/") &&
       (is_varied("limit/lower") || is_varied("limit/upper"))) {
     return;
   }

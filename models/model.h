@@ -27,6 +27,8 @@ namespace backdrive {
 ///   free       quaternion, position   angular velocity, velocity of the  any; the parent is the world
 ///                                     origin, joint's axes
 enum class JointType { revolute, prismatic, fixed, universal, planar, ball, free };
+constexpr JointType kJointTypes[] = {JointType::revolute, JointType::prismatic, JointType::universal, JointType::planar,
+                                     JointType::ball,     JointType::free,      JointType::fixed};
 
 /// Meaning of geometry.scale. Volumes are centred on the shape's frame, the long axis along its z.
 enum class GeometryType {

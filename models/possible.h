@@ -158,6 +158,7 @@ struct PossibleWorld {
   BACKDRIVE_HD bool all_joints_sound() const {
     for (int i = 0; i < model.link_count; ++i) {
       const Link& link = model.links[i];
+      if (link.body < 0) continue;  // the last of its chain decides
       if (joint_size(link.type).nv > 0 && !(armature(link) > 0) && !solid(link.body)) return false;
     }
     return true;

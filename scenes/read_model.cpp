@@ -82,9 +82,18 @@ class ModelReader {
     }
   }
 
+  /// Keys that joints with several degrees of freedom have no use for.
+  static void refuse_unused(const View& joint, JointType type) {
+    if (joint_size(type).nv < 2) return;
+    const std::string is = std::string("no such key for a ") + to_string(type) + " joint";
+    if (joint.given("axis")) joint["axis"].refuse(is + ": its `frame` says how it is turned");
+    for (const char* const key : {"limit", "drive"}) {
+      if (joint.given(key)) joint[key].refuse(is + ": revolute and prismatic joints have it");
+    }
+  }
+
   static JointType joint_type(std::string_view word) {
-    for (const JointType type : {JointType::revolute, JointType::prismatic, JointType::universal, JointType::planar,
-                                 JointType::ball, JointType::free}) {
+    for (const JointType type : kJointTypes) {
       if (word == to_string(type)) return type;
     }
     return JointType::fixed;
@@ -92,11 +101,15 @@ class ModelReader {
 
   static JointOptions joint_options(const View& joint, JointType type) {
     JointOptions options;
+    refuse_unused(joint, type);
+    // A coefficient of slides and turns at once takes either unit.
+    const bool mixed = type == JointType::planar || type == JointType::free;
+    const JointType* const unit = mixed ? nullptr : &type;
     options.frame = read_frame(joint["frame"]);
     options.axis = numbers3(joint["axis"]);
-    options.armature = joint["armature"].number(&type);
-    options.damping = joint["damping"].number(&type);
-    options.friction = joint["friction"].number(&type);
+    options.armature = joint["armature"].number(unit);
+    options.damping = joint["damping"].number(unit);
+    options.friction = joint["friction"].number(unit);
     const View limit = joint["limit"];
     if (const View lower = limit["lower"]) options.limit.lower = lower.number(&type);
     if (const View upper = limit["upper"]) options.limit.upper = upper.number(&type);

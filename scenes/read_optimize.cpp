@@ -84,7 +84,11 @@ void ProblemReader::read_initial_state_variable(const View& view) {
     add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity, &unit, 1,
                  view);
   }
-  if (!found) quantity.refuse("a quantity of joint '" + name.text() + "', which is " + to_string(type));
+  if (!found) {
+    const bool turns = has_quaternion(type) && is_position;
+    quantity.refuse("a quantity that can vary of joint '" + name.text() + "', which is " + to_string(type) +
+                    (turns ? " (its orientation is fixed)" : ""));
+  }
 }
 
 void ProblemReader::add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers,

@@ -61,7 +61,7 @@ SchemaPtr initial_state() {
           absent("orientation", orientation_schema(), "[0, 0, 0, 1]",
                  "Ball and free: quaternion (x, y, z, w) of the child against the joint."),
           absent("velocity", choice({number(Dimension::joint_velocity), vector(Dimension::varied, {2, 3})}), "zeros",
-                 "Rates of the positions."),
+                 "Rates of the positions; free: x, y, z of the velocity of the child's origin, in the joint's axes."),
           absent("angular_velocity", vector(Dimension::angular_velocity, {3}), "[0, 0, 0]",
                  "Ball: in the child's axes; free: in the joint's axes."),
       }),
@@ -109,7 +109,7 @@ SchemaPtr variable() {
   return variants({
       with_keys(
           {
-              required("control", name(), "A joint."),
+              required("control", name(), "A revolute or prismatic joint."),
               optional("channel", channel(), "effort", "What of it; the targets need a `drive`."),
               absent("knots", integer(1, 10'000'000), "one per step", "How many numbers, spread evenly over the run."),
               optional("interpolation", word({"linear", "hold"}), "linear", "Between knots."),
@@ -143,7 +143,7 @@ SchemaPtr loss_term() {
   return variants({
       titled(
           map({
-              required("joint", name(), "A joint."),
+              required("joint", name(), "A revolute or prismatic joint."),
               absent("position", number(Dimension::joint_position), "not scored", "Where it should be."),
               absent("velocity", number(Dimension::joint_velocity), "not scored", "How fast it should move."),
               optional("weight", weights("position", "velocity"), "1", "Weight of both, or a map with one for each."),
@@ -165,7 +165,7 @@ SchemaPtr loss_term() {
              "Weight times the squared distance of a point (m²) or the squared angle of an "
              "orientation (rad²)."),
       titled(map({
-                 required("control", name(), "A joint."),
+                 required("control", name(), "A revolute or prismatic joint."),
                  optional("channel", channel(), "effort", "What of it."),
                  optional("target", number(Dimension::varied), "0", "What it should be; unit of the channel."),
                  optional("weight", at_least(0, Dimension::none), "1", "Weight."),

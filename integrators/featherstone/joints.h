@@ -2,9 +2,10 @@
 #if !defined(BACKDRIVE_KERNELS)
 #define BACKDRIVE_KERNELS generic
 #endif
-// The types of links, one struct each. A new type is a struct here, a row in joint_size (models/model.h) and a case in
-// visit_joint and each_coordinate. Its subspace S must be fixed in the child's axes, for which equations (1) and (8)
-// hold as they stand; a root whose S is fixed in the world says so (fixed_in_world).
+// The types of links, one struct each. A new type is a struct here with its cases in visit_joint, visit_dofs and
+// each_coordinate, rows in models/model.h and models/coordinates.*, and its word in the scenes' schema. Its subspace S
+// must be fixed in the child's axes, for which equations (1) and (8) hold as they stand; a root whose S is fixed in the
+// world says so (fixed_in_world).
 #include <type_traits>
 
 #include "engine/rotation.h"
@@ -126,9 +127,12 @@ BACKDRIVE_INLINE void visit_joint(JointType type, Visitor&& visitor) {
       return visitor(Ball{});
     case JointType::free:
       return visitor(Free{});
-    default:  // universal and planar joints are chains of links
-      return visitor(Fixed{});
+    case JointType::fixed:
+    case JointType::universal:  // chains of other links
+    case JointType::planar:
+      break;
   }
+  return visitor(Fixed{});
 }
 
 /// Calls visitor with the link's number of degrees of freedom as a std::integral_constant.
@@ -141,9 +145,13 @@ BACKDRIVE_INLINE void visit_dofs(JointType type, Visitor&& visitor) {
       return visitor(std::integral_constant<int, Ball::dofs>{});
     case JointType::free:
       return visitor(std::integral_constant<int, Free::dofs>{});
-    default:
-      return visitor(std::integral_constant<int, 1>{});
+    case JointType::revolute:
+    case JointType::prismatic:
+    case JointType::universal:  // chains of such links
+    case JointType::planar:
+      break;
   }
+  return visitor(std::integral_constant<int, 1>{});
 }
 
 template <TurnSide Side>

@@ -71,15 +71,23 @@ BACKDRIVE_INLINE void integrate(Workspace<Layout>& ws, int step, int first_world
   const auto each = [&](const auto& scalar, const auto& rotation) __attribute__((always_inline)) {
     each_coordinate(ws.links, ws.link_count, ws.nq, ws.nv, scalar, rotation);
   };
+  const auto turned_on = [&](auto side, int q, int v) __attribute__((always_inline)) {
+    const Vec3<Real> omega{velocity(v), velocity(v + 1), velocity(v + 2)};
+    return turned<side()>(load_quaternion(ws.q + q), omega * ws.dt);
+  };
   Real check = halted;
   const auto must_be_finite = [&](const Real& x) __attribute__((always_inline)) {
     check += x - x;  // zero where finite and NaN else; the sum cannot overflow
   };
   each(
       [&](int q, int v) __attribute__((always_inline)) { must_be_finite(ws.q[q] + ws.dt * velocity(v)); },
-      [&](auto, int q, int v) __attribute__((always_inline)) {
-        for (int k = 0; k < 4; ++k) must_be_finite(ws.q[q + k]);
-        for (int k = 0; k < 3; ++k) must_be_finite(velocity(v + k));
+      [&](auto side, int q, int v) __attribute__((always_inline)) {
+        // Of an angle beyond all bounds nothing is left but a quaternion that is none.
+        const Quaternion<Real> next = turned_on(side, q, v);
+        const Real excess = dot(next.v, next.v) + next.w * next.w - constant<Real>(1);
+        must_be_finite(excess);
+        must_be_finite(select(value_of(excess * excess) < value_of(constant<Real>(0.01)), excess,
+                              constant<Real>(__builtin_huge_val())));
       });
   const auto fine = is_finite(check);
   const auto put = [&](Real & at, const Real& next) __attribute__((always_inline)) {
@@ -92,10 +100,9 @@ BACKDRIVE_INLINE void integrate(Workspace<Layout>& ws, int step, int first_world
         put(ws.qd[v], qd);
       },
       [&](auto side, int q, int v) __attribute__((always_inline)) {
-        const Vec3<Real> omega{velocity(v), velocity(v + 1), velocity(v + 2)};
-        const Quaternion<Real> next = turned<side()>(load_quaternion(ws.q + q), omega * ws.dt);
+        const Quaternion<Real> next = turned_on(side, q, v);
         put(ws.q[q], next.v.x), put(ws.q[q + 1], next.v.y), put(ws.q[q + 2], next.v.z), put(ws.q[q + 3], next.w);
-        put(ws.qd[v], omega.x), put(ws.qd[v + 1], omega.y), put(ws.qd[v + 2], omega.z);
+        for (int k = 0; k < 3; ++k) put(ws.qd[v + k], velocity(v + k));
       });
   if (!any(!fine)) return;
   blame(ws, !fine, step, first_world, worlds, status);

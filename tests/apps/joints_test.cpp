@@ -83,7 +83,8 @@ TEST_F(SimctlJointsTest, StatesAreReportedByQuantity) {
   EXPECT_EQ(state.at("flight").at("orientation").size(), 4u);
   EXPECT_EQ(state.at("shoulder").at("angular_velocity").size(), 3u);
   EXPECT_TRUE(state.at("wrist").at("position").is_number());
-  EXPECT_TRUE(state.at("table").at("velocity").at("angle").is_number());
+  EXPECT_TRUE(state.at("table").at("velocity").at(2).is_number());
+  EXPECT_TRUE(state.at("flight").at("orientation").is_array());
 }
 
 TEST_F(SimctlJointsTest, GradientsAreChecked) {
@@ -110,8 +111,12 @@ TEST_F(SimctlJointsTest, MistakesAreRefused) {
       {"initial_state/wrist/orientation=[0, 0, 0, 1]", "no such key for joint 'wrist', which is revolute"},
       {"initial_state/shoulder/velocity=[0, 0]", "no such key for joint 'shoulder', which is ball"},
       {"initial_state/table/position=[1 rad, 0, 0]", "a length"},
-      {"joints/neck/limit={upper: 1}", "a limit on a universal joint"},
-      {"joints/shoulder/drive={stiffness: 1}", "a drive on a ball joint"},
+      {"joints/neck/limit={upper: 1}", "no such key for a universal joint"},
+      {"joints/shoulder/drive={stiffness: 1}", "no such key for a ball joint"},
+      {"joints/shoulder/axis=[0, 1, 0]", "no such key for a ball joint: its `frame`"},
+      {"optimize={variables: [{initial_state: flight, quantity: position}], loss: {terminal: [{joint: wrist, velocity: "
+       "0}]}}",
+       "no motion depends on where a free joint's child is"},
       {"joints/flight/parent=arm", "expected the world"},
       {"controls={flight: [1, 2]}", "revolute or prismatic joint (this one is free)"},
       {"optimize/variables=[{initial_state: flight, quantity: orientation}]", "position"},
@@ -123,6 +128,13 @@ TEST_F(SimctlJointsTest, MistakesAreRefused) {
     EXPECT_EQ(o.exit, 3) << set;
     EXPECT_NE(o.err.find(message), std::string::npos) << set << ": " << o.err;
   }
+}
+
+TEST_F(SimctlJointsTest, LimitsOfABallAreNoVariables) {
+  const Outcome o = simctl(
+      {"optimize", scene_, "--set", "optimize/variables=[{parameter: joints/shoulder/limit/lower, initial: -0.5}]"});
+  EXPECT_EQ(o.exit, 3);
+  EXPECT_NE(o.err.find("only revolute and prismatic joints have limits"), std::string::npos) << o.err;
 }
 
 }  // namespace

@@ -315,6 +315,27 @@ TEST(Rotations, DistanceFromTheOriginDoesNotMatterInSinglePrecision) {
   EXPECT_NE(a.final.qd(6, 0), near.state.qd(6, 0));
 }
 
+// Beyond what an angle can say, sine and cosine are noise: the world stops in this step and keeps its last orientation.
+TEST(Rotations, AnAngleBeyondAllBoundsStopsTheWorld) {
+  for (const JointType type : {JointType::ball, JointType::free}) {
+    const Model model = spinner(type);
+    for (const float speed : {1e12f, 1e20f, 1e38f}) {
+      State<float> state(model, 2);
+      state.qd.set(0, 0, speed);
+      state.qd.set(0, 1, 3);
+      RolloutOptions options;
+      options.time_step = 1e-3;
+      options.steps = 2;
+      const Trajectory<float> t = rollout<float>(model, state, {}, options);
+      EXPECT_EQ((*t.status)[0].stopped_step, 0) << speed;
+      EXPECT_EQ((*t.status)[0].joint, 0);
+      EXPECT_FALSE((*t.status)[1].stopped());
+      EXPECT_EQ(t.final.q(3, 0), 1);
+      EXPECT_EQ(t.final.q(0, 0), 0);
+    }
+  }
+}
+
 TEST(Rotations, AQuaternionThatIsNotUnitIsAUsageError) {
   const Model model = spinner();
   State<double> state(model, 2);
