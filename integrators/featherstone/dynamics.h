@@ -185,7 +185,7 @@ BACKDRIVE_INLINE Motion<typename Layout::Real> world_motion(const Workspace<Layo
 
 /// Equation (1) of one link: pose, v and bias acceleration (q̈ = 0).
 template <class Joint, class Layout, class Const>
-BACKDRIVE_INLINE void move_link(Workspace<Layout>& ws, const Link& link, const LinkConstants<Const>& c,
+BACKDRIVE_PART void move_link(Workspace<Layout>& ws, const Link& link, const LinkConstants<Const>& c,
                                 const Motion<typename Layout::Real>& parent, Motion<typename Layout::Real>& own) {
   using Real = typename Layout::Real;
   constexpr int K = Joint::dofs;
@@ -221,7 +221,7 @@ BACKDRIVE_INLINE void move_link(Workspace<Layout>& ws, const Link& link, const L
 
 /// Inertia and bias force of one body.
 template <class Real, class Const>
-BACKDRIVE_INLINE void body_part(const Motion<Real>& m, const LinkConstants<Const>& c, RolloutLink<Real>& s) {
+BACKDRIVE_PART void body_part(const Motion<Real>& m, const LinkConstants<Const>& c, RolloutLink<Real>& s) {
   const Vec3<Real> com = plus_times(m.origin, m.axes, c.com);
   const Sym3<Real> J = rotated(m.axes, c.inertia);
   set(s.I, in_packs<Real>(c.mass), com, J);
@@ -300,7 +300,7 @@ BACKDRIVE_INLINE void factor(Dof& dof, const Articulated<Real>& top, const Real&
 /// Equations (2)-(3) of one link. `top` holds what its subtree sums to, and then what its parent's does so far. The
 /// last child starts its parent's, from the parent's own body; the others add.
 template <int K, class Layout>
-BACKDRIVE_INLINE void articulate_link(Workspace<Layout>& ws, int i, Articulated<typename Layout::Real>& top,
+BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, int i, Articulated<typename Layout::Real>& top,
                                       Waiting<Articulated<typename Layout::Real>>& waiting) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];

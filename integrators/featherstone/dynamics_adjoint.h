@@ -79,7 +79,7 @@ BACKDRIVE_HD void solve_again(Workspace<Layout>& ws) {
 
 /// What mass, com and inertia of one body receive.
 template <class Real, class Const>
-BACKDRIVE_INLINE void mass_properties_adjoint(const ParameterLink<Real>& s, const LinkConstants<Const>& c,
+BACKDRIVE_PART void mass_properties_adjoint(const ParameterLink<Real>& s, const LinkConstants<Const>& c,
                                               LinkGradient<Real>& gradient) {
   const Vec3<Real>&w = s.v.ang, &alpha = s.a.ang, &delta = s.delta.ang;
   const Mat3<Real>& axes = s.pose.axes;
@@ -106,7 +106,7 @@ BACKDRIVE_INLINE void mass_properties_adjoint(const ParameterLink<Real>& s, cons
 
 /// F, A and T of one body alone (7).
 template <class Real>
-BACKDRIVE_INLINE LinkBar<Real> body_adjoint(const AdjointLink<Real>& s) {
+BACKDRIVE_PART LinkBar<Real> body_adjoint(const AdjointLink<Real>& s) {
   const Vec3<Real>&w = s.v.ang, &delta = s.delta.ang;
   const RigidInertia<Real>& I = s.I;
   const Spatial<Real> A = I * s.delta;
@@ -125,7 +125,7 @@ BACKDRIVE_INLINE LinkBar<Real> operator+(const LinkBar<Real>& a, const LinkBar<R
 
 /// Gradient of a joint's placement: what moves with it is all that Z is about. (adjoint.md (d))
 template <class Real, class Const>
-BACKDRIVE_INLINE void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
+BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
                                         const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
   Mat3<Real> axes;
   Vec3<Real> origin;
@@ -137,7 +137,7 @@ BACKDRIVE_INLINE void placement_adjoint(const Link& link, const LinkConstants<Co
 
 /// Z of a subtree that is carried with δ, a and v; H as in (8).
 template <class Real>
-BACKDRIVE_INLINE Spatial<Real> turned_with(const Spatial<Real>& delta, const Spatial<Real>& a, const Spatial<Real>& v,
+BACKDRIVE_PART Spatial<Real> turned_with(const Spatial<Real>& delta, const Spatial<Real>& a, const Spatial<Real>& v,
                                            const LinkBar<Real>& bar, const Spatial<Real>& H) {
   Spatial<Real> V = H + H;
   if (!mutated(Mutation::velocity_turn_of_A)) V = plus_cross_force(V, v, bar.A);
@@ -154,7 +154,7 @@ BACKDRIVE_INLINE Spatial<Real> turned_with_world(const LinkBar<Real>& bar, const
 
 /// What gravity receives from a root, and the placement from any joint.
 template <class Layout>
-BACKDRIVE_INLINE void add_to_root_and_placement(Workspace<Layout>& ws, int i, const LinkBar<typename Layout::Real>& own,
+BACKDRIVE_PART void add_to_root_and_placement(Workspace<Layout>& ws, int i, const LinkBar<typename Layout::Real>& own,
                                                 const Spatial<typename Layout::Real>& Z, const StepBar<Layout>& bar) {
   if constexpr (Layout::parameters) {
     if (!bar.wants_parameters()) return;
@@ -168,7 +168,7 @@ BACKDRIVE_INLINE void add_to_root_and_placement(Workspace<Layout>& ws, int i, co
 /// Equation (8) of one joint whose S is fixed in the child's axes: q̄, q̇̄, and the gradient of the placement. `own` is
 /// summed over its subtree. Returns H.
 template <class Joint, class Layout>
-BACKDRIVE_INLINE Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& ws, int i,
+BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& ws, int i,
                                                               const LinkBar<typename Layout::Real>& own,
                                                               const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
@@ -202,7 +202,7 @@ BACKDRIVE_INLINE Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>&
 /// the motions δ, a and v that carry it, its own, and a shift changes nothing. With v = S q̇ and the bias [0; ṗ × ω]
 /// the velocities' cotangent is −(V + [A_lin × ṗ; ω × A_lin]), V = 2 T + v ×* A. (adjoint.md (a), free)
 template <class Layout>
-BACKDRIVE_INLINE Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout>& ws, int i,
+BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout>& ws, int i,
                                                                   const LinkBar<typename Layout::Real>& own,
                                                                   const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;

@@ -56,7 +56,7 @@ BACKDRIVE_INLINE Real friction_factor(const Real& qd) {
 
 /// The effort at q̈ = 0, and what to add to D.
 template <class Real, class Const>
-BACKDRIVE_INLINE void joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
+BACKDRIVE_PART void joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
                                   const Real& dt, Real& effort, Real& increment) {
   Real damping = constant<Real>(0) + c.damping;  // everything that multiplies −q̇⁺
   effort = in.effort;
@@ -86,7 +86,7 @@ struct JointInputBar {
 /// Adjoint of T with q̈ held: w is the cotangent of T, qd_next = q̇ + Δt q̈. Adds to `bar` and, unless null, to
 /// `gradient` (which then also receives −w q̈ for the armature).
 template <class Real, class Const>
-BACKDRIVE_INLINE void adj_joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
+BACKDRIVE_PART void adj_joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
                                       const Real& dt, const Real& w, const Real& qdd, JointInputBar<Real>& bar,
                                       LinkGradient<Real>* gradient) {
   const Real zero = constant<Real>(0);

@@ -62,7 +62,7 @@ BACKDRIVE_HD void blame(const Workspace<Layout>& ws, const Mask& bad, int step, 
 /// Equation (5), from q̈ in dof[].x. A lane whose new state is not finite keeps the old one, then and ever after:
 /// `halted` is zero for the lanes that go on, NaN for the others.
 template <class Layout>
-BACKDRIVE_INLINE void integrate(Workspace<Layout>& ws, int step, int first_world, int worlds,
+BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, int worlds,
                                 typename Layout::Real& halted, WorldStatus* status) {
   using Real = typename Layout::Real;
   const auto velocity = [&](int v) __attribute__((always_inline)) {
