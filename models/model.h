@@ -110,6 +110,8 @@ struct TopologyView {
   int contact_shape_count = 0;
   const ContactPair* contact_pairs = nullptr;  ///< [contact_pair_count]
   int contact_pair_count = 0;
+  int contact_point_count = 0;  ///< of all pairs
+  int most_points_of_pair = 0;
 };
 inline TopologyView view_of(const Topology& t) {
   const auto count = [](const auto& items) { return static_cast<int>(items.size()); };
