@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autodiff/model_constants_buffer.h"
+#include "autodiff/recorded.h"
 #include "tests/integrators/device_table.h"
 #include "tests/integrators/mutant_kernels.h"
 #include "tests/support/gradient_case.h"
@@ -45,7 +45,7 @@ Buffer<T> random_rows(int rows, test::Random& random) {
 /// All that the four kernels put out for one batch.
 template <class T>
 struct Outcome {
-  Buffer<T> q, qd, q_end, qd_end, poses;
+  Buffer<T> q, qd, q_end, qd_end, drift, drift_end, poses;
   Buffer<T> q0_bar, qd0_bar, control_bar, constants_bar, pose_q_bar, pose_constants_bar;
   WorldStatuses status = WorldStatuses(kWorlds);
   std::vector<int> clipped = std::vector<int>(kWorlds);
@@ -60,8 +60,8 @@ class AllKernels {
         s_(setting),
         table_(table),
         groups_((kWorlds + table.lanes - 1) / table.lanes),
-        scratch_(default_memory().allocate(table.scratch_bytes(view_of(t_)))),
-        constants_(constants_buffer<T>(model, nullptr, kWorlds, default_memory())),
+        kernel_model_(model, nullptr, kWorlds, default_memory()),
+        scratch_(default_memory().allocate(table.scratch_bytes(kernel_model_.tree))),
         batch_(test::random_batch<T>(model, setting.steps, test::first_worlds(kWorlds), 21)) {
     if (s_.stopping_world >= 0) {
       batch_.control.u.set(t_.nu * (s_.steps / 2), s_.stopping_world, std::numeric_limits<T>::infinity());
@@ -76,25 +76,29 @@ class AllKernels {
   }
 
  private:
-  Launch<T> launch(int first, int steps) const {
-    return {view_of(t_), constants_.row(0), constants_.rows() > 1, T(0.01), steps, batch_.state.q.stride(), kWorlds,
-            first};
-  }
+  Launch<T> launch(int first, int steps) const { return launch_of(kernel_model_, 0.01, steps, batch_.state.q, first); }
   int begin_of(int part) const { return s_.steps * part / s_.parts; }
-  int parameter_rows() const { return static_cast<int>(t_.links.size()) * kLinkGradients<T> + 3; }
+  bool touches() const { return !t_.contact_pairs.empty(); }
+  int parameter_rows() const {
+    return gradient_rows<T>(static_cast<int>(t_.links.size()), static_cast<int>(t_.contact_shapes.size()));
+  }
 
   void rollout() {
     const Control<T>& control = batch_.control;
     out_.q = Buffer<T>((s_.steps + 1) * t_.nq, kWorlds);
     out_.qd = Buffer<T>((s_.steps + 1) * t_.nv, kWorlds);
+    out_.drift = Buffer<T>((s_.steps + 1) * t_.nv, kWorlds);
+    out_.drift_end = Buffer<T>(t_.nv, kWorlds);
     out_.q_end = batch_.state.q.clone(default_memory());
     out_.qd_end = batch_.state.qd.clone(default_memory());
     for (int part = 0; part < s_.parts; ++part) {
       const int first = begin_of(part), steps = begin_of(part + 1) - first;
       T *q = out_.q_end.write(), *qd = out_.qd_end.write();
-      table_.rollout({launch(first, steps), q, qd, control.u.row(first * t_.nu), out_.q.write(first * t_.nq),
-                      out_.qd.write(first * t_.nv), q, qd, out_.status.write_address()},
-                     0, groups_, scratch_.get());
+      RolloutArguments<T> a{
+          launch(first, steps),         q, qd, control.u.row(first * t_.nu), out_.q.write(first * t_.nq),
+          out_.qd.write(first * t_.nv), q, qd, out_.status.write_address()};
+      if (touches()) a.drift = out_.drift.write(first * t_.nv), a.drift_end = out_.drift_end.write();
+      table_.rollout(a, 0, groups_, scratch_.get());
     }
   }
 
@@ -103,6 +107,8 @@ class AllKernels {
     const Buffer<T> q_bar = random_rows<T>((s_.steps + 1) * t_.nq, random);
     const Buffer<T> qd_bar = random_rows<T>((s_.steps + 1) * t_.nv, random);
     const Buffer<T> q_end_bar = random_rows<T>(t_.nq, random), qd_end_bar = random_rows<T>(t_.nv, random);
+    const Buffer<T> drift_bar = random_rows<T>((s_.steps + 1) * t_.nv, random);
+    const Buffer<T> drift_end_bar = random_rows<T>(t_.nv, random);
     out_.q0_bar = Buffer<T>(t_.nq, kWorlds);
     out_.qd0_bar = Buffer<T>(t_.nv, kWorlds);
     out_.control_bar = Buffer<T>(s_.steps * t_.nu, kWorlds);
@@ -124,6 +130,7 @@ class AllKernels {
                                    s_.parameters ? out_.constants_bar.write() : nullptr,
                                    part + 1 < s_.parts,
                                    {s_.window.steps, s_.window.cut, T(s_.window.clip), out_.clipped.data()}};
+      if (touches()) a.drift_bar = drift_bar.row(first * t_.nv), a.drift_end_bar = drift_end_bar.row(0);
       table_.rollout_adjoint(a, 0, groups_, scratch_.get());
     }
   }
@@ -152,8 +159,8 @@ class AllKernels {
   const Setting& s_;
   const KernelTable<T>& table_;
   int groups_;
+  KernelModel<T> kernel_model_;
   std::shared_ptr<std::byte> scratch_;
-  Buffer<T> constants_;
   test::Batch<T> batch_;
   Outcome<T> out_;
 };
@@ -198,6 +205,8 @@ std::vector<NamedError> errors_between(const Outcome<T>& a, const Outcome<T>& b)
   compare("qd", &Outcome<T>::qd);
   compare("q_end", &Outcome<T>::q_end);
   compare("qd_end", &Outcome<T>::qd_end);
+  compare("drift", &Outcome<T>::drift);
+  compare("drift_end", &Outcome<T>::drift_end);
   compare("poses", &Outcome<T>::poses);
   compare("q0_bar", &Outcome<T>::q0_bar);
   compare("qd0_bar", &Outcome<T>::qd0_bar);
@@ -208,9 +217,10 @@ std::vector<NamedError> errors_between(const Outcome<T>& a, const Outcome<T>& b)
   return errors;
 }
 
-Model tree(int links, bool branched = true, bool rotations = false) {
+Model tree(int links, bool branched = true, bool rotations = false, bool contact = false) {
   test::TreeOptions options;
   options.rotations = rotations;
+  options.contact = contact;
   options.links = links;
   options.branched = branched;
   options.forces = options.shapes = true;
@@ -283,6 +293,14 @@ TYPED_TEST(DeviceKernels, AgreeOnChains) {
 
 TYPED_TEST(DeviceKernels, AgreeOnBallsAndFreeRoots) {
   for (const int links : {1, 5, 24}) this->expect_gradients(this->expect_agreement(tree(links, true, true)));
+}
+
+TYPED_TEST(DeviceKernels, AgreeOnContact) {
+  for (const int links : {1, 7, 20}) this->expect_gradients(this->expect_agreement(tree(links, true, true, true)));
+  Setting setting;
+  setting.parameters = false;
+  setting.parts = 3;
+  this->expect_agreement(tree(7, true, true, true), setting);
 }
 
 TYPED_TEST(DeviceKernels, AgreeWithParametersPerWorld) {
@@ -364,8 +382,8 @@ TEST(DeviceKernelsMutants, AreCaught) {
 /// And the adjoint of a functor is that of its rollout, by dual numbers through the pack kernels' source.
 TEST(DeviceKernelsGradient, IsTheTransposeOfTheDerivative) {
   static const KernelTable<double> table = featherstone::make_device_table<double>();
-  for (const int links : {7, 20}) {
-    const test::GradientCase c = test::make_case(tree(links), 8, 0.01, 2, 3);
+  for (const Model& model : {tree(7), tree(20), tree(8, true, true, true)}) {
+    const test::GradientCase c = test::make_case(model, 8, 0.01, 2, 3);
     for (const test::BlockError& e : test::compare_blocks(c, test::gradient_by_kernels(c, table), 11)) {
       EXPECT_LT(e.error, 1e-12) << e.block;
     }

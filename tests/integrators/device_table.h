@@ -22,12 +22,13 @@ KernelTable<T> make_device_table() {
   table.lanes = 1;
   table.scratch_bytes = [](const TopologyView&) -> std::size_t { return 64; };
   table.rollout = [](const RolloutArguments<T>& a, int begin, int end, std::byte*) {
-    visit_bucket(a.launch.topology, [&](auto n) { call_functor(RolloutWorld<T, n()>{a}, begin, end); });
+    visit_rollout_bucket(a.launch.topology, [&](auto n) { call_functor(RolloutWorld<T, n()>{a}, begin, end); });
   };
   table.rollout_adjoint = [](const RolloutAdjointArguments<T>& a, int begin, int end, std::byte*) {
-    visit_bucket(a.launch.topology, [&](auto n) {
-      a.constants_bar ? call_functor(RolloutAdjointWorld<T, n(), true>{a}, begin, end)
-                      : call_functor(RolloutAdjointWorld<T, n(), false>{a}, begin, end);
+    visit_rollout_bucket(a.launch.topology, [&](auto n) {
+      constexpr bool contact = n() == kContactLinks;
+      contact || a.constants_bar ? call_functor(RolloutAdjointWorld<T, n(), true>{a}, begin, end)
+                                 : call_functor(RolloutAdjointWorld<T, n(), contact>{a}, begin, end);
     });
   };
   table.poses = [](const PoseArguments<T>& a, int begin, int end, std::byte*) {

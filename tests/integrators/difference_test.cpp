@@ -96,10 +96,11 @@ double difference(const GradientCase& c, const Direction& v, double h) {
 /// Limits, friction and drives, but no effort limits: where a drive saturates the force jumps, and a difference across
 /// the jump says nothing. (Limits are C¹: their kink costs at most h times the jump of f″ in the steps that h carries
 /// across it.)
-GradientCase smooth_case(std::uint64_t seed) {
+GradientCase smooth_case(std::uint64_t seed, bool contact) {
   test::TreeOptions options;
   options.links = 7;
   options.forces = options.shapes = true;
+  options.contact = contact;
   Model model = test::random_tree(seed, options);
   for (int j = 0; j < model.joints.drive.effort_limit.items(); ++j) {
     model.joints.drive.effort_limit.set(j, 0, std::numeric_limits<double>::infinity());
@@ -108,14 +109,24 @@ GradientCase smooth_case(std::uint64_t seed) {
   return test::make_case(std::move(model), 12, 0.01, 1, seed);
 }
 
-class Differences : public testing::TestWithParam<std::string> {};
+/// A block of inputs, of bodies that touch or of bodies that do not.
+struct Subject {
+  bool contact;
+  std::string block;
+};
+void PrintTo(const Subject& s, std::ostream* out) {
+  *out << s.block << (s.contact ? ", with contact" : "");
+}
+
+class Differences : public testing::TestWithParam<Subject> {};
 
 TEST_P(Differences, AgreeWithTheAdjoint) {
+  const auto& [contact, block] = GetParam();
   for (const std::uint64_t seed : {3, 9}) {
-    const GradientCase c = smooth_case(seed);
+    const GradientCase c = smooth_case(seed, contact);
     const CaseGradient gradient = test::gradient_by_tape<double>(c);
-    const Direction v = test::random_direction(c, GetParam(), seed + 40);
-    const double size = size_of(c.model, GetParam()), h = kStep * size;
+    const Direction v = test::random_direction(c, block, seed + 40);
+    const double size = size_of(c.model, block), h = kStep * size;
     const test::Product exact = test::reverse_product(gradient, v);
     const double fine = difference(c, v, h), coarse = difference(c, v, 2 * h);
     // D(h) = f′ + h² f‴/6 + …, so D(2h) − D(h) is three times the truncation of D(h). f is a sum of some hundred terms,
@@ -133,15 +144,19 @@ TEST_P(Differences, AgreeWithTheAdjoint) {
   }
 }
 
-std::vector<std::string> differentiable_blocks() {
-  std::vector<std::string> names;
-  for (const std::string& block : test::block_names()) {
-    if (test::block_is_live(block) && block != "joints/drive/effort_limit") names.push_back(block);
+std::vector<Subject> differentiable_blocks() {
+  std::vector<Subject> subjects;
+  for (const bool contact : {false, true}) {
+    const Model model = smooth_case(3, contact).model;
+    for (const std::string& block : test::block_names()) {
+      if (test::block_is_live(model, block) && block != "joints/drive/effort_limit")
+        subjects.push_back({contact, block});
+    }
   }
-  return names;
+  return subjects;
 }
 INSTANTIATE_TEST_SUITE_P(Blocks, Differences, testing::ValuesIn(differentiable_blocks()), [](const auto& info) {
-  std::string name = info.param;
+  std::string name = info.param.block + (info.param.contact ? "_with_contact" : "");
   for (char& ch : name) {
     if (ch == '/') ch = '_';
   }

@@ -1,8 +1,12 @@
 // Compiled with BACKDRIVE_MUTATIONS and in its own namespace, BACKDRIVE_KERNELS = mutant.
 #include "tests/integrators/mutant_kernels.h"
 
-#include "integrators/featherstone/kernel_table.h"
+#include "integrators/featherstone/contact_kernels.h"
 #include "tests/integrators/device_table.h"
+
+namespace backdrive::featherstone::inline mutant {
+template struct ContactKernels<double>;
+}  // namespace backdrive::featherstone::inline mutant
 
 namespace backdrive::test {
 

@@ -64,37 +64,53 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(free_turn, 1e-4),
     BACKDRIVE_TRAP(turn_jacobian, 1e-5),
     BACKDRIVE_TRAP(turn_transport, 1e-4),
+    BACKDRIVE_TRAP(frozen_predictor, 0.3),
+    BACKDRIVE_TRAP(frozen_block, 1.3e-2),
+    BACKDRIVE_TRAP(block_normal, 5e-3),
+    BACKDRIVE_TRAP(block_of_change, 4e-3),
+    BACKDRIVE_TRAP(smooth_of_contacts, 0.2),
+    BACKDRIVE_TRAP(contact_start, 5e-3),
+    BACKDRIVE_TRAP(contact_normal, 6e-4),
+    BACKDRIVE_TRAP(kick_inertia, 1.1e-2),
+    BACKDRIVE_TRAP(kick_increment, 3e-2),
+    BACKDRIVE_TRAP(half_kick, 2.8e-2),
 };
 #undef BACKDRIVE_TRAP
 
-/// Forces and shapes; two worlds; states and poses as outputs. Hinges, slides and fixed joints, or all other types.
-GradientCase mutation_case(bool rotations) {
+/// Where faults show: with hinges, slides and fixed joints, with all other types, or with those and contact.
+enum class Stage { plain, rotations, contact };
+
+/// Forces and shapes; two worlds; states and poses as outputs.
+GradientCase mutation_case(Stage stage) {
   test::TreeOptions options;
   options.links = 9;
   options.forces = options.shapes = true;
-  options.rotations = rotations;
+  options.rotations = stage != Stage::plain;
+  options.contact = stage == Stage::contact;
   Model model = test::random_tree(5, options);
   test::require_all(model);
   return test::make_case(std::move(model), 12, 0.01, 2, 3);
 }
 
-std::vector<BlockError> errors_with(Mutation mutation, bool rotations = false) {
-  static const GradientCase cases[] = {mutation_case(false), mutation_case(true)};
+std::vector<BlockError> errors_with(Mutation mutation, Stage stage) {
+  static const GradientCase cases[] = {mutation_case(Stage::plain), mutation_case(Stage::rotations),
+                                       mutation_case(Stage::contact)};
+  const GradientCase& c = cases[static_cast<int>(stage)];
   test::plant(mutation);
-  const test::CaseGradient gradient = test::gradient_by_kernels(cases[rotations], test::mutant_kernels());
+  const test::CaseGradient gradient = test::gradient_by_kernels(c, test::mutant_kernels());
   test::plant(Mutation::none);
-  return test::compare_blocks(cases[rotations], gradient, 11);
+  return test::compare_blocks(c, gradient, 11);
 }
 
-/// Faults in what only balls and free roots have.
-bool of_rotations(Mutation mutation) {
-  return mutation == Mutation::free_bias || mutation == Mutation::free_turn || mutation == Mutation::turn_jacobian ||
-         mutation == Mutation::turn_transport;
+/// mutations.h lists the faults of contact last, before them those in what only balls and free roots have.
+Stage stage_of(Mutation mutation) {
+  if (mutation >= Mutation::frozen_predictor) return Stage::contact;
+  return mutation >= Mutation::free_bias ? Stage::rotations : Stage::plain;
 }
 
 TEST(MutantKernels, SoundKernelsPass) {
-  for (const bool rotations : {false, true}) {
-    for (const BlockError& e : errors_with(Mutation::none, rotations)) EXPECT_LT(e.error, 1e-12) << e.block;
+  for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact}) {
+    for (const BlockError& e : errors_with(Mutation::none, stage)) EXPECT_LT(e.error, 1e-12) << e.block;
   }
 }
 
@@ -109,7 +125,7 @@ TEST(MutantKernels, EveryFaultIsPlanted) {
 class Mutants : public testing::TestWithParam<Trap> {};
 
 TEST_P(Mutants, AreCaught) {
-  const BlockError e = worst(errors_with(GetParam().mutation, of_rotations(GetParam().mutation)));
+  const BlockError e = worst(errors_with(GetParam().mutation, stage_of(GetParam().mutation)));
   EXPECT_GT(e.error, GetParam().at_least) << "largest in block " << e.block;
   RecordProperty("block", e.block);
   RecordProperty("error", std::to_string(e.error));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autodiff/model_constants_buffer.h"
+#include "autodiff/recorded.h"
 #include "models/fields.h"
 
 namespace backdrive::test {
@@ -109,6 +109,9 @@ void each_output(const GradientCase& c, const Buffer<Q>& q, const Buffer<Q>& q_e
   zip(q_end, c.q_end_bar, visit);
   zip(t.final.qd, c.qd_end_bar, visit);
   zip(poses, c.pose_bar, visit);
+  if (c.drift_bar.empty()) return;
+  zip(t.drift, c.drift_bar, visit);
+  zip(t.final_drift, c.drift_end_bar, visit);
 }
 
 /// The rows of a control block: those of `channel` 0 (effort), 1, 2 (targets) in each step.
@@ -155,6 +158,10 @@ GradientCase make_case(Model model, int steps, double time_step, int worlds, std
   c.q_end_bar = in_tangent_rows(random_buffer(t.nq, worlds, random));
   c.qd_end_bar = random_buffer(t.nv, worlds, random);
   c.pose_bar = random_buffer((steps + 1) * static_cast<int>(c.bodies.size()) * kPoseRows, worlds, random);
+  if (!t.contact_pairs.empty()) {
+    c.drift_bar = random_buffer((steps + 1) * t.nv, worlds, random);
+    c.drift_end_bar = random_buffer(t.nv, worlds, random);
+  }
   c.model = std::move(model);
   return c;
 }
@@ -177,6 +184,10 @@ CaseGradient gradient_by_tape(const GradientCase& c, Memory memory) {
   seeds.add(t.final.q, there(c.q_end_bar));
   seeds.add(t.final.qd, there(c.qd_end_bar));
   seeds.add(poses, there(c.pose_bar));
+  if (!c.drift_bar.empty()) {
+    seeds.add(t.drift, there(c.drift_bar));
+    seeds.add(t.final_drift, there(c.drift_end_bar));
+  }
   // All parameters that ask: some of them cannot matter.
   const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
   return {back(g.of(state.q)), back(g.of(state.qd)), back(g.of(control.u)), g.parameters()};
@@ -188,41 +199,55 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   const Topology& t = c.model.topology;
   Memory memory;
   const int worlds = c.worlds(), steps = c.options.steps;
-  const Buffer<double> constants = constants_buffer<double>(c.model, nullptr, worlds, memory);
+  const KernelModel<double> model(c.model, nullptr, worlds, memory);
   const State<double>& start = c.batch.state;
   Buffer<double> q(memory, (steps + 1) * t.nq, worlds), qd(memory, (steps + 1) * t.nv, worlds);
   State<double> end(c.model, worlds, memory);
   WorldStatuses status(worlds);
-  const Launch<double> launch{
-      view_of(t), constants.row(0), constants.rows() > 1, c.options.time_step, steps, start.q.stride(), worlds};
-  const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(view_of(t)));
+  const Launch<double> launch = launch_of(model, c.options.time_step, steps, start.q);
+  const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(model.tree));
   const int groups = (worlds + table.lanes - 1) / table.lanes;
   table.rollout({launch, start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(), qd.write(),
                  end.q.write(), end.qd.write(), status.write_address()},
                 0, groups, scratch.get());
   std::vector<int> links;
   for (const int body : c.bodies) links.push_back(c.model.link_of_body(body));
-  const int rows = static_cast<int>(t.links.size()) * kLinkGradients<double> + 3;
+  const int count = static_cast<int>(t.links.size()), shapes = static_cast<int>(t.contact_shapes.size());
   CaseGradient result;
   result.parameters = zero_parameters(c.model, c.model.parameter_worlds());
   Parameters unused = result.parameters;
   Launch<double> pose_launch = launch;
   pose_launch.steps = steps + 1;
-  Buffer<double> q_bar(memory, q.rows(), worlds), constants_bar(memory, rows, worlds);
+  Buffer<double> q_bar(memory, q.rows(), worlds), poses_constants_bar(memory, gradient_rows<double>(count), worlds);
+  Buffer<double> constants_bar(memory, gradient_rows<double>(count, shapes), worlds);
   table.poses_adjoint({pose_launch, q.row(0), links.data(), static_cast<int>(links.size()), nullptr, c.pose_bar.row(0),
-                       q_bar.write(), constants_bar.write()},
+                       q_bar.write(), poses_constants_bar.write()},
                       0, groups, scratch.get());
-  add_constants_gradient(c.model, nullptr, constants_bar, &status, result.parameters, unused);
+  add_constants_gradient(c.model, nullptr, poses_constants_bar, &status, result.parameters, unused);
   for (int r = 0; r < q_bar.rows(); ++r) {
     for (int w = 0; w < worlds; ++w) q_bar.write(r)[w] += c.q_bar(r, w);
   }
   result.q0 = Buffer<double>(memory, t.nq, worlds);
   result.qd0 = Buffer<double>(memory, t.nv, worlds);
   result.control = Buffer<double>(memory, steps * t.nu, worlds);
-  table.rollout_adjoint({launch, q.row(0), qd.row(0), c.batch.control.u.row(0), status.address(), q_bar.row(0),
-                         c.qd_bar.row(0), c.q_end_bar.row(0), c.qd_end_bar.row(0), result.q0.write(),
-                         result.qd0.write(), result.control.write(), constants_bar.write()},
-                        0, groups, scratch.get());
+  RolloutAdjointArguments<double> adjoint{launch,
+                                          q.row(0),
+                                          qd.row(0),
+                                          c.batch.control.u.row(0),
+                                          status.address(),
+                                          q_bar.row(0),
+                                          c.qd_bar.row(0),
+                                          c.q_end_bar.row(0),
+                                          c.qd_end_bar.row(0),
+                                          result.q0.write(),
+                                          result.qd0.write(),
+                                          result.control.write(),
+                                          constants_bar.write()};
+  if (!c.drift_bar.empty()) {
+    adjoint.drift_bar = c.drift_bar.row(0);
+    adjoint.drift_end_bar = c.drift_end_bar.row(0);
+  }
+  table.rollout_adjoint(adjoint, 0, groups, scratch.get());
   add_constants_gradient(c.model, nullptr, constants_bar, &status, result.parameters, unused);
   return result;
 }
@@ -263,8 +288,9 @@ std::vector<std::string> block_names() {
   return names;
 }
 
-bool block_is_live(const std::string& block) {
-  return block != "shapes/geometry/margin" && block.find("shapes/material") != 0;
+bool block_is_live(const Model& model, const std::string& block) {
+  const bool of_touch = block == "shapes/geometry/margin" || block.find("shapes/material") == 0;
+  return !of_touch || !model.topology.contact_pairs.empty();
 }
 
 Direction zero_direction(const GradientCase& c) {

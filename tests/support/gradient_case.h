@@ -11,13 +11,14 @@
 
 namespace backdrive::test {
 
-/// f = ⟨seeds, (every q, every qd, final q, final qd, every pose of `bodies`)⟩, summed over worlds.
+/// f = ⟨seeds, (every q, every qd, final q, final qd, every pose of `bodies`, with contact every drift)⟩, summed over
+/// worlds.
 struct GradientCase {
   Model model;
   RolloutOptions options;
   Batch<double> batch;
   std::vector<int> bodies;  ///< whose poses are put out
-  Buffer<double> q_bar, qd_bar, q_end_bar, qd_end_bar, pose_bar;
+  Buffer<double> q_bar, qd_bar, q_end_bar, qd_end_bar, pose_bar, drift_bar, drift_end_bar;
 
   int worlds() const { return batch.state.q.worlds(); }
 };
@@ -43,8 +44,8 @@ double value_of_case(const GradientCase& c);
 /// model's parameters, named as the field's path ("joints/limit/lower").
 std::vector<std::string> block_names();
 std::string block_of(const Field& field);
-/// Whether the motion of `c` can depend on a block at all: margin and material wait for contact.
-bool block_is_live(const std::string& block);
+/// Whether the motion of a model can depend on a block at all.
+bool block_is_live(const Model& model, const std::string& block);
 
 /// A direction in the inputs: zero outside the block (or the single number of it that is named).
 struct Direction {

@@ -69,7 +69,19 @@ void add_forces(Random& random, int joint, JointType type, JointOptions& options
   }
 }
 
-void add_shapes(ModelBuilder& builder, Random& random, int bodies) {
+/// So soft that bodies may lie deep in each other, as random ones do.
+void set_touch(Random& random, bool contact, ShapeOptions& shape) {
+  shape.filter.groups = contact ? 1 : 0;
+  if (!contact) return;
+  shape.margin = random.uniform(0.001, 0.01);
+  shape.stiffness = random.uniform(50, 200);
+  shape.width = random.uniform(0.02, 0.05);
+  shape.dissipation = random.uniform(0.1, 0.5);
+  shape.friction = random.uniform(0.3, 1);
+  shape.creep = random.uniform(0.02, 0.1);
+}
+
+void add_shapes(ModelBuilder& builder, Random& random, int bodies, bool contact) {
   const GeometryType types[] = {GeometryType::sphere, GeometryType::ellipsoid, GeometryType::capsule,
                                 GeometryType::box,    GeometryType::cylinder,  GeometryType::box};
   int count = 0;
@@ -79,12 +91,15 @@ void add_shapes(ModelBuilder& builder, Random& random, int bodies) {
     for (double& s : shape.scale) s = random.uniform(0.04, 0.1);
     shape.frame = {random_vector(random, 0.1), random_orientation(random)};
     shape.density = random.uniform(200, 1000);
+    set_touch(random, contact, shape);
     // The last joins the first one's body: two shapes and the body's own numbers together.
     const int body = count == 5 ? 0 : count % bodies;
     builder.add_shape("shape" + std::to_string(count++), body, shape);
   }
   ShapeOptions floor;
   floor.type = GeometryType::plane;
+  if (contact) floor.frame = {random_vector(random, 0.1), {0.05, -0.1, 0, 1}};
+  set_touch(random, contact, floor);
   builder.add_shape("floor", ModelBuilder::world, floor);
 }
 
@@ -119,7 +134,7 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
     }
     builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
   }
-  if (options.shapes) add_shapes(builder, random, options.links);
+  if (options.shapes) add_shapes(builder, random, options.links, options.contact);
   return builder.build();
 }
 

@@ -15,6 +15,7 @@ struct TreeOptions {
   bool fixed = true;       ///< fixed joints too (never the last)
   bool forces = false;     ///< damping, friction, limits, drives and effort limits, by turns; armature on all
   bool shapes = false;     ///< one shape with a density per solid geometry type, and one on a body with mass of its own
+  bool contact = false;    ///< shapes that touch each other and the floor, softly; otherwise nothing touches
   bool rotations = false;  ///< a free root, and ball, universal and planar joints among the others
   double spread = 0.25;    ///< m, distance between joints
 };
