@@ -62,6 +62,7 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
     }
     if (model.shape_bodies[item] < 0) return "a shape of the world moves nothing";
     if (model.shape_types[item] == GeometryType::plane) return "a plane has no mass";
+    if (model.shape_types[item] == GeometryType::height_field) return "a height field has no mass";
     if (leaf != "density" && model.shapes.density(item) == 0) return "the shape has no density";
   }
   if (field.group != FieldGroup::joints || leaf.starts_with("frame/")) return nullptr;
