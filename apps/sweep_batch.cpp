@@ -28,8 +28,15 @@ auto members(const Link& l) {
   return std::tie(type, axis, joint, first, body, parent, q, v, target, leaf, last_child);
 }
 
+bool same_contacts(const Topology& a, const Topology& b) {
+  const auto same_shape = [](const ContactShape& x, const ContactShape& y) { return x.shape == y.shape; };
+  const auto same_pair = [](const ContactPair& x, const ContactPair& y) { return x.a == y.a && x.b == y.b; };
+  return std::ranges::equal(a.contact_shapes, b.contact_shapes, same_shape) &&
+         std::ranges::equal(a.contact_pairs, b.contact_pairs, same_pair);
+}
+
 bool same_topology(const Topology& a, const Topology& b) {
-  return a.nq == b.nq && a.nv == b.nv && a.nu == b.nu &&
+  return a.nq == b.nq && a.nv == b.nv && a.nu == b.nu && same_contacts(a, b) &&
          std::equal(a.links.begin(), a.links.end(), b.links.begin(), b.links.end(),
                     [](const Link& x, const Link& y) { return members(x) == members(y); });
 }
@@ -37,7 +44,8 @@ bool same_topology(const Topology& a, const Topology& b) {
 bool same_structure(const Model& a, const Model& b) {
   return a.body_names == b.body_names && a.joint_names == b.joint_names && a.shape_names == b.shape_names &&
          a.joint_types == b.joint_types && a.joint_parents == b.joint_parents && a.joint_children == b.joint_children &&
-         a.shape_types == b.shape_types && a.shape_bodies == b.shape_bodies && same_topology(a.topology, b.topology);
+         a.shape_types == b.shape_types && a.shape_bodies == b.shape_bodies && a.shape_meshes == b.shape_meshes &&
+         a.meshes == b.meshes && a.height_fields == b.height_fields && same_topology(a.topology, b.topology);
 }
 
 /// Spreads the parameter over worlds when any world's values differ from the first one's.

@@ -39,6 +39,7 @@ bool may_touch(const Model& model, int shape) {
 const char* massless_reason(const Model& model, std::string_view leaf, int shape) {
   if (model.shape_bodies[shape] < 0) return "a shape of the world moves nothing";
   if (model.shape_types[shape] == GeometryType::plane) return "a plane has no mass";
+  if (model.shape_types[shape] == GeometryType::height_field) return "a height field has no mass";
   if (leaf != "density" && model.shapes.density(shape) == 0) return "the shape has no density";
   return nullptr;
 }

@@ -6,6 +6,8 @@
 
 #include "models/contact_pairs.h"
 #include "models/fields.h"
+#include "models/meshes/convex_mesh.h"
+#include "models/meshes/height_field.h"
 
 namespace backdrive {
 namespace {
@@ -56,6 +58,24 @@ void check_body_index(const Model& model, const std::string& path, int body, boo
       path, given + ", expected one of the " + std::to_string(bodies) + " bodies" + (world_too ? " or the world" : ""));
 }
 
+/// Planes and terrain do not move.
+void check_ground(const Model& model, const std::string& path, GeometryType type, int body) {
+  if (body == ModelBuilder::world || (type != GeometryType::plane && type != GeometryType::height_field)) return;
+  const std::string name = type == GeometryType::plane ? "plane" : "height field";
+  throw ModelError(path + "/geometry/type", (name == "plane" ? "an infinite plane" : "a height field") +
+                                                std::string(" on body ") + quoted(model.body_names[body]) +
+                                                ", expected a " + name + " on the world or another type");
+}
+
+void check_mesh(const Model& model, const std::string& path, size_t shape) {
+  const GeometryType type = model.shape_types[shape];
+  if (model.shape_meshes[shape] >= 0) return;
+  if (type == GeometryType::mesh) throw ModelError(path + "/geometry", "no mesh, expected one in the shape's options");
+  if (type == GeometryType::height_field) {
+    throw ModelError(path + "/geometry", "no height field, expected one in the shape's options");
+  }
+}
+
 void check_references(const Model& model, const std::vector<bool>& driven) {
   for (size_t j = 0; j < model.joint_names.size(); ++j) {
     const std::string path = "joints/" + model.joint_names[j];
@@ -75,9 +95,28 @@ void check_references(const Model& model, const std::vector<bool>& driven) {
     const std::string path = "shapes/" + model.shape_names[s];
     const int body = model.shape_bodies[s];
     check_body_index(model, path + "/body", body, true);
-    if (model.shape_types[s] == GeometryType::plane && body != ModelBuilder::world) {
-      throw ModelError(path + "/geometry/type", "an infinite plane on body " + quoted(model.body_names[body]) +
-                                                    ", expected a plane on the world or another type");
+    check_ground(model, path, model.shape_types[s], body);
+    check_mesh(model, path, s);
+  }
+}
+
+void check_contacts(const Model& model) {
+  const int shapes = static_cast<int>(model.shape_names.size());
+  for (size_t k = 0; k < model.excluded_contacts.size(); ++k) {
+    const std::string path = "contacts/exclude/" + std::to_string(k);
+    const auto [a, b] = model.excluded_contacts[k];
+    for (const int body : {a, b}) check_body_index(model, path, body, true);
+    if (a != b) continue;
+    const std::string name = a == ModelBuilder::world ? "the world" : "body " + quoted(model.body_names[a]);
+    throw ModelError(path, name + " with itself, expected two bodies (shapes of one never touch)");
+  }
+  for (size_t k = 0; k < model.included_contacts.size(); ++k) {
+    const auto [a, b] = model.included_contacts[k];
+    for (const int shape : {a, b}) {
+      if (shape >= 0 && shape < shapes) continue;
+      throw ModelError(
+          "contacts/include/" + std::to_string(k),
+          "shape index " + std::to_string(shape) + ", expected one of the " + std::to_string(shapes) + " shapes");
     }
   }
 }
@@ -214,6 +253,29 @@ void mark_leaves_and_last_children(Topology& topology) {
   }
 }
 
+/// The index of an item in a table, which gets it unless it is there.
+template <class Table, class Item>
+int index_in(Table& table, const Item& item) {
+  const auto found = std::find(table.begin(), table.end(), item);
+  const auto index = static_cast<int>(found - table.begin());
+  if (found == table.end()) table.push_back(item);
+  return index;
+}
+
+/// What a shape has of meshes, if its type asks for any.
+void add_mesh(Model& model, const ShapeOptions& options) {
+  int index = -1;
+  SolidMoments<double> moments;
+  if (options.type == GeometryType::mesh && options.mesh) {
+    index = index_in(model.meshes, options.mesh);
+    moments = solid_moments(*options.mesh);
+  } else if (options.type == GeometryType::height_field && options.height_field) {
+    index = index_in(model.height_fields, options.height_field);
+  }
+  model.shape_meshes.push_back(index);
+  model.shape_moments.push_back(moments);
+}
+
 }  // namespace
 
 int ModelBuilder::add_body(const std::string& name, const BodyOptions& options) {
@@ -258,6 +320,7 @@ int ModelBuilder::add_shape(const std::string& name, int body, const ShapeOption
   model_.shape_types.push_back(options.type);
   model_.shape_bodies.push_back(body);
   model_.shape_filters.push_back(options.filter);
+  add_mesh(model_, options);
   append_item(model_, FieldGroup::shapes, shape + 1);
   ShapeParameters& shapes = model_.shapes;
   set_numbers(shapes.frame.position, shape, options.frame.position.data());
@@ -281,6 +344,7 @@ Model ModelBuilder::build() const {
   check_names("joints", "joint", model.joint_names);
   check_names("shapes", "shape", model.shape_names);
   check_references(model, driven_);
+  check_contacts(model);
   const std::vector<int> joint_of = joints_of_bodies(model);
   model.topology.links = ordered_links(model, joint_of);
   number_components(model.topology, model.joint_types, driven_);

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "engine/error.h"
@@ -57,7 +58,9 @@ struct ShapeOptions {
   double dissipation = 1;
   double friction = 0.8;
   double creep = 1e-6;
-  CollisionFilter filter;
+  CollisionFilter filter = {};
+  std::shared_ptr<const ConvexMesh> mesh = nullptr;           ///< of a mesh, whose scale is mostly {1, 1, 1}
+  std::shared_ptr<const HeightField> height_field = nullptr;  ///< of a height field; its spacings do not count
 };
 
 /// A model that cannot be: `path` names the entry at fault ("bodies/pole/mass").
@@ -86,9 +89,14 @@ class ModelBuilder {
   int add_body(const std::string& name, const BodyOptions& options);
   int add_joint(const std::string& name, JointType type, int parent, int child, const JointOptions& options = {});
   int add_shape(const std::string& name, int body, const ShapeOptions& options);
+  /// No shapes of the two bodies (one may be the world) touch, but for included pairs.
+  void exclude_contacts(int body_a, int body_b) { model_.excluded_contacts.push_back({body_a, body_b}); }
+  /// The two shapes may touch whatever their filters, the joints and exclude_contacts say.
+  void include_contact(int shape_a, int shape_b) { model_.included_contacts.push_back({shape_a, shape_b}); }
 
   /// Checks everything and orders the tree. Throws ModelError: a body without or with two joints, a loop, negative
-  /// mass, an inertia no body can have, a joint that moves no inertia, a zero axis, non-finite numbers.
+  /// mass, an inertia no body can have, a joint that moves no inertia, a zero axis, non-finite numbers, a mesh shape
+  /// without a mesh, included contacts that cannot be.
   Model build() const;
 
  private:

@@ -1,6 +1,12 @@
 #include "models/contact_pairs.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "models/builder.h"
 
 namespace backdrive {
 namespace {
@@ -13,32 +19,140 @@ bool touches_all(GeometryType type) {
   return !is_ground(type) && type != GeometryType::ellipsoid && type != GeometryType::cylinder;
 }
 
-/// Bodies that fixed joints make one: the body of the lot that is nearest the world, −1: the world.
-std::vector<int> rigid_groups(const Model& model) {
-  std::vector<int> group(model.body_names.size(), -1);
+/// Bodies that fixed joints make one, and what they hang on.
+struct RigidGroups {
+  std::vector<int> of;      ///< for each body the one of its group that is nearest the world, −1: the world
+  std::vector<int> parent;  ///< for each body that others are counted as: the body its joint hangs on, −1: world
+};
+
+RigidGroups rigid_groups(const Model& model) {
+  const std::size_t bodies = model.body_names.size();
+  RigidGroups groups{std::vector<int>(bodies, -1), std::vector<int>(bodies, -1)};
   for (const Link& link : model.topology.links) {  // parents first
     if (link.body < 0) continue;
     const int parent = model.joint_parents[link.joint];
-    const bool welded = link.type == JointType::fixed;
-    group[link.body] = !welded ? link.body : parent < 0 ? -1 : group[parent];
+    if (link.type == JointType::fixed) {
+      groups.of[link.body] = parent < 0 ? -1 : groups.of[parent];
+    } else {
+      groups.of[link.body] = link.body;
+      groups.parent[link.body] = parent;
+    }
   }
-  return group;
+  return groups;
 }
 
-/// For each body the group that carries its own, −1: the world; −2 for what is part of the world.
-std::vector<int> carriers(const Model& model, const std::vector<int>& group) {
-  std::vector<int> carrier(group.size(), -2);
-  for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
-    const int body = model.joint_children[j], parent = model.joint_parents[j];
-    if (group[body] != body) continue;
-    carrier[body] = parent < 0 ? -1 : group[parent];
-  }
-  return carrier;
+using Pairs = std::set<std::pair<int, int>>;
+
+/// Unordered pairs of indices, the lower one first.
+template <class List>
+Pairs set_of(const List& pairs) {
+  Pairs result;
+  for (const auto& [a, b] : pairs) result.insert(std::minmax(a, b));
+  return result;
+}
+bool has(const Pairs& pairs, int a, int b) {
+  return !pairs.empty() && pairs.contains(std::minmax(a, b));
 }
 
-int root_of(const Topology& topology, int link) {
-  while (link >= 0 && topology.links[link].parent >= 0) link = topology.links[link].parent;
-  return link;
+class PairFinder {
+ public:
+  explicit PairFinder(const Model& model)
+      : model_(model),
+        groups_(rigid_groups(model)),
+        excluded_(set_of(model.excluded_contacts)),
+        included_(set_of(model.included_contacts)) {
+    check_included();
+  }
+
+  /// Shapes that may touch anything at all.
+  std::vector<int> candidates() const {
+    std::vector<char> named(model_.shape_names.size(), 0);
+    for (const auto& [a, b] : included_) named[a] = named[b] = 1;
+    std::vector<int> shapes;
+    for (int s = 0; s < static_cast<int>(named.size()); ++s) {
+      const CollisionFilter& filter = model_.shape_filters[s];
+      if (named[s] || (filter.groups && filter.meets)) shapes.push_back(s);
+    }
+    return shapes;
+  }
+
+  bool may_touch(int i, int j) const {
+    const CollisionFilter &f = model_.shape_filters[i], &g = model_.shape_filters[j];
+    const bool filtered = !(f.groups & g.meets) || !(g.groups & f.meets);
+    if (filtered || !can_touch(model_.shape_types[i], model_.shape_types[j])) return has(included_, i, j);
+    if (moves_with(i, j)) return false;
+    const bool left_out = hangs_on(i, j) || hangs_on(j, i) || has(excluded_, body(i), body(j));
+    return !left_out || has(included_, i, j);
+  }
+
+ private:
+  int body(int shape) const { return model_.shape_bodies[shape]; }
+  int group(int shape) const { return body(shape) < 0 ? -1 : groups_.of[body(shape)]; }
+  bool moves_with(int i, int j) const { return group(i) == group(j); }
+  /// Whether a joint carries i's bodies on j's. What is fixed to the world is one with it, but for the joint's own
+  /// parent: an arm may fall on the table beside its base.
+  bool hangs_on(int i, int j) const {
+    const int own = group(i);
+    const int parent = own < 0 ? -1 : groups_.parent[own];
+    if (parent < 0) return false;
+    return groups_.of[parent] < 0 ? body(j) == parent : group(j) == groups_.of[parent];
+  }
+
+  void check_included() const {
+    for (std::size_t k = 0; k < model_.included_contacts.size(); ++k) {
+      const auto [a, b] = model_.included_contacts[k];
+      const auto refuse = [&](const std::string& what, const std::string& expected) {
+        throw ModelError("contacts/include/" + std::to_string(k), what + ", expected " + expected);
+      };
+      const auto name = [&](int shape) { return "'" + model_.shape_names[shape] + "'"; };
+      if (a == b) refuse("shape " + name(a) + " with itself", "two shapes");
+      if (!can_touch(model_.shape_types[a], model_.shape_types[b])) {
+        refuse(std::string("a ") + to_string(model_.shape_types[a]) + " and a " + to_string(model_.shape_types[b]),
+               "types that can touch (ellipsoids and cylinders touch planes and height fields only, which do not "
+               "touch each other)");
+      }
+      if (moves_with(a, b)) {
+        refuse("shapes " + name(a) + " and " + name(b) + " of one rigid body", "two that move against each other");
+      }
+    }
+  }
+
+  const Model& model_;
+  RigidGroups groups_;
+  Pairs excluded_, included_;
+};
+
+/// The contact shapes of a topology, made when they are first asked for.
+class ContactShapes {
+ public:
+  explicit ContactShapes(Model& model)
+      : model_(model), index_(model.shape_names.size(), -1), link_of_(model.body_names.size(), -1) {
+    const PoolVector<Link>& links = model.topology.links;
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      root_.push_back(links[i].parent < 0 ? static_cast<int>(i) : root_[links[i].parent]);
+      if (links[i].body >= 0) link_of_[links[i].body] = static_cast<int>(i);
+    }
+  }
+
+  int index(int shape) {
+    PoolVector<ContactShape>& shapes = model_.topology.contact_shapes;
+    if (index_[shape] < 0) {
+      index_[shape] = static_cast<int>(shapes.size());
+      const int body = model_.shape_bodies[shape], link = body < 0 ? -1 : link_of_[body];
+      shapes.push_back(
+          {shape, link, link < 0 ? -1 : root_[link], model_.shape_types[shape], model_.shape_meshes[shape]});
+    }
+    return index_[shape];
+  }
+
+ private:
+  Model& model_;
+  std::vector<int> index_, link_of_, root_;
+};
+
+/// What stands on the ground comes first, and of others what the pair functions list first.
+bool in_order(GeometryType a, GeometryType b) {
+  return is_ground(b) || (!is_ground(a) && a <= b);
 }
 
 }  // namespace
@@ -49,37 +163,23 @@ bool can_touch(GeometryType a, GeometryType b) {
 }
 
 void find_contact_pairs(Model& model) {
-  Topology& t = model.topology;
-  t.contact_shapes.clear();
-  t.contact_pairs.clear();
-  const std::vector<int> group = rigid_groups(model), carrier = carriers(model, group);
-  const auto group_of = [&](int shape) {
-    const int body = model.shape_bodies[shape];
-    return body < 0 ? -1 : group[body];
-  };
-  const auto connected = [&](int a, int b) { return a >= 0 && b >= 0 && (carrier[a] == b || carrier[b] == a); };
-  const int shapes = static_cast<int>(model.shape_names.size());
-  std::vector<int> index(shapes, -1);
-  const auto contact_shape = [&](int shape) {
-    if (index[shape] < 0) {
-      index[shape] = static_cast<int>(t.contact_shapes.size());
-      const int link = model.shape_bodies[shape] < 0 ? -1 : model.link_of_body(model.shape_bodies[shape]);
-      t.contact_shapes.push_back({shape, link, root_of(t, link), model.shape_types[shape]});
-    }
-    return index[shape];
-  };
-  for (int i = 0; i < shapes; ++i) {
-    for (int j = i + 1; j < shapes; ++j) {
-      const CollisionFilter &f = model.shape_filters[i], &g = model.shape_filters[j];
-      if (!(f.groups & g.meets) || !(g.groups & f.meets)) continue;
-      if (!can_touch(model.shape_types[i], model.shape_types[j])) continue;
-      const int a = group_of(i), b = group_of(j);
-      if (a == b || connected(a, b)) continue;
-      // What stands on the ground comes first, and of others what the pair functions list first.
-      const GeometryType type = model.shape_types[i], other = model.shape_types[j];
-      const bool keep = is_ground(other) || (!is_ground(type) && type <= other);
-      const int first = contact_shape(keep ? i : j), second = contact_shape(keep ? j : i);
-      t.contact_pairs.push_back({first, second});
+  PoolVector<ContactPair>& pairs = model.topology.contact_pairs;
+  model.topology.contact_shapes.clear();
+  pairs.clear();
+  const PairFinder finder(model);
+  ContactShapes contact_shapes(model);
+  const std::vector<int> shapes = finder.candidates();
+  for (std::size_t k = 0; k < shapes.size(); ++k) {
+    for (std::size_t l = k + 1; l < shapes.size(); ++l) {
+      int a = shapes[k], b = shapes[l];
+      if (!finder.may_touch(a, b)) continue;
+      if (pairs.size() == kMostContactPairs) {
+        throw ModelError("shapes", "more than " + std::to_string(kMostContactPairs) +
+                                       " pairs that may touch, expected fewer (collision groups leave pairs out)");
+      }
+      if (!in_order(model.shape_types[a], model.shape_types[b])) std::swap(a, b);
+      const int first = contact_shapes.index(a);
+      pairs.push_back({first, contact_shapes.index(b)});
     }
   }
 }

@@ -34,7 +34,7 @@ constexpr Field kFields[] = {
     {joints, "drive/effort_limit", "N·m or N",           "bounds drive + commanded effort; +inf: none",       1, 1, true,  BACKDRIVE_AT(joints.drive.effort_limit)},
     {shapes, "frame/position",     "m",                  "shape in its body's link frame",                    3, 3, false, BACKDRIVE_AT(shapes.frame.position)},
     {shapes, "frame/orientation",  "1",                  "quaternion (x, y, z, w) of the shape in its body's link frame", 4, 3, false, BACKDRIVE_AT(shapes.frame.orientation)},
-    {shapes, "geometry/scale",     "m",                  "radii and half lengths, by type",                   3, 3, true,  BACKDRIVE_AT(shapes.geometry.scale)},
+    {shapes, "geometry/scale",     "m",                  "radii and half lengths, by type; factors (1) of a mesh",                   3, 3, true,  BACKDRIVE_AT(shapes.geometry.scale)},
     {shapes, "geometry/margin",    "m",                  "distance at which contact begins",                  1, 1, true,  BACKDRIVE_AT(shapes.geometry.margin)},
     {shapes, "material/stiffness", "N/m",                "contact spring",                                    1, 1, true,  BACKDRIVE_AT(shapes.material.stiffness)},
     {shapes, "material/width",     "m",                  "depth over which the contact spring sets in",       1, 1, true,  BACKDRIVE_AT(shapes.material.width)},

@@ -1,55 +1,14 @@
 #pragma once
 // Mass, centre of mass and inertia of shapes of uniform density and of the bodies they make up,
-// each adjoint beneath its primal (adjoint.md (d)). C is double or Dual<double>.
-//
-// Every Sym3 cotangent here is the derivative with respect to the six stored numbers: its
-// off-diagonals are twice those of the gradient of the symmetric matrix, since each stands in two
-// places (see six_numbers below).
+// each adjoint beneath its primal (adjoint.md (d)). C is double or Dual<double>; cotangents of Sym3
+// as in mass_types.h.
 #include <span>
 
-#include "engine/dual.h"
 #include "engine/rotation.h"
-#include "engine/spatial.h"
-#include "models/model.h"
+#include "models/mass_types.h"
+#include "models/meshes/mesh_mass.h"
 
 namespace backdrive {
-
-/// kg; m from the link origin; kg·m² about the com; all in link axes.
-template <class C>
-struct MassProperties {
-  C mass{};
-  Vec3<C> com{};
-  Sym3<C> inertia{};
-};
-
-/// The same body as sums over its particles about the link origin: mass, first moment m·com,
-/// inertia.
-template <class C>
-struct MassMoments {
-  C mass{};
-  Vec3<C> first{};
-  Sym3<C> inertia{};
-};
-
-/// A shape filled with matter: scale in m, density in kg/m³, placed in the link's axes by position
-/// and rotation.
-template <class C>
-struct SolidShape {
-  GeometryType type;
-  Vec3<C> scale;
-  C density;
-  Vec3<C> position;
-  Mat3<C> rotation;
-};
-
-/// Cotangents of a SolidShape; `theta` is that of the tangent θ in rotation·exp(θ).
-template <class C>
-struct SolidShapeBar {
-  Vec3<C> scale{};
-  C density{};
-  Vec3<C> position{};
-  Vec3<C> theta{};
-};
 
 /// Volume in m³ and second moments ∫x², ∫y², ∫z² dV in m⁵ of a shape about its centre, along its
 /// own axes.
@@ -58,18 +17,6 @@ struct VolumeMoments {
   C volume{};
   Vec3<C> second{};
 };
-
-/// Derivative with respect to the six numbers, from the gradient of the symmetric matrix; and back.
-template <class C>
-BACKDRIVE_HD inline Sym3<C> six_numbers(const Sym3<C>& gradient) {
-  const C two = constant<C>(2);
-  return {gradient.xx, gradient.yy, gradient.zz, gradient.xy * two, gradient.xz * two, gradient.yz * two};
-}
-template <class C>
-BACKDRIVE_HD inline Sym3<C> symmetric_gradient(const Sym3<C>& six) {
-  const C half = constant<C>(0.5);
-  return {six.xx, six.yy, six.zz, six.xy * half, six.xz * half, six.yz * half};
-}
 
 /// |d|² 1 − d dᵀ: inertia of a unit mass at d.
 template <class C>
@@ -90,7 +37,8 @@ BACKDRIVE_HD inline void adj_point_inertia(const C& mass, const Vec3<C>& d, cons
 // ---- shapes
 // ---------------------------------------------------------------------------------------------------------
 
-/// Polynomials in the scale; planes have no volume. With s = scale:
+/// Polynomials in the scale; planes and height fields have no volume, and meshes have their own (mesh_mass.h). With s =
+/// scale:
 ///   sphere     V = 4/3 π r³         ∫x² = V r²/5
 ///   ellipsoid  V = 4/3 π abc        ∫x² = V a²/5
 ///   box        V = 8 abc            ∫x² = V a²/3
@@ -174,9 +122,15 @@ BACKDRIVE_HD inline void adj_volume_moments(GeometryType type, const Vec3<C>& s,
   }
 }
 
-/// A shape's mass, com and inertia in link axes. A density of 0 gives zeros.
+template <class C>
+BACKDRIVE_HD inline SolidMesh<C> solid_mesh(const SolidShape<C>& shape) {
+  return {shape.mesh, shape.scale, shape.density, shape.position, shape.rotation};
+}
+
+/// A shape's mass, com and inertia in link axes. A density of 0 gives zeros (a mesh its com).
 template <class C>
 BACKDRIVE_HD inline MassProperties<C> shape_mass(const SolidShape<C>& shape) {
+  if (shape.type == GeometryType::mesh) return mesh_mass(solid_mesh(shape));
   const VolumeMoments<C> moments = volume_moments(shape.type, shape.scale);
   const Vec3<C> m = moments.second * shape.density;
   const C o = constant<C>(0);
@@ -188,6 +142,7 @@ BACKDRIVE_HD inline MassProperties<C> shape_mass(const SolidShape<C>& shape) {
 template <class C>
 BACKDRIVE_HD inline void adj_shape_mass(const SolidShape<C>& shape, const MassProperties<C>& bar,
                                         SolidShapeBar<C>& shape_bar) {
+  if (shape.type == GeometryType::mesh) return adj_mesh_mass(solid_mesh(shape), bar, shape_bar);
   const VolumeMoments<C> moments = volume_moments(shape.type, shape.scale);
   const Sym3<C> B = rotated(transposed(shape.rotation), symmetric_gradient(bar.inertia));
   const Vec3<C> second_bar{B.yy + B.zz, B.xx + B.zz, B.xx + B.yy};

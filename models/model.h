@@ -5,14 +5,19 @@
 // Everything that has a gradient is a Parameter (parameters.h), nested as users write it: model.joints.limit.lower. The
 // one table of them is in fields.h.
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/pool_containers.h"
+#include "models/meshes/solid_moments.h"
 #include "models/names.h"
 #include "models/parameters.h"
 
 namespace backdrive {
+
+struct ConvexMesh;
+struct HeightField;
 
 /// What a joint lets its child do, seen from the joint's axes on the parent. Rotations are unit quaternions (x, y, z,
 /// w); what stands for a small change of one (cotangents, gradients) has three components, in the axes of its angular
@@ -49,15 +54,24 @@ struct CollisionFilter {
   std::uint32_t meets = ~0u;
 };
 
+/// Two bodies (−1: world), or two shapes.
+struct BodyPair {
+  int a = -1, b = -1;
+};
+struct ShapePair {
+  int a = -1, b = -1;
+};
+
 /// A shape that may touch another.
 struct ContactShape {
   int shape = -1;  ///< index in the model's shapes
   int link = -1;   ///< that carries it, −1: world
   int root = -1;   ///< link at the root of its tree, −1: world
   GeometryType type = GeometryType::sphere;
+  int mesh = -1;  ///< index in the model's meshes, of a height field in its height_fields; −1: neither
 };
 /// Two contact shapes (indices) that may touch. On the ground (plane, height field) stands the first; else they are in
-/// the order of GeometryType as far as pair functions need one.
+/// the order of GeometryType, and of one type in that of the model's shapes.
 struct ContactPair {
   int a = -1, b = -1;
 };
@@ -180,6 +194,14 @@ struct Model : Parameters {
   PoolVector<GeometryType> shape_types;
   PoolVector<int> shape_bodies;  ///< body index, −1: world
   PoolVector<CollisionFilter> shape_filters;
+  /// What contact needs of meshes, and terrain: never changed, shared by copies and by shapes. Vertices and heights are
+  /// in whatever unit the shapes' scales are factors of.
+  PoolVector<std::shared_ptr<const ConvexMesh>> meshes;
+  PoolVector<std::shared_ptr<const HeightField>> height_fields;
+  PoolVector<int> shape_meshes;  ///< index in meshes, of a height field in height_fields; −1: neither
+  PoolVector<SolidMoments<double>> shape_moments;  ///< of meshes at scale 1; of others zeros
+  PoolVector<BodyPair> excluded_contacts;          ///< none of their shapes touch, but for included_contacts
+  PoolVector<ShapePair> included_contacts;         ///< touch whatever filters, joints and excluded_contacts say
   Topology topology;
 
   int find_body(const std::string& name) const;   ///< −1 when there is none

@@ -78,9 +78,12 @@ BACKDRIVE_HD inline MassProperties<C> explicit_mass(const ParameterReader<C>& re
 
 template <class C>
 BACKDRIVE_HD inline SolidShape<C> solid_shape(const ModelStructure& model, const ParameterReader<C>& read, int s) {
-  return {model.shape_types[s], read.vector(BACKDRIVE_PICK(shapes.geometry.scale), s),
-          read.number(BACKDRIVE_PICK(shapes.density), s), read.vector(BACKDRIVE_PICK(shapes.frame.position), s),
-          read.rotation(BACKDRIVE_PICK(shapes.frame.orientation), s)};
+  return {model.shape_types[s],
+          read.vector(BACKDRIVE_PICK(shapes.geometry.scale), s),
+          read.number(BACKDRIVE_PICK(shapes.density), s),
+          read.vector(BACKDRIVE_PICK(shapes.frame.position), s),
+          read.rotation(BACKDRIVE_PICK(shapes.frame.orientation), s),
+          model.shape_moments[s]};
 }
 
 /// Calls visit(s) for each shape of a body. O(all shapes).

@@ -19,6 +19,7 @@ ModelStructure structure_of(const Model& model) {
           static_cast<int>(model.topology.links.size()),
           model.shape_types.data(),
           model.shape_bodies.data(),
+          model.shape_moments.data(),
           static_cast<int>(model.shape_bodies.size()),
           static_cast<int>(model.body_names.size()),
           model.topology.contact_shapes.data(),

@@ -9,8 +9,9 @@ namespace backdrive {
 struct ModelStructure {
   const Link* links;  ///< [link_count]
   int link_count;
-  const GeometryType* shape_types;  ///< [shape_count]
-  const int* shape_bodies;          ///< [shape_count], −1: world
+  const GeometryType* shape_types;            ///< [shape_count]
+  const int* shape_bodies;                    ///< [shape_count], −1: world
+  const SolidMoments<double>* shape_moments;  ///< [shape_count], of meshes at scale 1
   int shape_count;
   int body_count;
   const ContactShape* contact_shapes;  ///< [contact_shape_count]

@@ -106,9 +106,11 @@ void check_scales(Model& model) {
         if (c >= scale_components(type)) {
           scale.at(s, c, w) = 0;
         } else if (!rule.allows(scale(s, c, w))) {
-          throw ModelError("shapes/" + model.shape_names[s] + "/geometry/scale/" + std::to_string(c),
-                           text(scale(s, c, w)) + in_world(scale, w) + ", expected a finite length > 0 m (a " +
-                               to_string(type) + " has " + std::to_string(scale_components(type)) + ")");
+          throw ModelError(
+              "shapes/" + model.shape_names[s] + "/geometry/scale/" + std::to_string(c),
+              text(scale(s, c, w)) + in_world(scale, w) +
+                  (type == GeometryType::mesh ? ", expected a finite factor > 0" : ", expected a finite length > 0 m") +
+                  " (a " + to_string(type) + " has " + std::to_string(scale_components(type)) + ")");
         }
       }
     }

@@ -1,8 +1,9 @@
 // The model section of a scene, handed to the ModelBuilder, whose complaints are brought back to
 // lines and columns.
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "models/builder.h"
 #include "scenes/reader.h"
@@ -29,10 +30,47 @@ std::array<double, 4> turn(const Numbers3& unit_axis, double angle) {
   return {s * unit_axis[0], s * unit_axis[1], s * unit_axis[2], std::cos(angle / 2)};
 }
 
+/// Names of collision groups as bits of a CollisionFilter, in the order in which shapes name them.
+class CollisionGroups {
+ public:
+  /// Learns the groups that a shape is in.
+  void learn(const View& collision) {
+    if (collision.kind() == NodeKind::scalar) return;
+    for (const View& group : collision["groups"].items()) {
+      if (std::ranges::find(names_, group.text()) != names_.end()) continue;
+      if (names_.size() == 32) group.refuse("one of the 32 groups of the scene so far; there may not be more");
+      names_.push_back(group.text());
+    }
+  }
+
+  /// Of a shape, when all groups are known.
+  CollisionFilter filter(const View& collision) const {
+    if (collision.kind() == NodeKind::scalar) return {0, 0};
+    const View meets = collision["meets"];
+    return {bits(collision["groups"]), meets ? bits(meets) : ~0u};
+  }
+
+ private:
+  std::uint32_t bits(const View& groups) const {
+    std::uint32_t result = 0;
+    for (const View& group : groups.items()) {
+      const auto found = std::ranges::find(names_, group.text());
+      if (found == names_.end()) {
+        group.refuse("a group that a shape is in", nearest_name(group.text().substr(0, 200), names_));
+      }
+      result |= 1u << (found - names_.begin());
+    }
+    return result;
+  }
+
+  std::vector<std::string> names_{"default"};
+};
+
 /// Builds the model; `Names` keep look-ups of large scenes linear.
 class ModelReader {
  public:
-  explicit ModelReader(const View& root) : root_(root), model_(root["model"]) {}
+  ModelReader(const View& root, const std::filesystem::path& directory)
+      : root_(root), model_(root["model"]), directory_(directory) {}
 
   Model read() {
     const std::vector<double> gravity = model_["gravity"].numbers();
@@ -41,6 +79,7 @@ class ModelReader {
       read_bodies();
       read_joints();
       read_shapes();
+      read_contacts();
       return builder_.build();
     } catch (const ModelError& error) {
       report(error);
@@ -123,16 +162,49 @@ class ModelReader {
     return options;
   }
 
-  void read_shapes() {
+  /// Calls visit(name, shape, body it is listed with or null) for each shape.
+  template <class Visit>
+  void each_shape(Visit&& visit) const {
     for (const auto& [name, body, place] : model_["bodies"].entries()) {
       const View shapes = body["shapes"];
       const std::vector<View> items = shapes.items();
-      for (size_t i = 0; i < items.size(); ++i) {
-        add_shape(listed_shape_name(name, *shapes.node(), i), bodies_.at(name), items[i]);
-      }
+      for (size_t i = 0; i < items.size(); ++i) visit(listed_shape_name(name, *shapes.node(), i), items[i], &name);
     }
-    for (const auto& [name, shape, place] : model_["shapes"].entries()) {
-      add_shape(name, body_named(shape["body"]), shape);
+    for (const auto& [name, shape, place] : model_["shapes"].entries()) visit(name, shape, nullptr);
+  }
+
+  void read_shapes() {
+    each_shape([&](const std::string&, const View& shape, const std::string*) { groups_.learn(shape["collision"]); });
+    each_shape([&](const std::string& name, const View& shape, const std::string* body) {
+      add_shape(name, body ? bodies_.at(*body) : body_named(shape["body"]), shape);
+    });
+  }
+
+  /// Two names.
+  static std::pair<View, View> read_pair(const View& pair, const std::string& what) {
+    const std::vector<View> items = pair.items();
+    if (items.size() != 2) pair.refuse("a list of two names of " + what);
+    return {items[0], items[1]};
+  }
+
+  int shape_named(const View& view) const {
+    const auto found = shapes_.find(view.text());
+    if (found != shapes_.end()) return found->second;
+    std::vector<std::string> known;
+    for (const auto& [name, index] : shapes_) known.push_back(name);
+    std::ranges::sort(known);
+    view.refuse("the name of a shape", nearest_name(view.text().substr(0, 200), known));
+  }
+
+  void read_contacts() {
+    const View contacts = model_["contacts"];
+    for (const View& pair : contacts["exclude"].items()) {
+      const auto [a, b] = read_pair(pair, "bodies (or world)");
+      builder_.exclude_contacts(body_named(a), body_named(b));
+    }
+    for (const View& pair : contacts["include"].items()) {
+      const auto [a, b] = read_pair(pair, "shapes");
+      builder_.include_contact(shape_named(a), shape_named(b));
     }
   }
 
@@ -140,7 +212,7 @@ class ModelReader {
     if (name.empty() || name.size() > 210 || name.find_first_of("/*\n") != std::string::npos) {
       view["name"].refuse("a name of 1 to 200 bytes without '/', '*' and line breaks");
     }
-    if (!shape_names_.insert(name).second) {
+    if (shapes_.contains(name)) {
       view.refuse("another name than '" + name + "', which another shape has (key name)");
     }
     const View geometry = view["geometry"];
@@ -148,33 +220,54 @@ class ModelReader {
     options.type = geometry_type(geometry["type"].text());
     options.scale = read_scale(geometry, options.type, options.scale);
     options.margin = geometry["margin"].number();
+    read_file(geometry, options);
     options.frame = read_frame(view["frame"]);
     options.density = view["density"].number();
     const View material = view["material"];
     options.stiffness = material["stiffness"].number();
+    options.width = material["width"].number();
     options.dissipation = material["dissipation"].number();
     options.friction = material["friction"].number();
-    builder_.add_shape(name, body, options);
+    options.creep = material["creep"].number();
+    options.filter = groups_.filter(view["collision"]);
+    shapes_[name] = builder_.add_shape(name, body, options);
   }
 
   static GeometryType geometry_type(const std::string& word) {
-    for (const GeometryType type : {GeometryType::plane, GeometryType::sphere, GeometryType::ellipsoid,
-                                    GeometryType::capsule, GeometryType::box}) {
+    for (const GeometryType type :
+         {GeometryType::plane, GeometryType::sphere, GeometryType::ellipsoid, GeometryType::capsule, GeometryType::box,
+          GeometryType::mesh, GeometryType::height_field}) {
       if (word == to_string(type)) return type;
     }
     return GeometryType::cylinder;
   }
 
+  void read_file(const View& geometry, ShapeOptions& options) const {
+    const bool mesh = options.type == GeometryType::mesh, field = options.type == GeometryType::height_field;
+    const View file = geometry["file"];
+    if (!mesh && !field) {
+      if (file)
+        file.refuse("no file for a " + std::string(to_string(options.type)) + ": meshes and height fields have one");
+      return;
+    }
+    if (!file) geometry.refuse("the key 'file' (a mesh or a height field is read from one)");
+    if (mesh) options.mesh = load_mesh(directory_, file);
+    if (field) options.height_field = load_height_field(directory_, file);
+  }
+
   static Numbers3 read_scale(const View& geometry, GeometryType type, Numbers3 scale) {
-    size_t count = 3;
-    if (type == GeometryType::sphere) count = 1;
-    if (type == GeometryType::capsule || type == GeometryType::cylinder) count = 2;
+    const size_t count = scale_components(type);
+    const bool mesh = type == GeometryType::mesh;
     const View view = geometry["scale"];
-    if (!view) return scale;
+    if (!view) {
+      if (type == GeometryType::height_field) geometry.refuse("the key 'scale' (a list of 3 numbers in m)");
+      return mesh ? Numbers3{1, 1, 1} : scale;
+    }
     if (type == GeometryType::plane) view.refuse("no scale: a plane is infinite");
-    const std::vector<double> values = view.numbers();
+    const std::vector<double> values = view.numbers(mesh ? Dimension::none : Dimension::length, nullptr);
     if (values.size() != count) {
-      view.refuse(std::to_string(count) + (count == 1 ? " length for a " : " lengths for a ") + to_string(type));
+      const std::string what = std::string(mesh ? " factor" : " length") + (count == 1 ? "" : "s");
+      view.refuse(std::to_string(count) + what + " for a " + to_string(type));
     }
     for (size_t i = 0; i < count; ++i) scale[i] = values[i];
     return scale;
@@ -209,7 +302,9 @@ class ModelReader {
   ModelBuilder builder_;
   std::unordered_map<std::string, int> bodies_;
   std::vector<std::string> body_names_;
-  std::unordered_set<std::string> shape_names_;
+  const std::filesystem::path& directory_;
+  CollisionGroups groups_;
+  std::unordered_map<std::string, int> shapes_;
 };
 
 }  // namespace
@@ -251,8 +346,8 @@ Dimension dimension_of(const Field& field) {
   return schema->kind == SchemaKind::choice ? schema->options[0]->dimension : schema->dimension;
 }
 
-Model read_model(const View& root) {
-  return ModelReader(root).read();
+Model read_model(const View& root, const std::filesystem::path& directory) {
+  return ModelReader(root, directory).read();
 }
 
 }  // namespace backdrive::scene

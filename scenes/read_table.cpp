@@ -11,25 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file a scene names, which must lie inside its folder also when links are followed.
-fs::path resolve_inside(const fs::path& directory, const View& file) {
-  const fs::path relative(file.text());
-  const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
-  if (file.text().empty() || relative.is_absolute() || climbs || file.text().size() > 4000) {
-    file.refuse("a file inside the scene's folder: a relative path without '..'");
-  }
-  std::error_code code;
-  const fs::path folder = fs::canonical(directory.empty() ? fs::path(".") : directory, code);
-  if (code) file.refuse("a scene whose folder exists (" + directory.string() + ")");
-  const fs::path path = fs::canonical(folder / relative, code);
-  if (code) file.refuse("an existing file in " + folder.string());
-  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  if (end != folder.end()) file.refuse("a file inside the scene's folder (the path leaves it through a link)");
-  if (!fs::is_regular_file(path, code)) file.refuse("a regular file");
-  if (fs::file_size(path, code) > kMaxBytes || code) file.refuse("a file of at most 16 MiB");
-  return path;
-}
-
 std::vector<std::string> split_row(const std::string& line) {
   std::vector<std::string> cells;
   std::istringstream stream(line);
@@ -63,9 +44,29 @@ void check_times(const std::vector<double>& times, const Sources& sources) {
 
 }  // namespace
 
+fs::path resolve_inside(const fs::path& directory, const View& file, std::size_t most_bytes) {
+  const fs::path relative(file.text());
+  const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
+  if (file.text().empty() || relative.is_absolute() || climbs || file.text().size() > 4000) {
+    file.refuse("a file inside the scene's folder: a relative path without '..'");
+  }
+  std::error_code code;
+  const fs::path folder = fs::canonical(directory.empty() ? fs::path(".") : directory, code);
+  if (code) file.refuse("a scene whose folder exists (" + directory.string() + ")");
+  const fs::path path = fs::canonical(folder / relative, code);
+  if (code) file.refuse("an existing file in " + folder.string());
+  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  if (end != folder.end()) file.refuse("a file inside the scene's folder (the path leaves it through a link)");
+  if (!fs::is_regular_file(path, code)) file.refuse("a regular file");
+  if (fs::file_size(path, code) > most_bytes || code) {
+    file.refuse("a file of at most " + std::to_string(most_bytes >> 20) + " MiB");
+  }
+  return path;
+}
+
 std::vector<double> ProblemReader::read_column(const View& file, const std::string& column, Dimension dimension,
                                                const JointType* joint) const {
-  const fs::path path = resolve_inside(directory_, file);
+  const fs::path path = resolve_inside(directory_, file, kMaxBytes);
   std::ifstream stream(path);
   if (!stream) file.refuse("a file that can be read");
   const Sources sources{(directory_ / file.text()).string(), {}};

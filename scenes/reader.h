@@ -83,7 +83,17 @@ std::vector<std::string> document_location(const Node& root, std::string_view mo
 NodePtr set_value(const NodePtr& root, const std::vector<std::string>& path, const NodePtr& value,
                   const Sources& sources, Place place);
 
-Model read_model(const View& root);
+/// `directory`: of the scene file.
+Model read_model(const View& root, const std::filesystem::path& directory);
+
+/// The file that a scene names, which must lie inside its folder also when links are followed.
+std::filesystem::path resolve_inside(const std::filesystem::path& directory, const View& file, std::size_t most_bytes);
+
+/// Hull of the vertices of a mesh file, and the heights of a graymap from 0 (black) to 1 (white). The same file gives
+/// the same object, in this and other models, for as long as one has it and the file stays as it is. Throws Error
+/// (input) about what names the file, or about a line of the file.
+std::shared_ptr<const ConvexMesh> load_mesh(const std::filesystem::path& directory, const View& file);
+std::shared_ptr<const HeightField> load_height_field(const std::filesystem::path& directory, const View& file);
 
 /// What a field of the model measures, from the schema.
 Dimension dimension_of(const Field& field);

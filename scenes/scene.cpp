@@ -61,7 +61,7 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   if (const scene::View name = view["name"]) result.name = name.text();
   result.description = view["description"].text();
   Problem& problem = result.problem;
-  problem.model = scene::read_model(view);
+  problem.model = scene::read_model(view, directory);
   scene::ProblemReader reader(view, directory, problem);
   reader.read_simulation();
   reader.read_initial_state();

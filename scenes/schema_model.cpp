@@ -36,6 +36,45 @@ SchemaPtr frame(FieldGroup group) {
   });
 }
 
+SchemaPtr geometry() {
+  return map({
+      required("type", word({"plane", "sphere", "ellipsoid", "capsule", "box", "cylinder", "mesh", "height_field"}),
+               "What it is. Volumes are centred on the frame, the long axis along its z. Planes and height fields are "
+               "of the world. Ellipsoids and cylinders touch these two only."),
+      absent("scale", choice({at_least(0, Dimension::length), vector(Dimension::length, {1, 2, 3})}),
+             "0.1 each; mesh: [1, 1, 1]",
+             "Sphere: radius; ellipsoid: three radii; capsule and cylinder: radius, half length; box: three half "
+             "extents; plane: none; mesh: three factors, without unit, that turn the file's unit into m; height field "
+             "(required): half extents in x and y, and height of white."),
+      absent("file", text(), "",
+             "Of a mesh and a height field, inside the scene's folder. Mesh: OBJ or STL; the shape is the convex hull "
+             "of its vertices, by at most 64 of them. Height field: portable graymap (PGM), black at height 0, its "
+             "first row at the highest y."),
+      field(FieldGroup::shapes, "geometry/margin", at_least(0, Dimension::length), "0"),
+  });
+}
+
+SchemaPtr collision() {
+  return choice({word({"none"}), map({
+                                     optional("groups", list(name(), "group"), "[default]",
+                                              "Groups that it is in. Any names, at most 32 in a scene with `default`."),
+                                     absent("meets", list(name(), "group"), "all", "Groups whose shapes it may touch."),
+                                 })});
+}
+
+SchemaPtr contacts() {
+  return titled(map({
+                    optional("exclude", list(list(name(), "body"), "pair of bodies"), "[]",
+                             "Pairs of bodies (or `world`), as `[shank, trunk]`, whose shapes do not touch."),
+                    optional("include", list(list(name(), "shape"), "pair of shapes"), "[]",
+                             "Pairs of shapes that may touch whatever else says they do not."),
+                }),
+                "model/contacts",
+                "Which shapes may touch, beside what each one's `collision` says. All do, but for those on one body or "
+                "on bodies that fixed joints make one, and those on two bodies that a joint connects (the world is "
+                "touched by what hangs on it).");
+}
+
 SchemaPtr shape(bool in_body) {
   constexpr FieldGroup group = FieldGroup::shapes;
   std::vector<Key> keys;
@@ -45,27 +84,23 @@ SchemaPtr shape(bool in_body) {
   } else {
     keys.push_back(required("body", name(), "The body it belongs to, or `world`."));
   }
-  keys.push_back(required(
-      "geometry",
-      map({
-          required("type", word({"plane", "sphere", "ellipsoid", "capsule", "box", "cylinder"}),
-                   "What it is. Volumes are centred on the frame, the long axis along its z."),
-          absent("scale", choice({at_least(0, Dimension::length), vector(Dimension::length, {1, 2, 3})}), "0.1 each",
-                 "Sphere: radius; ellipsoid: three radii; capsule and cylinder: radius, half "
-                 "length; box: three "
-                 "half extents; plane: none."),
-          field(group, "geometry/margin", at_least(0, Dimension::length), "0"),
-      }),
-      "Form and size."));
+  keys.push_back(required("geometry", geometry(), "Form and size."));
   keys.push_back(optional("frame", frame(group), "", "Where it is in the body's frame."));
   keys.push_back(field(group, "density", at_least(0, Dimension::density), "0"));
   keys.push_back(optional("material",
                           map({
-                              field(group, "material/stiffness", at_least(0, Dimension::contact_stiffness), "1e4"),
-                              field(group, "material/dissipation", at_least(0, Dimension::dissipation), "0.1"),
+                              field(group, "material/stiffness", positive(Dimension::contact_stiffness), "6e4"),
+                              field(group, "material/width", positive(Dimension::length), "1e-3"),
+                              field(group, "material/dissipation", at_least(0, Dimension::dissipation), "1"),
                               field(group, "material/friction", at_least(0, Dimension::none), "0.8"),
+                              field(group, "material/creep", positive(Dimension::velocity), "1e-6"),
                           }),
-                          "", "How it feels to the touch; read and kept for contact."));
+                          "",
+                          "How it feels to the touch. Two shapes in touch: springs in series, each with its own "
+                          "dissipation; of frictions the harmonic mean; of widths and creeps the mean."));
+  keys.push_back(optional("collision", collision(), "",
+                          "What it may touch: two shapes do when each is in a group that the other meets. `none`: "
+                          "nothing. See also `model/contacts`."));
   auto schema = map(std::move(keys));
   if (in_body) return titled(schema, "model/bodies/<name>/shapes/<index>", "A shape of the body.");
   return titled(schema, "model/shapes/<name>",
@@ -147,6 +182,7 @@ SchemaPtr model_schema() {
           required("bodies", names(body(), "body"), "The bodies, by name."),
           required("joints", names(joint(), "joint"), "The joints, by name."),
           optional("shapes", names(shape(false), "shape"), "{}", "Shapes that are not listed with a body, by name."),
+          optional("contacts", contacts(), "", "Pairs that may touch or may not."),
       }),
       "model", "What is simulated.");
 }

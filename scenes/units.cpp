@@ -177,6 +177,8 @@ DimensionRow row_of(Dimension dimension, bool rotates) {
       return {{0, 0, 0, 1}, false, "rad", "an angle (rad, mrad, deg, turn)"};
     case Dimension::mass:
       return {{1, 0, 0, 0}, false, "kg", "a mass (kg, g, t)"};
+    case Dimension::velocity:
+      return row_of(Dimension::joint_velocity, false);
     case Dimension::acceleration:
       return {{0, 1, -2, 0}, false, "m/s²", "an acceleration (m/s^2)"};
     case Dimension::inertia:

@@ -18,6 +18,7 @@ enum class Dimension {
   length,
   angle,
   mass,
+  velocity,
   acceleration,
   inertia,
   density,

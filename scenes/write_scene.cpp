@@ -83,18 +83,7 @@ NodePtr initial_state_node(const Problem& filled) {
 
 /// As many numbers as a document has for the field: a sphere's scale is one of three.
 size_t written_components(const Model& model, const Field& field, int item) {
-  if (field.leaf != "geometry/scale") return field.components;
-  switch (model.shape_types[item]) {
-    case GeometryType::plane:
-      return 0;
-    case GeometryType::sphere:
-      return 1;
-    case GeometryType::capsule:
-    case GeometryType::cylinder:
-      return 2;
-    default:
-      return 3;
-  }
+  return field.leaf == "geometry/scale" ? scale_components(model.shape_types[item]) : field.components;
 }
 
 /// Puts the parameters that differ into the document.

@@ -1,7 +1,10 @@
 #include "integrators/reference/link_motion.h"
 
+#include <array>
 #include <cmath>
 #include <complex>
+
+#include "models/meshes/convex_mesh.h"
 
 namespace backdrive::reference {
 namespace {
@@ -25,23 +28,28 @@ Matrix6<double> rigid_body(double mass, const Vector3<double>& com, const Matrix
 
 struct Solid {
   double volume;            ///< m³
-  Vector3<double> inertia;  ///< principal, per unit of density, about the centre, m⁵
+  Vector3<double> com;      ///< m
+  Matrix3<double> inertia;  ///< per unit of density, about the com, m⁵
 };
+
+Solid centred(double volume, const Vector3<double>& principal) {
+  return {volume, Vector3<double>::Zero(), principal.asDiagonal()};
+}
 
 /// Textbook formulas of homogeneous solids.
 Solid solid(GeometryType type, const Vector3<double>& s) {
   const auto of_squares = [](double volume, double factor, const Vector3<double>& h) {
     const Vector3<double> k = h.cwiseProduct(h) * (factor * volume);
-    return Solid{volume, {k.y() + k.z(), k.x() + k.z(), k.x() + k.y()}};
+    return centred(volume, {k.y() + k.z(), k.x() + k.z(), k.x() + k.y()});
   };
   const double r = s.x(), h = s.y();
   const auto cylinder = [&] {
     const double m = M_PI * r * r * 2 * h, across = m * (3 * r * r + 4 * h * h) / 12;
-    return Solid{m, {across, across, m * r * r / 2}};
+    return centred(m, {across, across, m * r * r / 2});
   };
   switch (type) {
     case GeometryType::plane:
-    case GeometryType::mesh:
+    case GeometryType::mesh:  // see solid_mesh
     case GeometryType::height_field:
       break;
     case GeometryType::sphere:
@@ -58,11 +66,35 @@ Solid solid(GeometryType type, const Vector3<double>& s) {
       const double half = 2 * M_PI / 3 * r * r * r, out = h + 3 * r / 8;
       const double across = 2 * half * (83.0 / 320 * r * r + out * out);
       result.volume += 2 * half;
-      result.inertia += Vector3<double>(across, across, 2 * half * 0.4 * r * r);
+      result.inertia.diagonal() += Vector3<double>(across, across, 2 * half * 0.4 * r * r);
       return result;
     }
   }
-  return {0, {0, 0, 0}};
+  return centred(0, {0, 0, 0});
+}
+
+/// The tetrahedra between the origin and the faces' fans, scaled: V = det/6, ∫x = V Σx/4,
+/// ∫x xᵀ = V/20 (Σ x xᵀ + Σx Σxᵀ) over the three corners x.
+Solid solid_mesh(const ConvexMesh& mesh, const Vector3<double>& scale) {
+  Solid result = centred(0, {0, 0, 0});
+  Vector3<double> first = Vector3<double>::Zero();
+  Matrix3<double> second = Matrix3<double>::Zero();
+  for (const std::array<int, 3>& triangle : triangles_of(mesh).triangles) {
+    Matrix3<double> corners;
+    for (int k = 0; k < 3; ++k) {
+      const Vec3<double>& v = mesh.vertices[triangle[k]];
+      corners.col(k) = scale.cwiseProduct(Vector3<double>(v.x, v.y, v.z));
+    }
+    const double volume = corners.determinant() / 6;
+    const Vector3<double> sum = corners.rowwise().sum();
+    result.volume += volume;
+    first += volume / 4 * sum;
+    second += volume / 20 * (corners * corners.transpose() + sum * sum.transpose());
+  }
+  result.com = first / result.volume;
+  second -= first * result.com.transpose();
+  result.inertia = second.trace() * Matrix3<double>::Identity() - second;
+  return result;
 }
 
 template <class Scalar>
@@ -87,11 +119,13 @@ Matrix6<double> link_inertia(const Model& model, const Link& link, int world) {
     if (model.shape_bodies[s] != b) continue;
     const int item = static_cast<int>(s);
     const double density = model.shapes.density(item, 0, world);
-    const Solid one = solid(model.shape_types[s], vector_at(model.shapes.geometry.scale, item, world));
+    const Vector3<double> scale = vector_at(model.shapes.geometry.scale, item, world);
+    const GeometryType type = model.shape_types[s];
+    const Solid one =
+        type == GeometryType::mesh ? solid_mesh(*model.meshes[model.shape_meshes[s]], scale) : solid(type, scale);
     const Matrix3<double> R = rotation_at(model.shapes.frame.orientation, item, world);
-    const Vector3<double> inertia = one.inertia * density;
-    I += rigid_body(density * one.volume, vector_at(model.shapes.frame.position, item, world),
-                    R * inertia.asDiagonal() * R.transpose());
+    I += rigid_body(density * one.volume, vector_at(model.shapes.frame.position, item, world) + R * one.com,
+                    R * one.inertia * R.transpose() * density);
   }
   return I;
 }

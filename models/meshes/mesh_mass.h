@@ -2,19 +2,11 @@
 // Mass properties of solids that a mesh bounds, as functions of a scale along each axis of the mesh, each adjoint
 // beneath its primal. The integrals over the mesh are made once, at scale 1 (solid_moments in triangle_mesh.h and
 // convex_mesh.h); what is left are polynomials. C is double or Dual<double>; cotangents of Sym3 as in
-// mass_properties.h.
-#include "engine/spatial.h"
-#include "models/mass_properties.h"
+// mass_types.h.
+#include "engine/rotation.h"
+#include "models/mass_types.h"
 
 namespace backdrive {
-
-/// Volume in m³, com in m, and ∫(x − com)(x − com)ᵀ dV in m⁵, in the axes of the mesh.
-template <class C>
-struct SolidMoments {
-  C volume{};
-  Vec3<C> com{};
-  Sym3<C> second{};
-};
 
 /// A mesh filled with matter: scale without a unit and ≥ 0, density in kg/m³, placed in the link's axes by position and
 /// rotation, which turn and move the origin of the mesh, not its com.

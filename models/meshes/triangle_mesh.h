@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/spatial.h"
-#include "models/meshes/mesh_mass.h"
+#include "models/meshes/solid_moments.h"
 
 namespace backdrive {
 

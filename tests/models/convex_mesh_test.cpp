@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/error.h"
+#include "engine/rotation.h"
 
 namespace backdrive {
 namespace {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/error.h"
+#include "models/mass_properties.h"
 #include "models/meshes/convex_mesh.h"
 
 namespace backdrive {
