@@ -1,9 +1,11 @@
 // simctl optimize: minimise a scene's loss over its variables.
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
 #include "apps/atomic_output.h"
 #include "apps/console.h"
+#include "apps/contact_check.h"
 #include "apps/csv.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
@@ -38,18 +40,38 @@ OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOpt
   });
 }
 
-void write_history(std::ostream& stream, const OptimizeResult& result) {
+/// With contact, how many contacts came and went, and how the loss's slope compares with its gradient.
+void write_history(std::ostream& stream, const OptimizeResult& result, const std::vector<ContactCheck>& checks) {
   CsvWriter csv(stream);
   for (const char* name : {"iteration", "loss", "gradient_norm", "evaluations", "running", "world_steps_per_second",
                            "seconds", "clipped_windows"}) {
     csv.cell(name);
   }
+  if (!checks.empty()) csv.cell("contacts_made").cell("contacts_broken").cell("slope_ratio");
   csv.end_row();
-  for (const OptimizeProgress& p : result.history) {
+  for (std::size_t k = 0; k < result.history.size(); ++k) {
+    const OptimizeProgress& p = result.history[k];
     csv.cell(p.iteration).cell(p.best_loss).cell(p.gradient_norm).cell(p.evaluations).cell(p.running);
     csv.cell(p.world_steps_per_second).cell(p.seconds).cell(static_cast<double>(p.windows.clipped));
+    if (!checks.empty()) {
+      const ContactCheck& check = checks[k];
+      csv.cell(check.changes.made).cell(check.changes.broken);
+      std::isnan(check.slope_ratio) ? csv.blank() : csv.cell(check.slope_ratio);
+    }
     csv.end_row();
   }
+}
+
+/// Tells a user whose gradients say little about the next step.
+void warn_of_contacts(const std::vector<ContactCheck>& checks) {
+  const auto astray = std::ranges::count_if(checks, [](const ContactCheck& c) { return !c.agrees(); });
+  if (astray == 0) return;
+  log_warning(
+      "at " + count(astray, "point") + " of " + std::to_string(checks.size()) +
+      " in the history the loss changes along its gradient by less than half or more than twice what the gradient "
+      "says (slope_ratio in history.csv): contacts come and go there; a softer or wider contact, a shorter time step "
+      "or "
+      "more starts may help");
 }
 
 void log_start(const Scene& scene, const OptimizeArguments& options, const ExecutionOptions& how) {
@@ -171,8 +193,11 @@ int run_optimize(const OptimizeArguments& options) {
     throw Error(ErrorKind::non_finite,
                 "the replay of the result failed: " + describe_stop(written.problem, 0, replay.status));
   }
-  write_history(folder.file("history.csv"), result);
+  const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
+  warn_of_contacts(checks);
+  write_history(folder.file("history.csv"), result, checks);
   write_trajectory(folder.file("trajectory.csv"), written.problem, replay);
+  if (!checks.empty()) write_contacts(folder.file("contacts.csv"), written.problem, replay);
   log_detail("loss " + exact(replay.loss) + " in " + number(result.seconds) + " s");
   const std::string output = folder.commit().string();
   if (options.json) {

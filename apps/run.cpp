@@ -98,6 +98,7 @@ int run_run(const Options& options) {
     return exit_code;
   }
   write_trajectory(folder->file("trajectory.csv"), problem, result);
+  if (may_touch(problem)) write_contacts(folder->file("contacts.csv"), problem, result);
   log_file.reset();
   const std::string output = folder->commit().string();
   if (options.json) {
@@ -116,8 +117,9 @@ int run_run(const Options& options) {
 void add_run(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "run",
-      "Simulate a scene. Writes trajectory.csv (time, position, velocity and controls of every joint)\n"
-      "and log.txt to a result folder; prints the last state and, when the scene has a loss, its terms.");
+      "Simulate a scene. Writes trajectory.csv (time, position, velocity and controls of every joint),\n"
+      "contacts.csv (what touched, and the forces) and log.txt to a result folder; prints the last state and, when the "
+      "scene has a loss, its terms.");
   static Options options;
   add_scene(*command, options);
   add_output(*command, options, "result folder, or - for the trajectory as CSV on stdout [results/SCENE-run-N]");

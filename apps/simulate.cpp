@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include "apps/console.h"
@@ -12,8 +13,11 @@
 namespace backdrive::app {
 namespace {
 
-/// Steps between two looks at the clock and at interrupts.
-constexpr int kPiece = 4096;
+/// Steps between two looks at the clock and at interrupts; fewer where many pairs of shapes are told of.
+int piece_of(const Topology& topology) {
+  const int pairs = static_cast<int>(topology.contact_pairs.size());
+  return pairs > 0 ? std::clamp(32768 / pairs, 16, 4096) : 4096;
+}
 
 /// Rows [first, first + rows) of a one-world buffer as a buffer of its own.
 template <class T>
@@ -29,6 +33,26 @@ void append(const Buffer<T>& buffer, int first, int rows, std::vector<double>& t
   const Buffer<T> from = on_host(buffer);
   to.resize(at + rows);
   for (int r = first; r < rows; ++r) to[at + r] = static_cast<double>(from(r, 0));
+}
+
+/// The pairs that touched in the first `steps` steps of a piece.
+template <class T>
+void append_contacts(const Trajectory<T>& piece, int steps, int first_step, std::vector<ContactRecord>& to) {
+  if (piece.contact.empty()) return;
+  const Buffer<T> rows = on_host(piece.contact);
+  const int pairs = rows.rows() / piece.steps / kContactRows;
+  const auto number = [&](int row) { return static_cast<double>(rows(row, 0)); };
+  for (int step = 0; step < steps; ++step) {
+    for (int pair = 0; pair < pairs; ++pair) {
+      const int row = (step * pairs + pair) * kContactRows;
+      const ContactRecord record{first_step + step,
+                                 pair,
+                                 {number(row), number(row + 1), number(row + 2)},
+                                 {number(row + 3), number(row + 4), number(row + 5)},
+                                 number(row + 6)};
+      if (record.force != std::array<double, 3>{}) to.push_back(record);
+    }
+  }
 }
 
 template <class T>
@@ -61,10 +85,12 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
   RolloutOptions options;
   options.time_step = problem.simulation.time_step;
   options.threads = how.threads;
+  options.keep_contact = true;
+  const int longest = piece_of(problem.model.topology);
   const int nq = problem.model.topology.nq, nv = problem.model.topology.nv;
   const auto observer = observe_loss<T>(problem, options, 1, memory);
   while (result.steps < steps) {
-    options.steps = std::min(kPiece, steps - result.steps);
+    options.steps = std::min(longest, steps - result.steps);
     Control<T> part;
     if (!control.u.empty()) part.u = rows_of(control.u, result.steps * nu, options.steps * nu);
     piece = rollout<T>(problem.model, state, part, options, memory);
@@ -74,6 +100,7 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
     // The velocity that led to a piece's first state is the last of the piece before.
     append(piece.velocity(), result.steps > 0 ? nv : 0, (done + 1) * nv, result.qd,
            static_cast<std::size_t>(result.steps) * nv);
+    append_contacts(piece, done, result.steps, result.contacts);
     if (observer) observer->forward(piece, result.steps);
     if (status.stopped()) {
       result.status = status;
@@ -99,6 +126,48 @@ SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
                           const std::function<bool(int)>& progress) {
   return how.precision == Precision::float32 ? simulate_as<float>(problem, how, progress)
                                              : simulate_as<double>(problem, how, progress);
+}
+
+ContactChanges contact_changes(const SimulationResult& result) {
+  ContactChanges changes;
+  std::map<int, int> last;  // step in which a pair touched last
+  for (const ContactRecord& c : result.contacts) {
+    const auto [at, first] = last.try_emplace(c.pair, c.step);
+    if (first) {
+      changes.made += c.step > 0;
+    } else if (at->second + 1 < c.step) {
+      ++changes.made;
+      ++changes.broken;
+    }
+    at->second = c.step;
+  }
+  for (const auto& [pair, step] : last) changes.broken += step + 1 < result.steps;
+  return changes;
+}
+
+bool may_touch(const Problem& problem) {
+  return !problem.model.topology.contact_pairs.empty();
+}
+
+void write_contacts(std::ostream& stream, const Problem& problem, const SimulationResult& result) {
+  const Model& model = problem.model;
+  const auto name = [&](int contact_shape) {
+    return model.shape_names[model.topology.contact_shapes[contact_shape].shape];
+  };
+  CsvWriter csv(stream);
+  for (const char* column :
+       {"time", "step", "first", "second", "force/x", "force/y", "force/z", "point/x", "point/y", "point/z", "depth"}) {
+    csv.cell(column);
+  }
+  csv.end_row();
+  for (const ContactRecord& c : result.contacts) {
+    const ContactPair& pair = model.topology.contact_pairs[c.pair];
+    csv.cell(c.step * problem.simulation.time_step).cell(c.step).cell(name(pair.a)).cell(name(pair.b));
+    for (const double x : c.force) csv.cell(x);
+    for (const double x : c.point) csv.cell(x);
+    csv.cell(c.depth);
+    csv.end_row();
+  }
 }
 
 void write_trajectory(std::ostream& stream, const Problem& problem, const SimulationResult& result) {

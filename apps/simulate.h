@@ -1,5 +1,6 @@
 #pragma once
 // One world of a problem, run and scored; and its trajectory as a table.
+#include <array>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -9,9 +10,18 @@
 
 namespace backdrive::app {
 
+/// A pair of shapes that touched in a step.
+struct ContactRecord {
+  int step;                            ///< the force acted from its state to the next
+  int pair;                            ///< of the topology's contact_pairs
+  std::array<double, 3> force, point;  ///< N on the pair's first body; m; world axes
+  double depth;                        ///< m
+};
+
 struct SimulationResult {
-  int steps = 0;              ///< done; fewer than asked for when the world stopped or somebody interrupted
-  std::vector<double> q, qd;  ///< [steps + 1][nq], [steps + 1][nv]; qd: Trajectory::velocity()
+  int steps = 0;                        ///< done; fewer than asked for when the world stopped or somebody interrupted
+  std::vector<double> q, qd;            ///< [steps + 1][nq], [steps + 1][nv]; qd: Trajectory::velocity()
+  std::vector<ContactRecord> contacts;  ///< in the order of steps, then of pairs
   WorldStatus status;
   bool interrupted = false;
   std::vector<std::string> term_names;  ///< empty when the run did not reach its end, or nothing is scored
@@ -28,6 +38,18 @@ SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
 /// time, then position and velocity of every joint, then its control channels (empty in the last row, from which no
 /// step is taken). SI units.
 void write_trajectory(std::ostream& stream, const Problem& problem, const SimulationResult& result);
+
+/// How often pairs of shapes came to touch and parted in a run.
+struct ContactChanges {
+  int made = 0, broken = 0;
+};
+ContactChanges contact_changes(const SimulationResult& result);
+
+/// Whether anything can touch anything, so that there is something to write:
+bool may_touch(const Problem& problem);
+/// time and step, the two shapes, the force on the first one's body, where it acts, depth: a row for each pair that
+/// touched in a step. SI units, world axes.
+void write_contacts(std::ostream& stream, const Problem& problem, const SimulationResult& result);
 
 /// Aligned tables for people: loss terms with their sum, and the last state with units.
 std::string loss_table(const SimulationResult& result);

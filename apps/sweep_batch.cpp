@@ -104,6 +104,7 @@ std::vector<PointResult> run_batch_on(std::span<const Problem> points, int threa
   RolloutOptions options;
   options.time_step = problem.simulation.time_step;
   options.steps = problem.simulation.steps;
+  options.keep_contact = scores_contact(problem);
   options.threads = threads;
   options.keep_states = wants_states(problem);
   const Trajectory<T> trajectory = rollout<T>(problem.model, state, control, options, memory);

@@ -5,6 +5,7 @@
 
 #include "engine/memory.h"
 #include "engine/status.h"
+#include "integrators/contact/geometry.h"
 #include "models/coordinates.h"
 
 namespace backdrive {
@@ -57,6 +58,11 @@ struct Trajectory {
   Buffer<T> q, qd;
   State<T> final;
   Buffer<T> drift, final_drift;  ///< as qd and final.qd; empty where nothing can touch anything
+
+  /// What touched in each step, row (step·pairs + pair)·7 + component: force on the first body of the pair (3), where
+  /// it acts (3; both in the world), depth of the deepest point. Pairs as in Topology::contact_pairs. Empty unless
+  /// asked for. Of seeds, those of forces count.
+  Buffer<T> contact;
 
   /// Velocities to look at.
   const Buffer<T>& velocity() const { return final_drift.empty() ? qd : drift; }

@@ -154,6 +154,11 @@ LinkDependence loss_dependence(const Problem& problem) {
   LinkDependence links(model.topology.links.size());
   for (const LossTerm& term : problem.loss) {
     if (term.is_control()) continue;
+    if (term.is_contact()) {
+      const Topology& t = model.topology;
+      links.move_tree_of(t, t.contact_shapes[t.contact_pairs[term.index].a].root);
+      continue;
+    }
     const int link = term.is_pose() ? model.link_of_body(term.index) : model.link_of_joint(term.index);
     links.move_tree_of(model.topology, link);
     if (term.is_pose()) links.pose(model.topology, link);

@@ -67,6 +67,7 @@ ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions&
   }
   options_.time_step = problem.simulation.time_step;
   options_.steps = problem.simulation.steps;
+  options_.keep_contact = scores_contact(problem);
   options_.threads = options.threads;
   options_.keep_states = scores_states_on_the_way(problem);
   for (const Field& field : fields()) {

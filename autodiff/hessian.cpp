@@ -101,6 +101,7 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
   options.time_step = at.simulation.time_step;
   options.steps = at.simulation.steps;
   options.direction = &inputs.direction;
+  options.keep_contact = scores_contact(at);
   Tape<D> tape;
   const Trajectory<D> trajectory = rollout(tape, model, inputs.state, inputs.control, options);
   if (const WorldStatus& s = (*trajectory.status)[0]; s.stopped()) {

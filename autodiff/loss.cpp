@@ -84,6 +84,7 @@ class Evaluation {
     qd_[0] = {trajectory.velocity(), t.nv, {}};
     qd_[1] = {trajectory.final_velocity(), t.nv, {}};
     control_ = {control.u, t.nu, {}};
+    contact_ = {trajectory.contact, static_cast<int>(t.contact_pairs.size()) * kContactRows, {}};
   }
 
   /// Bodies whose poses the terms read, of the last state or on the way.
@@ -102,7 +103,8 @@ class Evaluation {
       Source<T>& source = source_of(term);
       if (seeds_) {
         source.collect_seeds(memory_);
-        for (int c = 0; c < (term.is_pose() ? 12 : 1); ++c) source.read.add(row_of(term) + c);
+        const int numbers = term.is_pose() ? 12 : term.is_contact() ? 3 : 1;
+        for (int c = 0; c < numbers; ++c) source.read.add(row_of(term) + c);
       }
       terms.push_back(kernel_of(term, source));
       rows.push_back(static_cast<int>(k));
@@ -141,9 +143,12 @@ class Evaluation {
   const Buffer<T>& q_bar() const { return q_[0].bar; }
   const Buffer<T>& qd_bar() const { return qd_[0].bar; }
   const Buffer<T>& poses_bar() const { return poses_[0].bar; }
+  const Buffer<T>& contact_bar() const { return contact_.bar; }
 
  private:
-  std::array<Source<T>*, 7> sources() { return {&q_[0], &q_[1], &qd_[0], &qd_[1], &control_, &poses_[0], &poses_[1]}; }
+  std::array<Source<T>*, 8> sources() {
+    return {&q_[0], &q_[1], &qd_[0], &qd_[1], &control_, &contact_, &poses_[0], &poses_[1]};
+  }
 
   Source<T>& source_of(const LossTerm& term) {
     switch (term.quantity) {
@@ -153,6 +158,8 @@ class Evaluation {
         return qd_[term.terminal];
       case LossQuantity::control:
         return control_;
+      case LossQuantity::contact_force:
+        return contact_;
       case LossQuantity::body_position:
       case LossQuantity::body_orientation:
         break;
@@ -163,6 +170,7 @@ class Evaluation {
   /// First row, within a state of its source, of what a term reads.
   int row_of(const LossTerm& term) const {
     if (term.is_pose()) return pose_row(term);
+    if (term.is_contact()) return term.index * kContactRows;
     check_one_degree(score_.model, term.index, "loss term ", term.name);
     const Link& link = score_.model.topology.links[score_.model.link_of_joint(term.index)];
     if (term.is_control()) return channel_row(link, term.channel);
@@ -175,8 +183,10 @@ class Evaluation {
   }
 
   LossTermKernel<T> kernel_of(const LossTerm& term, Source<T>& source) const {
-    const bool control = term.is_control();
-    if (control && term.terminal) usage_error("a control has no terminal value: " + term.name);
+    // One value for each step, and none for the state after the last.
+    const bool of_steps = term.is_control() || term.is_contact();
+    if (of_steps && term.terminal) usage_error("controls and forces have no terminal value: " + term.name);
+    if (term.is_contact() && source.values.empty()) usage_error("a loss of forces needs a rollout that keeps them");
     const double weight = term.terminal ? term.weight : term.weight * score_.time_step;
     LossTermKernel<T> kernel;
     kernel.weight = constant<T>(weight);
@@ -185,7 +195,7 @@ class Evaluation {
     kernel.states = term.terminal ? 1 : score_.steps;
     if (!source.values.empty()) {
       // Terminal terms read the one state of the final buffers, running ones the states after each step.
-      const int row = (term.terminal || control ? 0 : source.rows_per_state) + row_of(term);
+      const int row = (term.terminal || of_steps ? 0 : source.rows_per_state) + row_of(term);
       kernel.values = source.values.address(row);
       if (!source.bar.empty()) kernel.bar = source.bar.write_address(row);
       kernel.stride = source.values.stride();
@@ -202,6 +212,10 @@ class Evaluation {
       case LossQuantity::control:
         kernel.shape = term.on_circle ? ErrorShape::circle : ErrorShape::scalar;
         kernel.target[0] = constant<T>(term.target[0]);
+        break;
+      case LossQuantity::contact_force:
+        kernel.shape = ErrorShape::vector;
+        for (int c = 0; c < 3; ++c) kernel.target[c] = constant<T>(term.target[c]);
         break;
       case LossQuantity::body_position:
         kernel.shape = ErrorShape::position;
@@ -225,7 +239,7 @@ class Evaluation {
   Memory& memory_;
   int worlds_;
   const WorldStatuses& status_;
-  Source<T> q_[2], qd_[2], control_, poses_[2];  // [running, terminal]
+  Source<T> q_[2], qd_[2], control_, contact_, poses_[2];  // [running, terminal]
   PoolVector<int> bodies_[2];
 };
 
@@ -256,7 +270,7 @@ class RunningLoss final : public LossObserver<T> {
     Evaluation<T> seeds = evaluation(piece, true);
     Buffer<T> not_needed(memory_, sums_.rows(), sums_.worlds());
     seeds.add_to(not_needed);
-    StateSeeds<T> result{seeds.q_bar(), seeds.qd_bar()};
+    StateSeeds<T> result{seeds.q_bar(), seeds.qd_bar(), seeds.contact_bar()};
     if (seeds.poses_bar().empty()) return result;
     Buffer<T> of_poses = poses_adjoint(recorded_, piece.q, links_, seeds.poses_bar(), constants_bar_, resume_, memory_);
     resume_ = true;
@@ -272,6 +286,10 @@ class RunningLoss final : public LossObserver<T> {
     q.add(posed_positions(t, posed));
     for (const LossTerm& term : terms_) {
       if (!term.is_on_the_way() || term.is_pose()) continue;
+      if (term.is_contact()) {  // one of its tree's stands for all
+        qd.add(t.links[t.contact_shapes[t.contact_pairs[term.index].a].root].v);
+        continue;
+      }
       const Link& link = t.links[recorded_.model->link_of_joint(term.index)];
       if (term.quantity == LossQuantity::joint_position) q.add(link.q);
       if (term.quantity == LossQuantity::joint_velocity) qd.add(link.v);
@@ -308,6 +326,10 @@ class RunningLoss final : public LossObserver<T> {
 bool scores_states_on_the_way(const Problem& problem) {
   return std::any_of(problem.loss.begin(), problem.loss.end(),
                      [](const LossTerm& term) { return term.is_on_the_way(); });
+}
+
+bool scores_contact(const Problem& problem) {
+  return std::ranges::any_of(problem.loss, &LossTerm::is_contact);
 }
 
 template <class T>

@@ -21,6 +21,8 @@ class LossObserver : public StateObserver<T> {
 
 /// Whether some term reads states before the last.
 bool scores_states_on_the_way(const Problem& problem);
+/// Whether some term reads forces of contact: a rollout that is scored has to keep them (RolloutOptions::keep_contact).
+bool scores_contact(const Problem& problem);
 
 /// For one rollout of `worlds` worlds that does not keep its states; null when no term reads them. Keeps copies of what
 /// it needs of the problem. Throws Error (usage) when a second rollout shows it states.

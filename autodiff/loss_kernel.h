@@ -10,6 +10,7 @@ namespace backdrive {
 
 enum class ErrorShape {
   scalar,       ///< x − target
+  vector,       ///< three numbers − target
   circle,       ///< an angle: error² = 2 − 2 cos(x − target)
   position,     ///< position + R point − target of a pose
   orientation,  ///< angle between R and R*: error² = 3 − tr(R*ᵀ R)
@@ -25,7 +26,7 @@ struct LossTermKernel {
   std::size_t stride = 0, state_stride = 0;
   T weight = T(0);  ///< with Δt where the term is an integral over time
   T twice = T(0);   ///< 2 weight
-  /// One number of a scalar; a point; the nine entries of weight·R*, column by column.
+  /// One number of a scalar; a vector; a point; the nine entries of weight·R*, column by column.
   T target[9] = {};
   T point[3] = {};
   T thrice = T(0);  ///< 3 weight
@@ -38,6 +39,12 @@ BACKDRIVE_INLINE void score(const LossTermKernel<T>& term, std::size_t at, T& su
     const T error = term.values ? term.values[at] - term.target[0] : -term.target[0];
     sum += term.weight * (error * error);
     if (term.bar) term.bar[at] += term.twice * error;
+  } else if constexpr (shape == ErrorShape::vector) {
+    for (int axis = 0; axis < 3; ++axis) {
+      const T error = term.values[at + axis * term.stride] - term.target[axis];
+      sum += term.weight * (error * error);
+      if (term.bar) term.bar[at + axis * term.stride] += term.twice * error;
+    }
   } else if constexpr (shape == ErrorShape::circle) {
     T s, c;
     sincos(term.values ? term.values[at] - term.target[0] : -term.target[0], s, c);
@@ -68,6 +75,8 @@ BACKDRIVE_INLINE void visit_shape(ErrorShape shape, Visitor&& visitor) {
   switch (shape) {
     case ErrorShape::scalar:
       return visitor.template operator()<ErrorShape::scalar>();
+    case ErrorShape::vector:
+      return visitor.template operator()<ErrorShape::vector>();
     case ErrorShape::circle:
       return visitor.template operator()<ErrorShape::circle>();
     case ErrorShape::position:

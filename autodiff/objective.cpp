@@ -28,6 +28,7 @@ class RolloutObjective final : public BatchObjective {
         entries_(variable_entries(problem)) {
     rollout_options_.time_step = problem.simulation.time_step;
     rollout_options_.steps = problem.simulation.steps;
+    rollout_options_.keep_contact = scores_contact(problem);
     rollout_options_.threads = options.threads;
     rollout_options_.window = problem.optimize.window;
     rollout_options_.plan = plan_objective(problem, options).plan;
@@ -250,7 +251,9 @@ ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& o
   size.steps = problem.simulation.steps;
   size.worlds = batch_worlds(problem, options);
   size.number_bytes = options.precision == Precision::float32 ? 4 : 8;
-  size.state_rows = t.nq + t.nv;
+  const int pairs = static_cast<int>(t.contact_pairs.size());
+  size.state_rows = t.nq + t.nv + (pairs > 0 ? t.nv : 0);  // with the velocities that led to them
+  if (scores_contact(problem)) size.state_rows += 2 * pairs * kContactRows;
   const auto is_control = [](const auto& x) { return x.is_control(); };
   const bool has_control = !problem.controls.empty() || std::ranges::any_of(problem.variables, is_control);
   size.control_rows = has_control ? t.nu : 0;

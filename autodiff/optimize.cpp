@@ -16,6 +16,7 @@ Search::Search(const Problem& problem, const ExecutionOptions& options,
                std::function<bool(const OptimizeProgress&)> progress)
     : options_(problem.optimize),
       steps_(problem.simulation.steps),
+      keeps_points_(!problem.model.topology.contact_pairs.empty()),
       bounds_(variable_bounds(problem)),
       progress_(std::move(progress)) {
   for (const Device& device : options.devices) objectives_.push_back(make_objective(problem, options, device));
@@ -104,6 +105,7 @@ bool Search::report(int running) {
   now.running = running;
   if (history_.empty() || history_.back().iteration != now.iteration || history_.back().best_loss != now.best_loss) {
     history_.push_back(now);
+    if (keeps_points_) history_.back().x = start.x;
   }
   if (progress_ && !progress_(now)) interrupted_ = true;
   return !interrupted_;

@@ -28,16 +28,17 @@ struct ControlSignal {
   bool hold = false;  ///< between knots: false: linear, true: the last knot's value
 };
 
-enum class LossQuantity { joint_position, joint_velocity, body_position, body_orientation, control };
+enum class LossQuantity { joint_position, joint_velocity, body_position, body_orientation, control, contact_force };
 
 /// Adds weight·|error|² at the end (terminal) or its time integral Σ Δt·weight·|error|² (running).
 struct LossTerm {
   std::string name;  ///< column in tables: "terminal/hinge/position"
   LossQuantity quantity = LossQuantity::joint_position;
   bool terminal = true;
-  int index = 0;  ///< joint, or body for body_*
+  int index = 0;  ///< joint, body for body_*, pair of the topology's contact_pairs for contact_force
   ControlChannel channel = ControlChannel::effort;
-  /// Target: [value] of a joint or control; x, y, z of a point in world axes; a unit quaternion of a body.
+  /// Target: [value] of a joint or control; x, y, z of a point, or of the force on the pair's first body, in world
+  /// axes; a unit quaternion of a body.
   std::array<double, 4> target{0, 0, 0, 1};
   std::array<double, 3> point{0, 0, 0};  ///< which point of the body, link axes, m
   /// error² = 2 − 2 cos(q − target): angles a full turn apart are equal, and the gradient has no jump.
@@ -45,6 +46,7 @@ struct LossTerm {
   double weight = 1;
 
   bool is_control() const { return quantity == LossQuantity::control; }
+  bool is_contact() const { return quantity == LossQuantity::contact_force; }
   bool is_pose() const { return quantity == LossQuantity::body_position || quantity == LossQuantity::body_orientation; }
   /// Reads states before the last.
   bool is_on_the_way() const { return !terminal && !is_control(); }

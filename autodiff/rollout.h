@@ -13,8 +13,9 @@ namespace backdrive {
 struct RolloutOptions {
   double time_step = 1.0 / 240;  ///< s
   int steps = 1;
-  int threads = 1;          ///< results do not depend on it
-  bool keep_states = true;  ///< without a tape: fill Trajectory::q and qd
+  int threads = 1;            ///< results do not depend on it
+  bool keep_states = true;    ///< without a tape: fill Trajectory::q and qd
+  bool keep_contact = false;  ///< fill Trajectory::contact, where states are kept
   /// Duals only: derivative of the parameters (shape of zero_parameters) that the dots follow.
   const Parameters* direction = nullptr;
   /// Values for every world, where the buffers are, in place of the model's, which is the same but for values. What
@@ -24,10 +25,11 @@ struct RolloutOptions {
   MemoryPlan plan{};        ///< recorded rollouts: which states are kept; Trajectory::q and qd are empty unless all are
 };
 
-/// Cotangents of the states of a piece, row by row as in its Trajectory: of q and of velocity(); empty: none.
+/// Cotangents of the states of a piece, row by row as in its Trajectory: of q, of velocity() and of the forces in
+/// `contact`; empty: none.
 template <class T>
 struct StateSeeds {
-  Buffer<T> q, qd;
+  Buffer<T> q, qd, contact;
 };
 
 /// Sees the states of a rollout that does not keep them all, for losses that need more than the last: every piece once

@@ -12,6 +12,7 @@ Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<Wo
   trajectory.qd = part.qd;
   trajectory.final = part.end;
   trajectory.drift = part.drift;
+  trajectory.contact = part.contact;
   trajectory.final_drift = part.end_drift;
   trajectory.status = status;
   return trajectory;
@@ -39,6 +40,7 @@ void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPar
   arguments.launch.steps_before = steps_before;
   if (!part.drift.empty()) arguments.drift = part.drift.write_address();
   if (!part.end_drift.empty()) arguments.drift_end = part.end_drift.write_address();
+  if (!part.contact.empty()) arguments.contact = part.contact.write_address();
   launch_rollout(arguments, model.tree, options.threads, memory);
 }
 
@@ -73,11 +75,11 @@ Trajectory<T> RolloutNode<T>::forward(Memory& memory) {
   observe(last_piece_);
   Trajectory<T> result = trajectory_of(last_piece_, this->status);
   result.steps = steps_;
-  if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.drift = {};
+  if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.drift = result.contact = {};
   final_ = result.final;
   final_drift_ = result.final_drift;
-  for (const Buffer<T>* b :
-       {&result.q, &result.qd, &result.drift, &result.final.q, &result.final.qd, &result.final_drift}) {
+  for (const Buffer<T>* b : {&result.q, &result.qd, &result.drift, &result.contact, &result.final.q, &result.final.qd,
+                             &result.final_drift}) {
     if (b->id() != 0) this->outputs.emplace_back(*b, b->version());
   }
   return result;
@@ -87,7 +89,8 @@ template <class T>
 RolloutPart<T> RolloutNode<T>::run_piece(const State<T>& begin, int piece, Memory& memory) {
   const Model& model = *recorded_.model;
   const int first = piece * piece_;
-  RolloutPart<T> part(first, std::min(piece_, steps_ - first), begin, model, memory, true);
+  RolloutPart<T> part(first, std::min(piece_, steps_ - first), begin, model, memory, true,
+                      recorded_.options.keep_contact);
   run_part(recorded_.kernel_model, control_, part, recorded_.options, *this->status, memory);
   return part;
 }
@@ -160,6 +163,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
   if (touches) {
     arguments.drift_bar = seeds_of(piece.drift, seeds.qd);
     arguments.drift_end_bar = first_row(bars.find(final_drift_));
+    if (!piece.contact.empty()) arguments.contact_bar = seeds_of(piece.contact, seeds.contact);
   }
   launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
   out.resume = true;
@@ -182,6 +186,13 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   }
   if (observer_) observer_->reads(q, qd);
   LinkDependence own(t.links.size());
+  if (const Components* read = reach.of(last_piece_.contact.id())) {
+    for (std::size_t k = 0; k < t.contact_pairs.size(); ++k) {
+      bool any = false;
+      for (int c = 0; c < 3; ++c) any = any || read->has(static_cast<int>(k) * kContactRows + c);
+      if (any) own.move_tree_of(t, t.contact_shapes[t.contact_pairs[k].a].root);
+    }
+  }
   for (std::size_t i = 0; i < t.links.size(); ++i) {
     const Link& link = t.links[i];
     const JointSize size = joint_size(link.type);

@@ -8,12 +8,13 @@ namespace backdrive {
 template <class T>
 struct RolloutPart {
   int first_step = 0, steps = 0;
-  State<T> begin, end;         ///< may be the same buffers
-  Buffer<T> q, qd;             ///< every state, steps + 1 of them; empty: not kept
-  Buffer<T> drift, end_drift;  ///< as Trajectory says
+  State<T> begin, end;                  ///< may be the same buffers
+  Buffer<T> q, qd;                      ///< every state, steps + 1 of them; empty: not kept
+  Buffer<T> drift, end_drift, contact;  ///< as Trajectory says
 
   RolloutPart() = default;
-  RolloutPart(int first, int count, const State<T>& from, const Model& model, Memory& memory, bool keep_states)
+  RolloutPart(int first, int count, const State<T>& from, const Model& model, Memory& memory, bool keep_states,
+              bool keep_contact = false)
       : first_step(first), steps(count), begin(from), end(State<T>::uninitialized(model, from.q.worlds(), memory)) {
     const int nv = model.topology.nv, worlds = from.q.worlds();
     const bool touches = !model.topology.contact_pairs.empty();
@@ -22,6 +23,8 @@ struct RolloutPart {
     q = Buffer<T>::uninitialized(memory, (steps + 1) * model.topology.nq, worlds);
     qd = Buffer<T>::uninitialized(memory, (steps + 1) * nv, worlds);
     if (touches) drift = Buffer<T>::uninitialized(memory, (steps + 1) * nv, worlds);
+    const int pairs = static_cast<int>(model.topology.contact_pairs.size());
+    if (touches && keep_contact) contact = Buffer<T>::uninitialized(memory, steps * pairs * kContactRows, worlds);
   }
 };
 

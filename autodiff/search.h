@@ -64,6 +64,7 @@ class Search {
 
   OptimizeOptions options_;
   int steps_;
+  bool keeps_points_;  ///< of the history
   std::vector<std::unique_ptr<BatchObjective>> objectives_;
   VariableBounds bounds_;
   std::function<bool(const OptimizeProgress&)> progress_;

@@ -59,7 +59,7 @@ template <class T>
 void bare_forward(benchmark::State& run, const Model& model) {
   Batch<T> batch(model);
   WorldStatuses status(kWorlds);
-  RolloutPart<T> part{0, kSteps, batch.state, State<T>(batch.model, kWorlds), {}, {}};
+  RolloutPart<T> part(0, kSteps, batch.state, batch.model, default_memory(), false);
   for (auto _ : run) {
     const KernelModel<T> kernel_model(batch.model, nullptr, kWorlds, default_memory());
     run_part(kernel_model, batch.control, part, batch.options, status, default_memory());

@@ -153,6 +153,38 @@ void ProblemReader::add_term(LossTerm term, const std::string& name) {
   problem_.loss.push_back(std::move(term));
 }
 
+int ProblemReader::contact_pair(const View& view, bool& swapped) const {
+  const Model& model = problem_.model;
+  const std::vector<View> names = view.items();
+  if (names.size() != 2) view.refuse("two names of shapes");
+  int shapes[2];
+  for (int k = 0; k < 2; ++k) {
+    shapes[k] = model.find_shape(names[k].text());
+    if (shapes[k] >= 0) continue;
+    names[k].refuse("the name of a shape", nearest_name(names[k].text().substr(0, 200), model.shape_names.list()));
+  }
+  const Topology& t = model.topology;
+  for (std::size_t k = 0; k < t.contact_pairs.size(); ++k) {
+    const int a = t.contact_shapes[t.contact_pairs[k].a].shape, b = t.contact_shapes[t.contact_pairs[k].b].shape;
+    swapped = a == shapes[1] && b == shapes[0];
+    if (swapped || (a == shapes[0] && b == shapes[1])) return static_cast<int>(k);
+  }
+  view.refuse("two shapes that may touch (see their types, `collision`, and `contacts`)");
+}
+
+void ProblemReader::read_contact_term(const View& view, LossTerm term) {
+  if (term.terminal) view.refuse("a contact among the running terms: forces act in steps, not in the last state");
+  bool swapped = false;
+  const View names = view["contact"];
+  term.quantity = LossQuantity::contact_force;
+  term.index = contact_pair(names, swapped);
+  const std::vector<double> force = view["force"].numbers();
+  for (int k = 0; k < 3; ++k) term.target[k] = swapped ? -force[k] : force[k];
+  term.weight = view["weight"].number();
+  const std::vector<View> shapes = names.items();
+  add_term(term, "contact/" + shapes[0].text() + "/" + shapes[1].text());
+}
+
 void ProblemReader::read_term(const View& view, bool terminal) {
   const Model& model = problem_.model;
   LossTerm term;
@@ -169,6 +201,7 @@ void ProblemReader::read_term(const View& view, bool terminal) {
     add_term(term, name.text() + "/" + (is_effort ? "effort" : view["channel"].text()));
     return;
   }
+  if (view.given("contact")) return read_contact_term(view, term);
   const bool is_joint = view.given("joint");
   const char* second = is_joint ? "velocity" : "orientation";
   if (!view.given("position") && !view.given(second)) {

@@ -119,6 +119,9 @@ class ProblemReader {
   int moving_joint(const std::string& name, Place place, const std::string& path) const;
   int moving_joint(const View& name) const { return moving_joint(name.text(), name.node()->place, name.path()); }
   /// A joint with one position and one velocity.
+  /// The pair of two shapes that may touch; whether the model has them the other way round.
+  int contact_pair(const View& view, bool& swapped) const;
+  void read_contact_term(const View& view, LossTerm term);
   int joint_of_one_degree(const View& name) const;
   /// The numbers of one quantity of a joint among all its components.
   void read_components(const View& view, int joint, std::string_view quantity,

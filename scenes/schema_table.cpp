@@ -171,6 +171,14 @@ SchemaPtr loss_term() {
                  optional("weight", at_least(0, Dimension::none), "1", "Weight."),
              }),
              "optimize/loss/<terminal or running>/<index>, a control", "Weight times the squared control."),
+      titled(map({
+                 required("contact", list(name(), "shape"), "Two shapes that may touch."),
+                 optional("force", vector(Dimension::joint_effort, {3}), "[0, 0, 0]",
+                          "The force on the first one that is sought, world axes."),
+                 optional("weight", at_least(0, Dimension::none), "1", "Weight."),
+             }),
+             "optimize/loss/running/<index>, a contact",
+             "Weight times the squared difference of a contact's force (N²) from what is sought."),
   });
 }
 

@@ -1,6 +1,7 @@
 #include "integrators/contact/geometry_table.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "integrators/contact/pairs.h"
 #include "models/meshes/convex_mesh.h"
@@ -110,8 +111,14 @@ GeometryTable<T>::GeometryTable(const Model& model, Memory& memory) {
   if (model.topology.contact_pairs.empty()) return;
   add_meshes(model, memory);
   for (const ContactShape& shape : model.topology.contact_shapes) {
-    contact::Geometry<T> geometry{shape.type, {}, {}};
-    if (shape.type == GeometryType::mesh) geometry.mesh = meshes_[shape.mesh];
+    contact::Geometry<T> geometry{shape.type, {}, {}, {}};
+    if (shape.type == GeometryType::mesh) {
+      geometry.mesh = meshes_[shape.mesh];
+      for (const Vec3<double>& v : model.meshes[shape.mesh]->vertices) {
+        const double at[3] = {v.x, v.y, v.z};
+        for (int k = 0; k < 3; ++k) geometry.half[k] = std::max(geometry.half[k], static_cast<T>(std::abs(at[k])));
+      }
+    }
     if (shape.type == GeometryType::box) geometry.mesh = meshes_.back();
     if (shape.type == GeometryType::height_field) geometry.field = fields_[shape.mesh];
     shapes_.push_back(geometry);

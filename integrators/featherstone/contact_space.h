@@ -189,15 +189,17 @@ struct BlockShares {
 template <class Layout>
 struct PairInStep {
   using Real = typename Layout::Real;
-  int a, b;  ///< contact shapes
-  int i, j;  ///< links; j = −1: the world
+  int number;  ///< in the topology
+  int a, b;    ///< contact shapes
+  int i, j;    ///< links; j = −1: the world
   Vec3<Real> shift;
   bool apart;  ///< in two trees
   contact::PairMaterial<Real> material;
   Real theta_i, theta_j;
 
   BACKDRIVE_INLINE PairInStep(const Workspace<Layout>& ws, const TouchingPair<Real>& touching)
-      : a(ws.contact.pairs[touching.pair].a),
+      : number(touching.pair),
+        a(ws.contact.pairs[touching.pair].a),
         b(ws.contact.pairs[touching.pair].b),
         i(ws.contact.shapes[a].link),
         j(ws.contact.shapes[b].link),

@@ -14,8 +14,8 @@ constexpr double kPush = 10;
 
 /// Radius of a ball about the shape's centre that holds it; negative: none does.
 template <class Real>
-BACKDRIVE_INLINE Real bounding_radius(GeometryType type, const Vec3<Real>& s) {
-  switch (type) {
+BACKDRIVE_INLINE Real bounding_radius(const contact::Geometry<ScalarOf<Real>>& geometry, const Vec3<Real>& s) {
+  switch (geometry.kind) {
     case GeometryType::sphere:
       return s.x;
     case GeometryType::capsule:
@@ -26,9 +26,15 @@ BACKDRIVE_INLINE Real bounding_radius(GeometryType type, const Vec3<Real>& s) {
       return maximum(s.x, maximum(s.y, s.z));
     case GeometryType::box:
       return square_root(dot(s, s));
-    default:
-      return constant<Real>(-1);
+    case GeometryType::mesh: {
+      const Vec3<Real> half{s.x * geometry.half[0], s.y * geometry.half[1], s.z * geometry.half[2]};
+      return square_root(dot(half, half));
+    }
+    case GeometryType::plane:
+    case GeometryType::height_field:
+      break;
   }
+  return constant<Real>(-1);
 }
 
 /// How near points of two shapes must be to touch within the step; `arm` from the first one's centre to its furthest
@@ -48,20 +54,19 @@ BACKDRIVE_INLINE typename Layout::Real reach_of(const Workspace<Layout>& ws, con
 }
 
 /// Whether a ball about the first shape reaches the second in any lane. O(1).
-template <class Real>
-BACKDRIVE_INLINE bool may_meet(GeometryType type, GeometryType other, const contact::Shape<Real>& A,
-                               const contact::Shape<Real>& B, const Real& reach) {
-  const Real radius = bounding_radius(type, A.scale), zero = constant<Real>(0);
+template <class Real, class T = ScalarOf<Real>>
+BACKDRIVE_INLINE bool may_meet(const contact::Geometry<T>& a, const contact::Geometry<T>& b,
+                               const contact::Shape<Real>& A, const contact::Shape<Real>& B, const Real& reach) {
+  const Real radius = bounding_radius(a, A.scale), zero = constant<Real>(0);
   const Vec3<Real> apart = A.pose.origin - B.pose.origin;
   Real gap;
-  if (other == GeometryType::plane) {
+  if (b.kind == GeometryType::plane) {
     gap = dot(B.pose.axes.cz, apart) - radius;
   } else {
-    const Real radius_b = bounding_radius(other, B.scale);
+    const Real radius_b = bounding_radius(b, B.scale);
     gap = square_root(dot(apart, apart)) - radius - radius_b;
     gap = select(value_of(radius_b) < value_of(zero), zero, gap);
   }
-  gap = select(value_of(radius) < value_of(zero), zero, gap);
   return any(!(value_of(gap) > value_of(reach)));
 }
 
@@ -77,11 +82,11 @@ BACKDRIVE_CALLED void find_contacts_of(Workspace<Layout>& ws, int number) {
   if (of_a.root != of_b.root) touching.shift = tree_origin(ws, of_a.root) - tree_origin(ws, of_b.root);
   const PairInStep<Layout> pair(ws, touching);
   const contact::Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, touching.shift);
-  const Real radius = maximum(bounding_radius(of_a.type, A.scale), constant<Real>(0));
+  const auto &ga = space.geometry[pair.a], &gb = space.geometry[pair.b];
+  const Real radius = bounding_radius(ga, A.scale);
   const Real margin = space.constants[pair.a].margin + space.constants[pair.b].margin;
   const Real reach = reach_of(ws, pair, A.pose.origin, radius) + margin;
-  if (!may_meet(of_a.type, of_b.type, A, B, reach)) return;
-  const auto &ga = space.geometry[pair.a], &gb = space.geometry[pair.b];
+  if (!may_meet(ga, gb, A, B, reach)) return;
   contact::contact_points(ga, A, gb, B, space.points);
   const int count = contact::contact_count(ga, gb);
   for (int k = 0; k < count; ++k) {
@@ -329,6 +334,56 @@ BACKDRIVE_HD bool predict_forces(Workspace<Layout>& ws) {
       [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) { ws.contact.link[i].change = delta; });
   load_forces(ws);
   return true;
+}
+
+/// What is told of a pair in a step: kContactRows numbers.
+template <class Real>
+struct PairReport {
+  Vec3<Real> force;  ///< on the first body, world axes
+  Vec3<Real> point;  ///< where, in the world: the points' mean by their normal forces; zero where there is no force
+  Real depth;        ///< of the deepest point; zero apart
+};
+
+template <class Layout>
+BACKDRIVE_HD PairReport<typename Layout::Real> report_of(const Workspace<Layout>& ws,
+                                                         const TouchingPair<typename Layout::Real>& touching) {
+  using Real = typename Layout::Real;
+  const auto& space = ws.contact;
+  const Real zero = constant<Real>(0);
+  PairReport<Real> r{zero3<Real>(), zero3<Real>(), zero};
+  Vec3<Real> moment = zero3<Real>();
+  Real normal = zero;
+  for (int k = touching.first; k < touching.first + touching.count; ++k) {
+    const Contact<Real>& c = space.contacts[k];
+    const Real own = dot(c.normal, c.force);
+    r.force += c.force;
+    r.depth = maximum(r.depth, c.depth);
+    moment += c.position * own;
+    normal += own;
+  }
+  const auto pressed = value_of(normal) > value_of(zero);
+  const Vec3<Real> origin = tree_origin(ws, space.shapes[space.pairs[touching.pair].a].root);
+  const Vec3<Real> mean = origin + moment * (constant<Real>(1) / select(pressed, normal, constant<Real>(1)));
+  r.point = {select(pressed, mean.x, zero), select(pressed, mean.y, zero), select(pressed, mean.z, zero)};
+  return r;
+}
+
+/// Writes the rows of one step, before the state moves on: [pair][kContactRows].
+template <class Layout>
+BACKDRIVE_CALLED void store_contacts(const Workspace<Layout>& ws, StorageOf<typename Layout::Real>* rows, int stride,
+                                     int first_world) {
+  using Real = typename Layout::Real;
+  const auto& space = ws.contact;
+  static_assert(sizeof(PairReport<Real>) == kContactRows * sizeof(Real));
+  int next = 0;
+  for (int pair = 0; pair < space.pair_count; ++pair) {
+    const Real zero = constant<Real>(0);
+    PairReport<Real> r{zero3<Real>(), zero3<Real>(), zero};
+    if (next < space.touching_count && space.touching[next].pair == pair) r = report_of(ws, space.touching[next++]);
+    const Real* const numbers = &r.force.x;
+    StorageOf<Real>* at = rows + static_cast<std::size_t>(pair) * kContactRows * stride + first_world;
+    for (int k = 0; k < kContactRows; ++k, at += stride) store<Real>(at, numbers[k]);
+  }
 }
 
 /// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].qdd, and what contact adds to the velocity into dof[].x.

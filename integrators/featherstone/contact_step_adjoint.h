@@ -63,7 +63,8 @@ BACKDRIVE_INLINE void add_material(Workspace<Layout>& ws, const PairInStep<Layou
                           bar.shapes[pair.a], bar.shapes[pair.b]);
 }
 
-/// (A4)-(A5): from the twists of w to the cotangents of the contacts' states and of e, the latter as loads.
+/// (A4)-(A5), with what the loss says of the forces: from the twists of w to the cotangents of the contacts' states and
+/// of e, the latter as loads.
 template <class Layout>
 BACKDRIVE_CALLED void adj_forces(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
@@ -71,11 +72,13 @@ BACKDRIVE_CALLED void adj_forces(Workspace<Layout>& ws, const StepBar<Layout>& b
   struct Context {
     PairTwists<Real> twists;
     Spatial<Real> w;
+    Vec3<Real> seed;
   };
   each_contact(
       ws,
       [&](const auto& pair) {
-        return Context{pair_twists(ws, pair), pair.relative([&](int i) { return ws.contact.link[i].w; })};
+        return Context{pair_twists(ws, pair), pair.relative([&](int i) { return ws.contact.link[i].w; }),
+                       bar.pair_forces ? bar.pair_forces[pair.number] : zero3<Real>()};
       },
       [&](const auto& pair, const Context& context, const Contact<Real>& c, int number) {
         const contact::ContactState<Real> state = state_of(c, context.twists);
@@ -85,7 +88,7 @@ BACKDRIVE_CALLED void adj_forces(Workspace<Layout>& ws, const StepBar<Layout>& b
         own = {zero_state<Real>(), zero3<Real>()};
         contact::PairMaterial<Real> m_bar = zero_material<Real>();
         adj_contact_force(pair.material, state, model, c.change, trace, ws.dt,
-                          velocity_at(context.w, c.position) * ws.dt, own.change, own.state, m_bar);
+                          velocity_at(context.w, c.position) * ws.dt + context.seed, own.change, own.state, m_bar);
         if (mutated(Mutation::frozen_predictor)) own.change = zero3<Real>();
         add_material(ws, pair, bar, m_bar);
         add_load(ws, pair, wrench_at(c.position, own.change));

@@ -30,6 +30,7 @@ struct StepBar {
   Vec3<Real>* gravity;                  ///< likewise
   ShapeGradient<Real>* shapes;          ///< likewise; with contact only
   Real* drift;                          ///< in, with contact only: of the velocity that moved q to q⁺
+  Vec3<Real>* pair_forces;              ///< in, with contact only: of the pairs' forces; null: nobody asked
 
   BACKDRIVE_INLINE bool wants_parameters() const { return Layout::parameters && constants; }
 };

@@ -180,6 +180,10 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Layou
     if (a.q) store_state(step, 1);
     ws.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
     step_dynamics(ws);
+    if constexpr (Layout::contact) {
+      const std::size_t row = std::size_t(step) * t.contact_pair_count * kContactRows;
+      if (a.contact) store_contacts(ws, a.contact + row * stride, stride, first_world);
+    }
     integrate(ws, first_step + step, first_world, a.launch.worlds, halted, a.status);
   }
   if (a.q) store_state(a.launch.steps, 0);
@@ -318,12 +322,26 @@ BACKDRIVE_INLINE void seed_drift(const RolloutAdjointArguments<StorageOf<typenam
   if (step == a.launch.steps && !a.resume) add_seeds(a.drift_end_bar, 0, nv, stride, first_world, g.bar.drift);
 }
 
+/// Cotangents of the forces of a step.
+template <class Layout>
+BACKDRIVE_INLINE void seed_forces(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
+                                  AdjointScratch<Layout>& g, int step, int first_world) {
+  g.bar.pair_forces = a.contact_bar ? g.pair_forces : nullptr;
+  if (!a.contact_bar) return;
+  const int pairs = a.launch.topology.contact_pair_count;
+  for (int k = 0; k < pairs; ++k) {
+    load_rows(a.contact_bar, (std::size_t(step) * pairs + k) * kContactRows, 3, a.launch.stride, first_world,
+              &g.pair_forces[k].x);
+  }
+}
+
 /// Recomputes a step from g.ws and takes the cotangents over it.
 template <class Layout>
 BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
                                  AdjointScratch<Layout>& g, int step, int first_world) {
   if constexpr (Layout::contact) {
     seed_drift(a, g, step + 1, first_world);
+    seed_forces(a, g, step, first_world);
     step_adjoint_with_contact(g.ws, g.bar, recompute_with_contact(g.ws));
   } else {
     accelerations_and_forces(g.ws);

@@ -107,7 +107,8 @@ template <class Layout>
 struct AdjointScratch {
   Workspace<Layout> ws;
   StepBar<Layout> bar;
-  typename Layout::Real* parameter_bar;  ///< bar.constants, bar.gravity and bar.shapes: parameter_rows() numbers
+  Vec3<typename Layout::Real>* pair_forces;  ///< with contact only
+  typename Layout::Real* parameter_bar;      ///< bar.constants, bar.gravity and bar.shapes: parameter_rows() numbers
 };
 
 template <class Layout>
@@ -177,6 +178,7 @@ BACKDRIVE_HD void carve(const TopologyView& t, bool parameters, Carver& carver, 
   g.bar.q = carver.take<Real>(t.nq);
   g.bar.qd = carver.take<Real>(t.nv);
   g.bar.drift = Layout::contact ? carver.take<Real>(t.nv) : nullptr;
+  g.pair_forces = Layout::contact ? carver.take<Vec3<Real>>(t.contact_pair_count) : nullptr;
   name_parameters(t, parameters ? carver.take<Real>(parameter_rows<Layout>(t)) : nullptr, g);
 }
 
