@@ -1,7 +1,9 @@
-// Meshes and terrain from files inside the scene's folder.
+// Meshes and terrain, from files inside the scene's folder or from numbers in the scene.
 #include <map>
 #include <mutex>
+#include <span>
 #include <tuple>
+#include <utility>
 
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
@@ -43,18 +45,60 @@ fs::path shown_path(const fs::path& directory, const View& file) {
   return directory / file.text();
 }
 
+/// A hull that is the hull of its own vertices to the last bit: that of another set of points is scaled and rounded a
+/// little differently.
+ConvexMesh settled_hull(std::span<const Vec3<double>> points, const std::string& name) {
+  ConvexMesh hull = convex_hull(points, name);
+  for (std::size_t vertices = 0; vertices != hull.vertices.size();) {
+    vertices = hull.vertices.size();
+    ConvexMesh again = convex_hull(hull.vertices, name);
+    again.full_vertices = hull.full_vertices;
+    again.deviation = hull.deviation;
+    hull = std::move(again);
+  }
+  return hull;
+}
+
+/// What errors call numbers of the scene.
+std::string place_name(const View& view) {
+  return view.sources().name(view.node()->place) + ": " + view.path();
+}
+
 }  // namespace
 
 std::shared_ptr<const ConvexMesh> load_mesh(const fs::path& directory, const View& file) {
   static FileCache<ConvexMesh> cache;
   const fs::path path = resolve_inside(directory, file, kMaxMeshBytes), shown = shown_path(directory, file);
-  return cache.get(path, [&] { return convex_hull(read_mesh(shown), shown.string()); });
+  return cache.get(path, [&] { return settled_hull(read_mesh(shown).vertices, shown.string()); });
 }
 
 std::shared_ptr<const HeightField> load_height_field(const fs::path& directory, const View& file) {
   static FileCache<HeightField> cache;
   const fs::path path = resolve_inside(directory, file, kMaxMeshBytes), shown = shown_path(directory, file);
   return cache.get(path, [&] { return read_height_field(shown, {{1, 1}, 0, 1}); });
+}
+
+std::shared_ptr<const ConvexMesh> listed_mesh(const View& vertices) {
+  std::vector<Vec3<double>> points;
+  for (const View& vertex : vertices.items()) {
+    const std::vector<double> x = vertex.numbers();
+    points.push_back({x[0], x[1], x[2]});
+  }
+  return std::make_shared<const ConvexMesh>(settled_hull(points, place_name(vertices)));
+}
+
+std::shared_ptr<const HeightField> listed_height_field(const View& heights) {
+  std::vector<double> values;
+  const std::vector<View> rows = heights.items();
+  std::size_t columns = 0;
+  for (const View& row : rows) {
+    const std::vector<double> own = row.numbers();
+    if (columns == 0) columns = own.size();
+    if (own.size() != columns) row.refuse("as many numbers as in the first row, which has " + std::to_string(columns));
+    values.insert(values.end(), own.begin(), own.end());
+  }
+  return std::make_shared<const HeightField>(make_height_field(static_cast<int>(rows.size()), static_cast<int>(columns),
+                                                               {1, 1}, std::move(values), place_name(heights)));
 }
 
 }  // namespace backdrive::scene

@@ -220,7 +220,7 @@ class ModelReader {
     options.type = geometry_type(geometry["type"].text());
     options.scale = read_scale(geometry, options.type, options.scale);
     options.margin = geometry["margin"].number();
-    read_file(geometry, options);
+    read_asset(geometry, options);
     options.frame = read_frame(view["frame"]);
     options.density = view["density"].number();
     const View material = view["material"];
@@ -242,17 +242,17 @@ class ModelReader {
     return GeometryType::cylinder;
   }
 
-  void read_file(const View& geometry, ShapeOptions& options) const {
+  void read_asset(const View& geometry, ShapeOptions& options) const {
     const bool mesh = options.type == GeometryType::mesh, field = options.type == GeometryType::height_field;
-    const View file = geometry["file"];
-    if (!mesh && !field) {
-      if (file)
-        file.refuse("no file for a " + std::string(to_string(options.type)) + ": meshes and height fields have one");
-      return;
-    }
-    if (!file) geometry.refuse("the key 'file' (a mesh or a height field is read from one)");
-    if (mesh) options.mesh = load_mesh(directory_, file);
-    if (field) options.height_field = load_height_field(directory_, file);
+    const View file = geometry["file"], vertices = geometry["vertices"], heights = geometry["heights"];
+    const std::string type = to_string(options.type);
+    if (file && !mesh && !field) file.refuse("no file for a " + type + ": meshes and height fields have one");
+    if (vertices && !mesh) vertices.refuse("no vertices for a " + type + ": meshes have them");
+    if (heights && !field) heights.refuse("no heights for a " + type + ": height fields have them");
+    if (mesh && !file && !vertices) geometry.refuse("the key 'file', or 'vertices'");
+    if (field && !file && !heights) geometry.refuse("the key 'file', or 'heights'");
+    if (mesh) options.mesh = file ? load_mesh(directory_, file) : listed_mesh(vertices);
+    if (field) options.height_field = file ? load_height_field(directory_, file) : listed_height_field(heights);
   }
 
   static Numbers3 read_scale(const View& geometry, GeometryType type, Numbers3 scale) {

@@ -94,6 +94,9 @@ std::filesystem::path resolve_inside(const std::filesystem::path& directory, con
 /// (input) about what names the file, or about a line of the file.
 std::shared_ptr<const ConvexMesh> load_mesh(const std::filesystem::path& directory, const View& file);
 std::shared_ptr<const HeightField> load_height_field(const std::filesystem::path& directory, const View& file);
+/// The same of numbers in the scene. A hull's own vertices give the same hull, bit for bit.
+std::shared_ptr<const ConvexMesh> listed_mesh(const View& vertices);
+std::shared_ptr<const HeightField> listed_height_field(const View& heights);
 
 /// What a field of the model measures, from the schema.
 Dimension dimension_of(const Field& field);

@@ -47,7 +47,8 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
 /// and every model parameter that differs from the scene's. `filled` must have the model of the
 /// scene (same names and topology). Loss and variables stay, so that `simctl run` on the result
 /// prints the loss and `simctl optimize` can go on from it. Numbers read back to the same bits;
-/// relative paths are written out, so the text may be stored anywhere. Per-world parameters are
+/// what files hold is written out, so the text may be stored anywhere (but for terrain of more than
+/// 200,000 heights, whose file stays named). Per-world parameters are
 /// written as those of world 0. Throws Error (usage) for a model of another shape, Error
 /// (non_finite) for a number that is not finite.
 std::string scene_with_values(const Scene& scene, const Problem& filled);

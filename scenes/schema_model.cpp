@@ -37,7 +37,7 @@ SchemaPtr frame(FieldGroup group) {
 }
 
 SchemaPtr geometry() {
-  return map({
+  auto schema = map({
       required("type", word({"plane", "sphere", "ellipsoid", "capsule", "box", "cylinder", "mesh", "height_field"}),
                "What it is. Volumes are centred on the frame, the long axis along its z. Planes and height fields are "
                "of the world. Ellipsoids and cylinders touch these two only."),
@@ -47,11 +47,16 @@ SchemaPtr geometry() {
              "extents; plane: none; mesh: three factors, without unit, that turn the file's unit into m; height field "
              "(required): half extents in x and y, and height of white."),
       absent("file", text(), "",
-             "Of a mesh and a height field, inside the scene's folder. Mesh: OBJ or STL; the shape is the convex hull "
+             "Of a mesh or a height field, inside the scene's folder. Mesh: OBJ or STL; the shape is the convex hull "
              "of its vertices, by at most 64 of them. Height field: portable graymap (PGM), black at height 0, its "
              "first row at the highest y."),
+      absent("vertices", list(vector(Dimension::none, {3}), "vertex"), "", "Of a mesh, instead of `file`."),
+      absent("heights", list(vector(Dimension::none, {}), "row"), "",
+             "Of a height field, instead of `file`: rows from the lowest y up, each from the lowest x on; white is 1."),
       field(FieldGroup::shapes, "geometry/margin", at_least(0, Dimension::length), "0"),
   });
+  schema->exclusive_keys = {{"file", "vertices", "heights"}};
+  return schema;
 }
 
 SchemaPtr collision() {

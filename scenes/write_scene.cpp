@@ -1,6 +1,11 @@
 // A scene with numbers filled in, as text that reads back to the same numbers.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <span>
+
+#include "models/meshes/convex_mesh.h"
+#include "models/meshes/height_field.h"
 
 #include "scenes/reader.h"
 
@@ -109,6 +114,55 @@ NodePtr with_parameters(NodePtr root, const Model& original, const Model& filled
   return root;
 }
 
+/// Terrain with more heights stays in its file: a scene has its limits.
+constexpr std::size_t kMostWrittenHeights = 200'000;
+
+NodePtr vertices_node(const ConvexMesh& mesh, const std::string& path) {
+  NodePtr list = make_list();
+  for (const Vec3<double>& v : mesh.vertices) list->list.push_back(list_node({v.x, v.y, v.z}, path));
+  return list;
+}
+
+NodePtr heights_node(const HeightField& field, const std::string& path) {
+  NodePtr list = make_list();
+  for (auto row = field.heights.begin(); row != field.heights.end(); row += field.columns) {
+    list->list.push_back(list_node({row, row + field.columns}, path));
+  }
+  return list;
+}
+
+const NodePtr& node_at(const NodePtr& root, std::span<const std::string> path) {
+  const NodePtr* node = &root;
+  for (const std::string& segment : path) {
+    const NodePtr& at = *node;
+    if (at->kind == NodeKind::list) {
+      node = &at->list.at(std::stoul(segment));
+    } else {
+      node = &std::ranges::find(at->map, segment, &Entry::key)->value;
+    }
+  }
+  return *node;
+}
+
+/// Puts what was read from files into the document. What several shapes share is written for each.
+NodePtr with_meshes(NodePtr root, const Model& model) {
+  for (std::size_t s = 0; s < model.shape_names.size(); ++s) {
+    const int index = model.shape_meshes[s];
+    const bool mesh = model.shape_types[s] == GeometryType::mesh;
+    if (index < 0 || (!mesh && model.height_fields[index]->heights.size() > kMostWrittenHeights)) continue;
+    const std::string path = "shapes/" + model.shape_names[s] + "/geometry";
+    const std::vector<std::string> location = document_location(*root, path);
+    auto geometry = std::make_shared<Node>(*node_at(root, location));
+    for (Entry& entry : geometry->map) {
+      if (entry.key != "file") continue;
+      entry.key = mesh ? "vertices" : "heights";
+      entry.value = mesh ? vertices_node(*model.meshes[index], path) : heights_node(*model.height_fields[index], path);
+    }
+    root = set_value(root, location, geometry, {"result", {}}, {});
+  }
+  return root;
+}
+
 void replace(Node& root, const std::string& key, const NodePtr& value) {
   for (Entry& entry : root.map) {
     if (entry.key == key) {
@@ -135,6 +189,7 @@ std::string scene_with_values(const Scene& scene, const Problem& filled) {
   }
   NodePtr root = std::make_shared<Node>(*scene.document);
   root = with_parameters(root, scene.problem.model, filled.model);
+  root = with_meshes(root, scene.problem.model);
   root = std::make_shared<Node>(*root);
   replace(*root, "initial_state", initial_state_node(filled));
   replace(*root, "controls", controls_node(filled));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -196,17 +197,60 @@ TEST(SceneMeshes, HeightFieldsRunFromBlackToWhite) {
   EXPECT_EQ(model.shapes.geometry.scale(3, 2), 0.2);
 }
 
-TEST(SceneMeshes, WrittenScenesReadTheSame) {
-  const Scene scene = load(kMeshScene);
-  const Scene back = written_and_read(scene);
-  // Models that read the same file share what was made of it.
-  EXPECT_EQ(back.problem.model.meshes[0], scene.problem.model.meshes[0]);
-  EXPECT_EQ(back.problem.model.height_fields[0], scene.problem.model.height_fields[0]);
+void expect_same(const ConvexMesh& a, const ConvexMesh& b) {
+  const auto numbers = [](const ConvexMesh& mesh) {
+    std::vector<double> all;
+    for (const Vec3<double>& v : mesh.vertices) all.insert(all.end(), {v.x, v.y, v.z});
+    for (const ConvexMesh::Face& f : mesh.faces) {
+      all.insert(all.end(), {f.normal.x, f.normal.y, f.normal.z, f.offset, double(f.first), double(f.count)});
+    }
+    for (const ConvexMesh::Edge& e : mesh.edges) {
+      for (const int i : {e.from, e.to, e.left, e.right}) all.push_back(i);
+    }
+    return all;
+  };
+  EXPECT_EQ(numbers(a), numbers(b));
+  EXPECT_EQ(a.face_vertices, b.face_vertices);
+}
+
+TEST(SceneMeshes, WrittenScenesReadTheSameAnywhere) {
+  const Scene scene = load(kMeshScene, {{"shapes/b_1/geometry/file", "ball.obj"}});
+  const std::string text = scene_with_values(scene, scene.problem);
+  EXPECT_EQ(text.find(".obj"), std::string::npos) << text;
+  EXPECT_EQ(text.find(".pgm"), std::string::npos);
+  const Scene back = load(text, {}, "/");
+  EXPECT_EQ(scene_with_values(back, back.problem), text);
+  const Model &a = scene.problem.model, &b = back.problem.model;
+  for (const size_t shape : {0, 1, 2}) expect_same(*a.meshes[a.shape_meshes[shape]], *b.meshes[b.shape_meshes[shape]]);
+  EXPECT_EQ(a.height_fields[0]->heights, b.height_fields[0]->heights);
+  EXPECT_EQ(a.height_fields[0]->columns, b.height_fields[0]->columns);
   Problem filled = scene.problem;
   filled.model.shapes.geometry.scale.at(1, 1) = 1.0 / 3;
   const Scene changed = load(scene_with_values(scene, filled));
   EXPECT_EQ(changed.problem.model.shapes.geometry.scale(1, 1), 1.0 / 3);
   EXPECT_EQ(changed.problem.model.shapes.geometry.scale(1, 0), 1);
+}
+
+/// Many points: the hull has a limit, and the limited one settles.
+TEST(SceneMeshes, HullsOfManyPointsAreWrittenToTheSameBits) {
+  std::string vertices;
+  for (int i = 0; i < 400; ++i) {
+    const double z = 1 - (2 * i + 1) / 400.0, r = std::sqrt(1 - z * z), turn = 2.399963229728653 * i;
+    vertices += (i > 0 ? ", [" : "[") + std::to_string(1.7 * r * std::cos(turn)) + ", " +
+                std::to_string(r * std::sin(turn)) + ", " + std::to_string(0.3 * z) + "]";
+  }
+  const Scene scene = load(kMeshScene, {{"shapes/a/geometry", "{type: mesh, vertices: [" + vertices + "]}"}});
+  const Scene back = load(scene_with_values(scene, scene.problem));
+  EXPECT_EQ(scene.problem.model.meshes[0]->vertices.size(), 64u);
+  EXPECT_GT(scene.problem.model.meshes[0]->deviation, 0);
+  EXPECT_EQ(scene_with_values(back, back.problem), scene_with_values(scene, scene.problem));
+  expect_same(*scene.problem.model.meshes[0], *back.problem.model.meshes[0]);
+}
+
+TEST(SceneMeshes, ModelsThatReadOneFileShareWhatWasMadeOfIt) {
+  const Model a = load(kMeshScene).problem.model, b = load(kMeshScene, {{"gravity", "[0, 0, 0]"}}).problem.model;
+  EXPECT_EQ(a.meshes[0], b.meshes[0]);
+  EXPECT_EQ(a.height_fields[0], b.height_fields[0]);
 }
 
 TEST(SceneMeshes, AChangedFileIsReadAnew) {
@@ -232,6 +276,27 @@ TEST(SceneMeshes, BadFilesAreNamedWithTheirLine) {
   EXPECT_NE(refused(kMeshScene, {{"shapes/hill/geometry/file", "huge.pgm"}}).find("huge.pgm:"), std::string::npos);
   EXPECT_NE(refused(kMeshScene, {{"shapes/a/geometry/file", "none.obj"}}).find("expected an existing file"),
             std::string::npos);
+}
+
+TEST(SceneMeshes, ListedHeightsRunFromTheLowestCorner) {
+  const std::string hill =
+      "{body: world, geometry: {type: height_field, scale: [1, 1, 1], heights: [[0, 1, 2], [3, 4, 5]]}}";
+  const Scene scene = load(kMeshScene, {{"shapes/hill", hill}});
+  const HeightField& field = *scene.problem.model.height_fields[0];
+  EXPECT_EQ(field.rows, 2);
+  EXPECT_EQ(field.columns, 3);
+  EXPECT_EQ(field.height(1, 0), 3);
+  EXPECT_EQ(field.highest, 5);
+  EXPECT_NE(
+      refused(kMeshScene, {{"shapes/hill/geometry", "{type: height_field, scale: [1, 1, 1], heights: [[0, 1], [3]]}"}})
+          .find("expected as many numbers as in the first row, which has 2"),
+      std::string::npos);
+  EXPECT_NE(refused(kMeshScene, {{"shapes/a/geometry", "{type: mesh, vertices: [[0, 0, 0], [1, 0, 0], [0, 1, 0]]}"}})
+                .find("3 different points: expected at least 4"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(kMeshScene, {{"shapes/a/geometry", "{type: box, vertices: [[0, 0, 0]]}"}}).find("no vertices for a box"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -2,9 +2,12 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "autodiff/variables.h"
 #include "models/fields.h"
+#include "models/meshes/convex_mesh.h"
 #include "tests/support/random.h"
 
 namespace backdrive::test {
@@ -69,6 +72,13 @@ void add_forces(Random& random, int joint, JointType type, JointOptions& options
   }
 }
 
+/// Nothing about it is symmetric, and its com is not its origin.
+std::shared_ptr<const ConvexMesh> lump() {
+  const std::vector<Vec3<double>> points{{0.3, 0, 0.1}, {1, 0.2, 0},     {0.1, 1.3, 0},
+                                         {0, 0.1, 0.9}, {1.1, 0.8, 0.7}, {-0.4, 0.5, 0.6}};
+  return std::make_shared<const ConvexMesh>(convex_hull(points, "lump"));
+}
+
 /// So soft that bodies may lie deep in each other, as random ones do.
 void set_touch(Random& random, bool contact, ShapeOptions& shape) {
   shape.filter.groups = contact ? 1 : 0;
@@ -83,7 +93,8 @@ void set_touch(Random& random, bool contact, ShapeOptions& shape) {
 
 void add_shapes(ModelBuilder& builder, Random& random, int bodies, bool contact) {
   const GeometryType types[] = {GeometryType::sphere, GeometryType::ellipsoid, GeometryType::capsule,
-                                GeometryType::box,    GeometryType::cylinder,  GeometryType::box};
+                                GeometryType::box,    GeometryType::cylinder,  GeometryType::box,
+                                GeometryType::mesh};
   int count = 0;
   for (const GeometryType type : types) {
     ShapeOptions shape;
@@ -91,6 +102,7 @@ void add_shapes(ModelBuilder& builder, Random& random, int bodies, bool contact)
     for (double& s : shape.scale) s = random.uniform(0.04, 0.1);
     shape.frame = {random_vector(random, 0.1), random_orientation(random)};
     shape.density = random.uniform(200, 1000);
+    if (type == GeometryType::mesh) shape.mesh = lump();
     set_touch(random, contact, shape);
     // The last joins the first one's body: two shapes and the body's own numbers together.
     const int body = count == 5 ? 0 : count % bodies;
