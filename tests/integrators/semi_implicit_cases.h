@@ -284,22 +284,23 @@ inline double seeds_times(const StateSeeds& seeds, const std::vector<std::vector
   }
   return sum;
 }
-/// And the derivative of that along duals.
-inline double seeds_times_dot(const StateSeeds& seeds, const std::vector<std::vector<BodyState<Dual<double>>>>& b) {
-  double sum = 0;
-  const auto three = [](const Vec3<double>& s, const Vec3<Dual<double>>& x) {
-    return s.x * x.x.dot + s.y * x.y.dot + s.z * x.z.dot;
+/// And the derivative of that along duals, with the sum of the magnitudes of its terms.
+inline std::pair<double, double> seeds_times_dot(const StateSeeds& seeds,
+                                                 const std::vector<std::vector<BodyState<Dual<double>>>>& b) {
+  double sum = 0, size = 0;
+  const auto three = [&](const Vec3<double>& s, const Vec3<Dual<double>>& x) {
+    for (const double term : {s.x * x.x.dot, s.y * x.y.dot, s.z * x.z.dot}) sum += term, size += std::abs(term);
   };
   for (std::size_t k = 0; k < seeds.size(); ++k) {
     for (std::size_t i = 0; i < seeds[k].size(); ++i) {
       const auto& s = seeds[k][i];
       const Quaternion<Dual<double>>& q = b[k][i].rotation;
       const Quaternion<Dual<double>> at{{q.v.x.value, q.v.y.value, q.v.z.value}, q.w.value};
-      sum += three(s.turn, turn_between(at, q)) + three(s.position, b[k][i].position) +
-             three(s.velocity.ang, b[k][i].velocity.ang) + three(s.velocity.lin, b[k][i].velocity.lin);
+      three(s.turn, turn_between(at, q)), three(s.position, b[k][i].position);
+      three(s.velocity.ang, b[k][i].velocity.ang), three(s.velocity.lin, b[k][i].velocity.lin);
     }
   }
-  return sum;
+  return {sum, size};
 }
 
 }  // namespace backdrive::test::inline BACKDRIVE_KERNELS

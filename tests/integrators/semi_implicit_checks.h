@@ -1,5 +1,6 @@
 #pragma once
 // Checks of gradients of mechanisms, block by block of what they depend on.
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -36,8 +37,8 @@ inline MechanismTangent random_direction(const Mechanism& m, const std::string& 
 }
 
 struct BlockIdentity {
-  double error;  ///< |⟨w, Jv⟩ − ⟨Jᵀw, v⟩| / Σ|g v|
-  double size;   ///< Σ|g v|
+  double error;  ///< |⟨w, Jv⟩ − ⟨Jᵀw, v⟩| over the larger sum of the magnitudes of their terms
+  double size;   ///< Σ|g v|: zero when the gradient of the whole block is
 };
 
 /// Σ g v of one block and Σ|g v|.
@@ -70,10 +71,9 @@ inline std::map<std::string, BlockIdentity> identity_errors(const Mechanism& m, 
     const MechanismTangent v = random_direction(m, block, seed + 1);
     const auto along = numbers_along<Dual<double>>(
         m.numbers, v, [](double x, double dot) { return Dual<double>(x, dot); });
-    const double forward = seeds_times_dot(seeds, roll_out(m, along));
+    const auto [forward, terms] = seeds_times_dot(seeds, roll_out(m, along));
     const auto [sum, size] = inner(g, v);
-    errors[block] = {std::abs(forward - sum) / std::max(size, 1e-30), size};
-    if (forward == 0 && sum == 0) errors[block].error = 0;
+    errors[block] = {std::abs(forward - sum) / std::max({size, terms, 1e-30}), size};
   }
   return errors;
 }

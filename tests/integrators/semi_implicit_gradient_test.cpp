@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, SemiImplicitGradient, testing::ValuesIn(kCases))
 TEST_P(SemiImplicitGradient, IsTheTransposeOfTheDerivative) {
   const auto errors = test::identity_errors(m, 17);
   for (const auto& [block, e] : errors) {
-    EXPECT_LT(e.error, kIdentity) << block;if (getenv("PRINT")) printf("%s %g\n", block.c_str(), e.error);
+    EXPECT_LT(e.error, kIdentity) << block;
   }
 }
 

@@ -276,4 +276,49 @@ inline Mechanism mechanism_of(const Model& model, const semi_implicit::Attachmen
   return m;
 }
 
+/// Largest errors of attachments at a state: of the slides, m, and of the turns, rad.
+inline std::pair<double, double> worst_attachment(const Mechanism& m, const std::vector<BodyState<double>>& state) {
+  Runner<double> runner(m, body_constants_of(m.numbers), joint_constants_of(m, m.numbers), m.numbers.gravity);
+  double gap = 0, tilt = 0;
+  std::vector<semi_implicit::BodyPose<double>> poses;
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const Mat3<double> R = rotation_matrix(state[i].rotation);
+    poses.push_back({R, state[i].position + R * m.numbers.bodies[i].com});
+  }
+  for (std::size_t j = 0; j < m.joints.size(); ++j) {
+    const auto& joint = m.joints[j];
+    const auto g = semi_implicit::joint_geometry(
+        joint.type, runner.system().constants[j], joint.parent >= 0 ? &poses[joint.parent] : nullptr,
+        joint.parent >= 0 ? m.numbers.bodies[joint.parent].com : Vec3<double>{}, poses[joint.child],
+        m.numbers.bodies[joint.child].com);
+    double e[semi_implicit::kRows];
+    semi_implicit::joint_errors(joint.type, g, e);
+    for (int row = 0; row < semi_implicit::kRows; ++row) {
+      if (semi_implicit::dof_of_row(joint.type, row) >= 0) continue;
+      (row < 3 ? tilt : gap) = std::max(row < 3 ? tilt : gap, std::abs(e[row]));
+    }
+  }
+  return {gap, tilt};
+}
+
+/// Momenta and energy of the bodies: linear, angular about the world's origin; kinetic and of weight.
+struct Totals {
+  Vec3<double> linear{}, angular{};
+  double energy = 0;
+};
+inline Totals totals(const Mechanism& m, const std::vector<BodyState<double>>& state) {
+  Totals t;
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const auto& b = m.numbers.bodies[i];
+    const Mat3<double> R = rotation_matrix(state[i].rotation);
+    const Vec3<double> lever = R * b.com, c = state[i].position + lever, &omega = state[i].velocity.ang;
+    const Vec3<double> v = plus_cross(state[i].velocity.lin, omega, lever), L = rotated(R, b.inertia) * omega;
+    t.linear += v * b.mass;
+    t.angular += L + cross(c, v) * b.mass;
+    t.energy += 0.5 * dot(omega, L) + 0.5 * b.mass * dot(v, v) - b.mass * dot(m.numbers.gravity, c);
+  }
+  return t;
+}
+inline double energy(const Mechanism& m, const std::vector<BodyState<double>>& state) { return totals(m, state).energy; }
+
 }  // namespace backdrive::test::inline BACKDRIVE_KERNELS
