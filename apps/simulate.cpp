@@ -23,21 +23,22 @@ Buffer<T> rows_of(const Buffer<T>& all, int first, int rows) {
   return part;
 }
 
-/// Appends the first rows of a one-world buffer.
+/// Puts rows [first, rows) of a one-world buffer at `at` + their number; what was behind them goes.
 template <class T>
-void append(const Buffer<T>& buffer, int rows, std::vector<double>& to, std::size_t at) {
+void append(const Buffer<T>& buffer, int first, int rows, std::vector<double>& to, std::size_t at) {
   const Buffer<T> from = on_host(buffer);
   to.resize(at + rows);
-  for (int r = 0; r < rows; ++r) to[at + r] = static_cast<double>(from(r, 0));
+  for (int r = first; r < rows; ++r) to[at + r] = static_cast<double>(from(r, 0));
 }
 
 template <class T>
-void score(const Problem& problem, const State<T>& final, const Control<T>& control, const RolloutOptions& options,
-           const LossObserver<T>* observer, SimulationResult& result) {
+void score(const Problem& problem, const Trajectory<T>& last_piece, const Control<T>& control,
+           const RolloutOptions& options, const LossObserver<T>* observer, SimulationResult& result) {
   Trajectory<T> trajectory;
   trajectory.steps = problem.simulation.steps;
-  trajectory.final = final;
-  trajectory.status = std::make_shared<WorldStatuses>(1, memory_beside(final.q));
+  trajectory.final = last_piece.final;
+  trajectory.final_drift = last_piece.final_drift;
+  trajectory.status = std::make_shared<WorldStatuses>(1, memory_beside(trajectory.final.q));
   const LossResult<T> loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr, observer);
   const Buffer<T> terms = on_host(loss.terms);
   for (size_t i = 0; i < problem.loss.size(); ++i) {
@@ -55,6 +56,7 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
   SimulationResult result;
   const int steps = problem.simulation.steps, nu = problem.model.topology.nu;
   State<T> state = initial_state<T>(problem, 1, memory);
+  Trajectory<T> piece;
   const Control<T> control = initial_control<T>(problem, 1, memory);
   RolloutOptions options;
   options.time_step = problem.simulation.time_step;
@@ -65,11 +67,13 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
     options.steps = std::min(kPiece, steps - result.steps);
     Control<T> part;
     if (!control.u.empty()) part.u = rows_of(control.u, result.steps * nu, options.steps * nu);
-    const Trajectory<T> piece = rollout<T>(problem.model, state, part, options, memory);
+    piece = rollout<T>(problem.model, state, part, options, memory);
     const WorldStatus& status = (*piece.status)[0];
     const int done = status.stopped() ? status.stopped_step : options.steps;
-    append(piece.q, (done + 1) * nq, result.q, static_cast<std::size_t>(result.steps) * nq);
-    append(piece.qd, (done + 1) * nv, result.qd, static_cast<std::size_t>(result.steps) * nv);
+    append(piece.q, 0, (done + 1) * nq, result.q, static_cast<std::size_t>(result.steps) * nq);
+    // The velocity that led to a piece's first state is the last of the piece before.
+    append(piece.velocity(), result.steps > 0 ? nv : 0, (done + 1) * nv, result.qd,
+           static_cast<std::size_t>(result.steps) * nv);
     if (observer) observer->forward(piece, result.steps);
     if (status.stopped()) {
       result.status = status;
@@ -84,7 +88,7 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
     }
   }
   options.steps = steps;
-  if (result.steps == steps && !problem.loss.empty()) score(problem, state, control, options, observer.get(), result);
+  if (result.steps == steps && !problem.loss.empty()) score(problem, piece, control, options, observer.get(), result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -11,7 +11,7 @@ namespace backdrive::app {
 
 struct SimulationResult {
   int steps = 0;              ///< done; fewer than asked for when the world stopped or somebody interrupted
-  std::vector<double> q, qd;  ///< [steps + 1][nq], [steps + 1][nv]
+  std::vector<double> q, qd;  ///< [steps + 1][nq], [steps + 1][nv]; qd: Trajectory::velocity()
   WorldStatus status;
   bool interrupted = false;
   std::vector<std::string> term_names;  ///< empty when the run did not reach its end, or nothing is scored

@@ -102,7 +102,7 @@ std::vector<PointResult> run_batch_on(std::span<const Problem> points, int threa
   LossResult<T> loss;
   if (!problem.loss.empty()) loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);
 
-  const Buffer<T> q = on_host(trajectory.final.q), qd = on_host(trajectory.final.qd);
+  const Buffer<T> q = on_host(trajectory.final.q), qd = on_host(trajectory.final_velocity());
   const Buffer<T> terms = on_host(loss.terms), total = on_host(loss.total);
   std::vector<PointResult> results(worlds);
   for (int w = 0; w < worlds; ++w) {

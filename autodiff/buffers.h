@@ -47,11 +47,21 @@ struct Control {
 
 /// What a rollout leaves. `q` and `qd` hold every state, row step·nq + component, steps + 1 of them (empty when the
 /// rollout was asked to keep none); `final` is the last one.
+///
+/// Where something can touch something, a state's q̇ is not what moves: it is half a step of gravity ahead of a body at
+/// rest. `drift` has the velocities that moved q to each state (of the first state: its own), zero at rest, and
+/// `final_drift` the last. They are what is to be looked at and scored; q̇ is what the next step starts from.
 template <class T>
 struct Trajectory {
   int steps = 0;
   Buffer<T> q, qd;
   State<T> final;
+  Buffer<T> drift, final_drift;  ///< as qd and final.qd; empty where nothing can touch anything
+
+  /// Velocities to look at.
+  const Buffer<T>& velocity() const { return final_drift.empty() ? qd : drift; }
+  const Buffer<T>& final_velocity() const { return final_drift.empty() ? final.qd : final_drift; }
+
   std::shared_ptr<WorldStatuses> status;
 
   bool any_stopped() const { return status->any_stopped(); }

@@ -31,6 +31,28 @@ bool any(const PoolVector<bool>& flags) {
   return std::find(flags.begin(), flags.end(), true) != flags.end();
 }
 
+bool may_touch(const Model& model, int shape) {
+  return std::ranges::any_of(model.topology.contact_shapes, [=](const ContactShape& s) { return s.shape == shape; });
+}
+
+/// Why no motion depends on a shape's mass.
+const char* massless_reason(const Model& model, std::string_view leaf, int shape) {
+  if (model.shape_bodies[shape] < 0) return "a shape of the world moves nothing";
+  if (model.shape_types[shape] == GeometryType::plane) return "a plane has no mass";
+  if (leaf != "density" && model.shapes.density(shape) == 0) return "the shape has no density";
+  return nullptr;
+}
+
+const char* unused_shape_reason(const Model& model, std::string_view leaf, int shape) {
+  const bool of_touch = leaf == "geometry/margin" || leaf.starts_with("material/");
+  if (may_touch(model, shape)) {
+    if (leaf == "density") return massless_reason(model, leaf, shape);
+    if (leaf == "geometry/scale" && scale_components(model.shape_types[shape]) == 0) return "a plane has no size";
+    return nullptr;
+  }
+  return of_touch ? "the shape can touch no other" : massless_reason(model, leaf, shape);
+}
+
 constexpr const char* kNoLimitsNorDrive = "only revolute and prismatic joints have limits and drives";
 constexpr const char* kNoMotion = "the loss does not depend on any motion";
 constexpr const char* kOtherTree = "the loss only reads what hangs from the world by other joints";
@@ -57,12 +79,7 @@ void add_velocities(const Link& link, Components& components) {
 const char* unused_reason(const Model& model, const Field& field, int item) {
   const std::string_view leaf = field.leaf;
   if (field.group == FieldGroup::shapes) {
-    if (leaf == "geometry/margin" || leaf.starts_with("material/")) {
-      return "not used by this integrator, which has no contact";
-    }
-    if (model.shape_bodies[item] < 0) return "a shape of the world moves nothing";
-    if (model.shape_types[item] == GeometryType::plane) return "a plane has no mass";
-    if (leaf != "density" && model.shapes.density(item) == 0) return "the shape has no density";
+    if (const char* unused = unused_shape_reason(model, leaf, item)) return unused;
   }
   if (field.group != FieldGroup::joints || leaf.starts_with("frame/")) return nullptr;
   const JointType type = model.joint_types[item];
@@ -102,6 +119,19 @@ void LinkDependence::move_tree_of(const Topology& topology, int link) {
   for (std::size_t i = 0; i < topology.links.size(); ++i) {
     if (root_of(topology, static_cast<int>(i)) == root) moved[i] = true;
   }
+  for (const ContactPair& pair : topology.contact_pairs) {  // and what it may touch
+    const int a = topology.contact_shapes[pair.a].root, b = topology.contact_shapes[pair.b].root;
+    if (a == root && b >= 0) move_tree_of(topology, b);
+    if (b == root) move_tree_of(topology, a);
+  }
+}
+
+bool touches_beyond(const Topology& topology, int link) {
+  const int root = root_of(topology, link);
+  return std::ranges::any_of(topology.contact_pairs, [&](const ContactPair& pair) {
+    const int a = topology.contact_shapes[pair.a].root, b = topology.contact_shapes[pair.b].root;
+    return a != b && (a == root || b == root);
+  });
 }
 
 void LinkDependence::pose(const Topology& topology, int link) {
@@ -142,7 +172,8 @@ const char* disconnected_reason(const Problem& problem, const LinkDependence& li
   const int link = model.link_of_joint(variable.joint);
   const bool place =
       variable.kind == VariableKind::initial_position && model.joint_types[variable.joint] == JointType::free;
-  if (place && links.moved[link] && !links.posed[link]) return "no motion depends on where a free joint's child is";
+  if (place && links.moved[link] && !links.posed[link] && !touches_beyond(model.topology, link))
+    return "no motion depends on where a free joint's child is";
   if (links.moved[link]) return nullptr;
   const auto reads_it = [&](const LossTerm& term) {
     return variable.is_control() && term.is_control() && term.index == variable.joint &&

@@ -29,7 +29,8 @@ class Components {
 
 /// Links of a model by what a loss reads of them.
 struct LinkDependence {
-  /// In trees that move: all that decides their motion counts. All links of a tree act on each other.
+  /// In trees that move: all that decides their motion counts. All links of a tree act on each other, and on those of
+  /// trees that it may touch.
   PoolVector<bool> moved;
   /// On the way from the world to a body whose pose is read: where their joints sit counts.
   PoolVector<bool> posed;
@@ -38,6 +39,9 @@ struct LinkDependence {
   void move_tree_of(const Topology& topology, int link);
   void pose(const Topology& topology, int link);
 };
+
+/// Whether a link's tree may touch the world or another tree.
+bool touches_beyond(const Topology& topology, int link);
 
 /// Why no motion can depend on a parameter in this model, or null when it may.
 const char* unused_reason(const Model& model, const Field& field, int item);

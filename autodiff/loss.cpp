@@ -81,8 +81,8 @@ class Evaluation {
     const Topology& t = score.model.topology;
     q_[0] = {trajectory.q, t.nq, {}};
     q_[1] = {trajectory.final.q, t.nq, {}};
-    qd_[0] = {trajectory.qd, t.nv, {}};
-    qd_[1] = {trajectory.final.qd, t.nv, {}};
+    qd_[0] = {trajectory.velocity(), t.nv, {}};
+    qd_[1] = {trajectory.final_velocity(), t.nv, {}};
     control_ = {control.u, t.nu, {}};
   }
 

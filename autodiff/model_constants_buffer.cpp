@@ -53,15 +53,22 @@ void add_block(const GradientBlock& block, int worlds, const WorldStatuses* stat
   block.add_to(gradient, numbers.data(), sums.data());
 }
 
+/// Whether cotangents in so many rows have those of contact shapes.
+template <class T>
+bool has_shapes(const ModelStructure& structure, int rows) {
+  return structure.contact_shape_count > 0 && rows > gradient_rows<T>(structure.link_count);
+}
+
 /// Turns the cotangents of each of `worlds` worlds into parameters, then sums those that all worlds share.
 template <class T>
-void add_columns(const Model& model, const Parameters* direction, const T* bar, int stride, int worlds,
+void add_columns(const Model& model, const Parameters* direction, const T* bar, int rows, int stride, int worlds,
                  const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot) {
   const DirectionView dots(direction);
   const GradientBlock block(model, gradient, worlds);
+  const ModelStructure structure = structure_of(model);
   PoolVector<double> values(block.numbers()), value_dots;
-  ParameterGradientOfWorld<T> add{structure_of(model),        view_of(model), bar, stride,
-                                  block.slots(values.data()), dots.get()};
+  ParameterGradientOfWorld<T> add{
+      structure, view_of(model), bar, stride, block.slots(values.data()), has_shapes<T>(structure, rows), dots.get()};
   GradientSlots dot_slots;
   if constexpr (kHasDots<Exact<T>>) {
     value_dots.resize(block.numbers());
@@ -73,18 +80,13 @@ void add_columns(const Model& model, const Parameters* direction, const T* bar, 
   if constexpr (kHasDots<Exact<T>>) add_block(block, worlds, status, value_dots, gradient_dot);
 }
 
-/// How many rows the constants of a world have.
-template <class T>
-int constant_rows(int links) {
-  return links * (kLinkConstants<T> + 9) + 3;
-}
-
 /// Constants of worlds that all have parameters of their own, computed where `memory` is and where these are to be
 /// read.
 template <class T>
 Buffer<T> constants_of_worlds(const ModelStructure& structure, const ParametersView& parameters,
                               const ParametersView* direction, int worlds, Memory& memory) {
-  Buffer<T> buffer = Buffer<T>::uninitialized(memory, constant_rows<T>(structure.link_count), worlds);
+  Buffer<T> buffer =
+      Buffer<T>::uninitialized(memory, constant_rows<T>(structure.link_count, structure.contact_shape_count), worlds);
   T* const numbers = buffer.write_address();
   const int stride = buffer.stride();
   const ConstantsOfWorld<T> fill{structure, parameters, numbers, stride, worlds, direction};
@@ -120,7 +122,7 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
       PoolVector<double> here(bar.rows());
       backend.download(here.data(), sums, here.size() * sizeof(double));
       backend.synchronize();
-      add_columns<double>(model, nullptr, here.data(), 1, 1, nullptr, gradient, no_dots);
+      add_columns<double>(model, nullptr, here.data(), bar.rows(), 1, 1, nullptr, gradient, no_dots);
       return;
     }
     const PlacedModel placed(model, memory);
@@ -128,8 +130,12 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
     const std::size_t bytes = block.numbers() * sizeof(double);
     const std::shared_ptr<std::byte> there = memory.allocate(bytes);
     backend.fill(there.get(), 0, bytes);
-    const ParameterGradientOfWorld<T> add{placed.structure, placed.parameters, bar.address(), bar.stride(),
-                                          block.slots(reinterpret_cast<double*>(there.get()))};
+    const ParameterGradientOfWorld<T> add{placed.structure,
+                                          placed.parameters,
+                                          bar.address(),
+                                          bar.stride(),
+                                          block.slots(reinterpret_cast<double*>(there.get())),
+                                          has_shapes<T>(placed.structure, bar.rows())};
     launch_on_device(backend, bar.worlds(), add);
     PoolVector<double> here(block.numbers());
     backend.download(here.data(), there.get(), bytes);
@@ -149,8 +155,9 @@ Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int 
   }
   if (memory.backend()) return constants_buffer<T>(model, direction, worlds, default_memory()).clone(memory);
   // One column is stored without gaps: a row vector of one "row" whose worlds are the rows.
-  Buffer<T> buffer(memory, 1, constant_rows<T>(static_cast<int>(model.topology.links.size())));
-  ConstantsOfWorld<T>{structure_of(model), view_of(model), buffer.write(), 1, 1, dots.get()}(0);
+  const ModelStructure structure = structure_of(model);
+  Buffer<T> buffer(memory, 1, constant_rows<T>(structure.link_count, structure.contact_shape_count));
+  ConstantsOfWorld<T>{structure, view_of(model), buffer.write(), 1, 1, dots.get()}(0);
   return buffer;
 }
 
@@ -160,13 +167,14 @@ void add_constants_gradient(const Model& model, const Parameters* direction, con
   const int worlds = constants_bar.worlds();
   if (constants_bar.backend()) return add_from_device(model, constants_bar, status, gradient);
   if (model.parameter_worlds() != 1) {
-    add_columns(model, direction, constants_bar.row(0), constants_bar.stride(), worlds, status, gradient, gradient_dot);
+    add_columns(model, direction, constants_bar.row(0), constants_bar.rows(), constants_bar.stride(), worlds, status,
+                gradient, gradient_dot);
     return;
   }
   // All parameters uniform: sum the rows first, then turn the sums into parameters once.
   PoolVector<Exact<T>> sums(static_cast<std::size_t>(constants_bar.rows()));
   for (int row = 0; row < constants_bar.rows(); ++row) sums[row] = sum_of(constants_bar.row(row), worlds, status);
-  add_columns(model, direction, sums.data(), 1, 1, nullptr, gradient, gradient_dot);
+  add_columns(model, direction, sums.data(), constants_bar.rows(), 1, 1, nullptr, gradient, gradient_dot);
 }
 
 template <class T>
@@ -175,8 +183,10 @@ void add_constants_gradient(const WorldParameters& parameters, const Buffer<T>& 
   if constexpr (kHasDots<Exact<T>>) {
     usage_error("dual numbers with values for every world, expected parameters of the model and a direction");
   } else {
-    const ParameterGradientOfWorld<T> add{parameters.structure(), parameters.view(), constants_bar.address(),
-                                          constants_bar.stride(), parameters.slots(gradient)};
+    const ParameterGradientOfWorld<T> add{
+        parameters.structure(),     parameters.view(),
+        constants_bar.address(),    constants_bar.stride(),
+        parameters.slots(gradient), has_shapes<T>(parameters.structure(), constants_bar.rows())};
     for_each_index(constants_bar.backend(), 1, constants_bar.worlds(), add);
   }
 }
@@ -189,8 +199,15 @@ KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int
       constants(parameters
                     ? constants_of_worlds<T>(parameters->structure(), parameters->view(), nullptr, worlds, memory)
                     : constants_buffer<T>(model, direction, worlds, memory)),
-      links(model.topology.links, memory) {
+      links(model.topology.links, memory),
+      contact_shapes(model.topology.contact_shapes, memory),
+      contact_pairs(model.topology.contact_pairs, memory),
+      geometry(model, memory) {
+  tree.contact_point_count = topology.contact_point_count = geometry.points();
+  tree.most_points_of_pair = topology.most_points_of_pair = geometry.most_points_of_pair();
   topology.links = links.data();
+  topology.contact_shapes = contact_shapes.data();
+  topology.contact_pairs = contact_pairs.data();
 }
 
 #define BACKDRIVE_INSTANTIATE(T)                                                                                   \

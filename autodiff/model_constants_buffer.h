@@ -4,6 +4,7 @@
 #include "engine/kernel_array.h"
 #include "engine/memory.h"
 #include "engine/status.h"
+#include "integrators/contact/geometry_table.h"
 #include "integrators/featherstone/link_constants.h"
 #include "models/model.h"
 
@@ -20,14 +21,21 @@ struct KernelModel {
   KernelModel(const Model& model, const Parameters* direction, int worlds, Memory& memory,
               const WorldParameters* parameters = nullptr);
 
+  KernelModel(const KernelModel&) = delete;
+  KernelModel& operator=(const KernelModel&) = delete;
+  KernelModel(KernelModel&&) = default;
+
   TopologyView topology, tree;  ///< as kernels and as the host read it
   Buffer<T> constants;
   KernelArray<Link> links;
+  KernelArray<ContactShape> contact_shapes;
+  KernelArray<ContactPair> contact_pairs;
+  GeometryTable<ScalarOf<T>> geometry;
 };
 
-/// Turns cotangents of those rows ([row][world], LinkGradient per link and gravity) into gradients of the parameters
-/// that ask for one, and adds them. Sums over worlds do not depend on the order of worlds, and leave out those that
-/// stopped.
+/// Turns cotangents of those rows ([row][world], gradient_rows() with or without those of shapes) into gradients of the
+/// parameters that ask for one, and adds them. Sums over worlds do not depend on the order of worlds, and leave out
+/// those that stopped.
 template <class T>
 void add_constants_gradient(const Model& model, const Parameters* direction, const Buffer<T>& constants_bar,
                             const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot);

@@ -57,13 +57,14 @@ Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& c
   Trajectory<T> result;
   result.steps = options.steps;
   result.status = make_pooled<WorldStatuses>(state.q.worlds(), memory);
-  RolloutPart<T> part{0, options.steps, state, State<T>::uninitialized(model, state.q.worlds(), memory), {}, {}};
-  if (options.keep_states) part.keep_states(model, memory);
+  RolloutPart<T> part(0, options.steps, state, model, memory, options.keep_states);
   const KernelModel<T> kernel_model(model, options.direction, state.q.worlds(), memory, options.parameters.get());
   run_part(kernel_model, control, part, options, *result.status, memory);
   result.final = part.end;
   result.q = part.q;
   result.qd = part.qd;
+  result.drift = part.drift;
+  result.final_drift = part.end_drift;
   return result;
 }
 

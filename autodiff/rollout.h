@@ -24,7 +24,7 @@ struct RolloutOptions {
   MemoryPlan plan{};        ///< recorded rollouts: which states are kept; Trajectory::q and qd are empty unless all are
 };
 
-/// Cotangents of the states of a piece, row by row as in its Trajectory; empty: none.
+/// Cotangents of the states of a piece, row by row as in its Trajectory: of q and of velocity(); empty: none.
 template <class T>
 struct StateSeeds {
   Buffer<T> q, qd;

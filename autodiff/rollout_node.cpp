@@ -11,6 +11,8 @@ Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<Wo
   trajectory.q = part.q;
   trajectory.qd = part.qd;
   trajectory.final = part.end;
+  trajectory.drift = part.drift;
+  trajectory.final_drift = part.end_drift;
   trajectory.status = status;
   return trajectory;
 }
@@ -35,6 +37,8 @@ void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPar
                                 part.end.qd.write_address(),
                                 status.write_address()};
   arguments.launch.steps_before = steps_before;
+  if (!part.drift.empty()) arguments.drift = part.drift.write_address();
+  if (!part.end_drift.empty()) arguments.drift_end = part.end_drift.write_address();
   launch_rollout(arguments, model.tree, options.threads, memory);
 }
 
@@ -69,9 +73,11 @@ Trajectory<T> RolloutNode<T>::forward(Memory& memory) {
   observe(last_piece_);
   Trajectory<T> result = trajectory_of(last_piece_, this->status);
   result.steps = steps_;
-  if (!recorded_.options.plan.keeps_all()) result.q = result.qd = {};
+  if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.drift = {};
   final_ = result.final;
-  for (const Buffer<T>* b : {&result.q, &result.qd, &result.final.q, &result.final.qd}) {
+  final_drift_ = result.final_drift;
+  for (const Buffer<T>* b :
+       {&result.q, &result.qd, &result.drift, &result.final.q, &result.final.qd, &result.final_drift}) {
     if (b->id() != 0) this->outputs.emplace_back(*b, b->version());
   }
   return result;
@@ -81,9 +87,7 @@ template <class T>
 RolloutPart<T> RolloutNode<T>::run_piece(const State<T>& begin, int piece, Memory& memory) {
   const Model& model = *recorded_.model;
   const int first = piece * piece_;
-  RolloutPart<T> part{
-      first, std::min(piece_, steps_ - first), begin, State<T>::uninitialized(model, begin.q.worlds(), memory), {}, {}};
-  part.keep_states(model, memory);
+  RolloutPart<T> part(first, std::min(piece_, steps_ - first), begin, model, memory, true);
   run_part(recorded_.kernel_model, control_, part, recorded_.options, *this->status, memory);
   return part;
 }
@@ -105,8 +109,7 @@ State<T> RolloutNode<T>::advanced(const State<T>& state, int from, int to, bool 
     return at;
   }
   const Model& model = *recorded_.model;
-  RolloutPart<T> part{
-      from * piece_, (to - from) * piece_, state, State<T>::uninitialized(model, state.q.worlds(), memory), {}, {}};
+  RolloutPart<T> part(from * piece_, (to - from) * piece_, state, model, memory, false);
   run_part(recorded_.kernel_model, control_, part, recorded_.options, *this->status, memory);
   return part.end;
 }
@@ -136,14 +139,16 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
     return first_row(bars.find(states));
   };
   const int first_control = piece.first_step * t.nu;
-  const RolloutAdjointArguments<T> arguments{
+  const bool touches = !piece.drift.empty();
+  Buffer<T> none;
+  RolloutAdjointArguments<T> arguments{
       launch_of(recorded_.kernel_model, recorded_.options.time_step, piece.steps, state_.q, piece.first_step),
       piece.q.address(),
       piece.qd.address(),
       control_.u.empty() ? nullptr : control_.u.address(first_control),
       bars.status(state_.q.worlds()).address(),
       seeds_of(piece.q, seeds.q),
-      seeds_of(piece.qd, seeds.qd),
+      seeds_of(piece.qd, touches ? none : seeds.qd),
       first_row(bars.find(final_.q)),
       first_row(bars.find(final_.qd)),
       out.q.write_address(),
@@ -152,6 +157,10 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
       out.constants.empty() ? nullptr : out.constants.write_address(),
       out.resume,
       {window.steps, window.cut, T(window.clip), out.clipped.empty() ? nullptr : out.clipped.write_address()}};
+  if (touches) {
+    arguments.drift_bar = seeds_of(piece.drift, seeds.qd);
+    arguments.drift_end_bar = first_row(bars.find(final_drift_));
+  }
   launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
   out.resume = true;
 }
@@ -165,9 +174,11 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   };
   collect(final_.q, q);
   collect(final_.qd, qd);
+  collect(final_drift_, qd);
   if (recorded_.options.plan.keeps_all()) {
     collect(last_piece_.q, q);
     collect(last_piece_.qd, qd);
+    collect(last_piece_.drift, qd);
   }
   if (observer_) observer_->reads(q, qd);
   LinkDependence own(t.links.size());
@@ -194,7 +205,7 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   out.q = Buffer<T>::uninitialized(memory, state_.q.rows(), worlds);
   out.qd = Buffer<T>::uninitialized(memory, state_.qd.rows(), worlds);
   if (!control_.u.empty()) out.control = Buffer<T>::uninitialized(memory, control_.u.rows(), worlds);
-  out.constants = recorded_.constants_bar(memory, worlds);
+  out.constants = recorded_.constants_bar(memory, worlds, true);
   if (window.clip > 0) out.clipped = Buffer<int>(memory, 1, worlds);
   walk_back(last_piece_, out, bars);
   for (int end = pieces() - 1; end > 0; --end) {

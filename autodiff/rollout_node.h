@@ -7,13 +7,21 @@ namespace backdrive {
 /// Some steps in a row.
 template <class T>
 struct RolloutPart {
-  int first_step, steps;
-  State<T> begin, end;  ///< may be the same buffers
-  Buffer<T> q, qd;      ///< every state, steps + 1 of them; empty: not kept
+  int first_step = 0, steps = 0;
+  State<T> begin, end;         ///< may be the same buffers
+  Buffer<T> q, qd;             ///< every state, steps + 1 of them; empty: not kept
+  Buffer<T> drift, end_drift;  ///< as Trajectory says
 
-  void keep_states(const Model& model, Memory& memory) {
-    q = Buffer<T>::uninitialized(memory, (steps + 1) * model.topology.nq, begin.q.worlds());
-    qd = Buffer<T>::uninitialized(memory, (steps + 1) * model.topology.nv, begin.q.worlds());
+  RolloutPart() = default;
+  RolloutPart(int first, int count, const State<T>& from, const Model& model, Memory& memory, bool keep_states)
+      : first_step(first), steps(count), begin(from), end(State<T>::uninitialized(model, from.q.worlds(), memory)) {
+    const int nv = model.topology.nv, worlds = from.q.worlds();
+    const bool touches = !model.topology.contact_pairs.empty();
+    if (touches) end_drift = Buffer<T>::uninitialized(memory, nv, worlds);
+    if (!keep_states) return;
+    q = Buffer<T>::uninitialized(memory, (steps + 1) * model.topology.nq, worlds);
+    qd = Buffer<T>::uninitialized(memory, (steps + 1) * nv, worlds);
+    if (touches) drift = Buffer<T>::uninitialized(memory, (steps + 1) * nv, worlds);
   }
 };
 
@@ -57,6 +65,7 @@ class RolloutNode final : public Tape<T>::Node {
   std::shared_ptr<StateObserver<T>> observer_;
   int steps_, piece_;
   State<T> final_;
+  Buffer<T> final_drift_;
   RolloutPart<T> last_piece_;  ///< as the forward pass left it, until the walk back begins
   PoolVector<Checkpoint> checkpoints_;
 };

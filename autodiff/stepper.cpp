@@ -17,7 +17,8 @@ struct Stepper<T>::Batch {
         control(std::move(c)),
         status(s.q.worlds(), memory),
         steps(memory, 1, 1),
-        part{0, 1, s, s, {}, {}} {
+        part(0, 1, s, model, memory, false) {
+    part.end = s;
     options.time_step = dt;
     options.threads = threads;
     options.steps = 1;

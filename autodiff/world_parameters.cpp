@@ -27,10 +27,12 @@ PlacedModel::PlacedModel(const Model& model, Memory& memory)
       parameters(view_of(model)),
       links_(model.topology.links, memory),
       shape_types_(model.shape_types, memory),
-      shape_bodies_(model.shape_bodies, memory) {
+      shape_bodies_(model.shape_bodies, memory),
+      contact_shapes_(model.topology.contact_shapes, memory) {
   structure.links = links_.data();
   structure.shape_types = shape_types_.data();
   structure.shape_bodies = shape_bodies_.data();
+  structure.contact_shapes = contact_shapes_.data();
   if (!memory.backend()) return;
   PoolVector<double> flat(flat_size(model));
   write_flat(model, flat.data());

@@ -23,6 +23,7 @@ struct PlacedModel {
   KernelArray<Link> links_;
   KernelArray<GeometryType> shape_types_;
   KernelArray<int> shape_bodies_;
+  KernelArray<ContactShape> contact_shapes_;
   KernelArray<double> numbers_;
 };
 

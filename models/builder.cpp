@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "models/contact_pairs.h"
 #include "models/fields.h"
 
 namespace backdrive {
@@ -256,6 +257,7 @@ int ModelBuilder::add_shape(const std::string& name, int body, const ShapeOption
   model_.shape_names.push_back(name);
   model_.shape_types.push_back(options.type);
   model_.shape_bodies.push_back(body);
+  model_.shape_filters.push_back(options.filter);
   append_item(model_, FieldGroup::shapes, shape + 1);
   ShapeParameters& shapes = model_.shapes;
   set_numbers(shapes.frame.position, shape, options.frame.position.data());
@@ -264,8 +266,10 @@ int ModelBuilder::add_shape(const std::string& name, int body, const ShapeOption
   shapes.geometry.margin.at(shape) = options.margin;
   shapes.density.at(shape) = options.density;
   shapes.material.stiffness.at(shape) = options.stiffness;
+  shapes.material.width.at(shape) = options.width;
   shapes.material.dissipation.at(shape) = options.dissipation;
   shapes.material.friction.at(shape) = options.friction;
+  shapes.material.creep.at(shape) = options.creep;
   return shape;
 }
 
@@ -281,6 +285,7 @@ Model ModelBuilder::build() const {
   model.topology.links = ordered_links(model, joint_of);
   number_components(model.topology, model.joint_types, driven_);
   mark_leaves_and_last_children(model.topology);
+  find_contact_pairs(model);
   validate(model);
   return model;
 }

@@ -52,9 +52,12 @@ struct ShapeOptions {
   double margin = 0;
   Frame frame;
   double density = 0;
-  double stiffness = 1e4;
-  double dissipation = 0.1;
+  double stiffness = 6e4;
+  double width = 1e-3;
+  double dissipation = 1;
   double friction = 0.8;
+  double creep = 1e-6;
+  CollisionFilter filter;
 };
 
 /// A model that cannot be: `path` names the entry at fault ("bodies/pole/mass").

@@ -37,8 +37,10 @@ constexpr Field kFields[] = {
     {shapes, "geometry/scale",     "m",                  "radii and half lengths, by type",                   3, 3, true,  BACKDRIVE_AT(shapes.geometry.scale)},
     {shapes, "geometry/margin",    "m",                  "distance at which contact begins",                  1, 1, true,  BACKDRIVE_AT(shapes.geometry.margin)},
     {shapes, "material/stiffness", "N/m",                "contact spring",                                    1, 1, true,  BACKDRIVE_AT(shapes.material.stiffness)},
+    {shapes, "material/width",     "m",                  "depth over which the contact spring sets in",       1, 1, true,  BACKDRIVE_AT(shapes.material.width)},
     {shapes, "material/dissipation", "s/m",              "Hunt-Crossley dissipation",                         1, 1, true,  BACKDRIVE_AT(shapes.material.dissipation)},
     {shapes, "material/friction",  "1",                  "Coulomb coefficient",                               1, 1, true,  BACKDRIVE_AT(shapes.material.friction)},
+    {shapes, "material/creep",     "m/s",                "slip at which a sticking contact carries all that friction can", 1, 1, true,  BACKDRIVE_AT(shapes.material.creep)},
     {shapes, "density",            "kg/m³",              "0: the shape adds no mass",                         1, 1, true,  BACKDRIVE_AT(shapes.density)},
     {model,  "gravity",            "m/s²",               "world axes",                                        3, 3, false, BACKDRIVE_AT(gravity)},
 };

@@ -103,6 +103,8 @@ BACKDRIVE_HD inline VolumeMoments<C> volume_moments(GeometryType type, const Vec
   const C ball = c(4 * M_PI / 3), tube = c(2 * M_PI);
   switch (type) {
     case GeometryType::plane:
+    case GeometryType::mesh:
+    case GeometryType::height_field:
       break;
     case GeometryType::sphere: {
       const C V = ball * s.x * s.x * s.x, m = V * s.x * s.x * c(0.2);
@@ -136,6 +138,8 @@ BACKDRIVE_HD inline void adj_volume_moments(GeometryType type, const Vec3<C>& s,
   const Vec3<C>& m_bar = bar.second;
   switch (type) {
     case GeometryType::plane:
+    case GeometryType::mesh:
+    case GeometryType::height_field:
       return;
     case GeometryType::sphere: {
       const C r2 = s.x * s.x;

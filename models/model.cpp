@@ -177,6 +177,10 @@ const char* to_string(GeometryType type) {
       return "box";
     case GeometryType::cylinder:
       return "cylinder";
+    case GeometryType::mesh:
+      return "mesh";
+    case GeometryType::height_field:
+      return "height_field";
   }
   return "unknown";
 }

@@ -4,6 +4,7 @@
 // Units SI; z up; quaternions (x, y, z, w); inertias as six numbers xx, yy, zz, xy, xz, yz; 6-vectors angular first.
 // Everything that has a gradient is a Parameter (parameters.h), nested as users write it: model.joints.limit.lower. The
 // one table of them is in fields.h.
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,33 @@ constexpr JointType kJointTypes[] = {JointType::revolute, JointType::prismatic, 
 
 /// Meaning of geometry.scale. Volumes are centred on the shape's frame, the long axis along its z.
 enum class GeometryType {
-  plane,      ///< z = 0, normal +z, infinite (scale unused); only on the world
-  sphere,     ///< radius
-  ellipsoid,  ///< three radii
-  capsule,    ///< radius, half length of the cylindrical part
-  box,        ///< three half extents
-  cylinder,   ///< radius, half length
+  plane,         ///< z = 0, normal +z, infinite (scale unused); only on the world
+  sphere,        ///< radius
+  ellipsoid,     ///< three radii
+  capsule,       ///< radius, half length of the cylindrical part
+  box,           ///< three half extents
+  cylinder,      ///< radius, half length
+  mesh,          ///< convex; three factors of the vertices
+  height_field,  ///< half extents of the grid in x and y, factor of the heights; only on the world
+};
+
+/// Which shapes may touch: two do when each is in a group that the other meets.
+struct CollisionFilter {
+  std::uint32_t groups = 1;  ///< bits; 0: touches nothing
+  std::uint32_t meets = ~0u;
+};
+
+/// A shape that may touch another.
+struct ContactShape {
+  int shape = -1;  ///< index in the model's shapes
+  int link = -1;   ///< that carries it, −1: world
+  int root = -1;   ///< link at the root of its tree, −1: world
+  GeometryType type = GeometryType::sphere;
+};
+/// Two contact shapes (indices) that may touch. On the ground (plane, height field) stands the first; else they are in
+/// the order of GeometryType as far as pair functions need one.
+struct ContactPair {
+  int a = -1, b = -1;
 };
 
 /// Smoothing velocity of joint friction, rad/s or m/s.
@@ -71,19 +93,31 @@ struct Link {
 /// What does not depend on any parameter's value, shared by all worlds.
 struct Topology {
   PoolVector<Link> links;
-  int nq = 0;  ///< position components
-  int nv = 0;  ///< velocity components = degrees of freedom
-  int nu = 0;  ///< control components: nv efforts, then two targets per driven joint
+  int nq = 0;                               ///< position components
+  int nv = 0;                               ///< velocity components = degrees of freedom
+  int nu = 0;                               ///< control components: nv efforts, then two targets per driven joint
+  PoolVector<ContactShape> contact_shapes;  ///< those of contact_pairs
+  PoolVector<ContactPair> contact_pairs;
 };
 
-/// What kernels see of a Topology: on a device, `links` is a device pointer. The links outlive the launch.
+/// What kernels see of a Topology: on a device, the pointers are device pointers. What they point at outlives the
+/// launch.
 struct TopologyView {
   const Link* links;  ///< [link_count]
   int link_count;
   int nq, nv, nu;
+  const ContactShape* contact_shapes = nullptr;  ///< [contact_shape_count]
+  int contact_shape_count = 0;
+  const ContactPair* contact_pairs = nullptr;  ///< [contact_pair_count]
+  int contact_pair_count = 0;
+  int contact_point_count = 0;  ///< of all pairs
+  int most_points_of_pair = 0;
 };
-inline TopologyView view_of(const Topology& topology) {
-  return {topology.links.data(), static_cast<int>(topology.links.size()), topology.nq, topology.nv, topology.nu};
+inline TopologyView view_of(const Topology& t) {
+  const auto count = [](const auto& items) { return static_cast<int>(items.size()); };
+  return {
+      t.links.data(),         count(t.links),        t.nq, t.nv, t.nu, t.contact_shapes.data(), count(t.contact_shapes),
+      t.contact_pairs.data(), count(t.contact_pairs)};
 }
 
 /// Positions and velocities a joint type has.
@@ -129,6 +163,8 @@ constexpr int scale_components(GeometryType type) {
       return 2;
     case GeometryType::ellipsoid:
     case GeometryType::box:
+    case GeometryType::mesh:
+    case GeometryType::height_field:
       return 3;
   }
   return 0;
@@ -143,6 +179,7 @@ struct Model : Parameters {
   PoolVector<int> joint_children;
   PoolVector<GeometryType> shape_types;
   PoolVector<int> shape_bodies;  ///< body index, −1: world
+  PoolVector<CollisionFilter> shape_filters;
   Topology topology;
 
   int find_body(const std::string& name) const;   ///< −1 when there is none

@@ -20,7 +20,9 @@ ModelStructure structure_of(const Model& model) {
           model.shape_types.data(),
           model.shape_bodies.data(),
           static_cast<int>(model.shape_bodies.size()),
-          static_cast<int>(model.body_names.size())};
+          static_cast<int>(model.body_names.size()),
+          model.topology.contact_shapes.data(),
+          static_cast<int>(model.topology.contact_shapes.size())};
 }
 
 ParametersView view_of(const Parameters& parameters) {

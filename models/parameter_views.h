@@ -13,6 +13,8 @@ struct ModelStructure {
   const int* shape_bodies;          ///< [shape_count], −1: world
   int shape_count;
   int body_count;
+  const ContactShape* contact_shapes;  ///< [contact_shape_count]
+  int contact_shape_count;
 };
 
 /// Good until the model is changed or goes. O(1).

@@ -142,8 +142,10 @@ struct GeometryParametersOf {
 template <class P>
 struct MaterialParametersOf {
   P stiffness{1};    ///< N/m
+  P width{1};        ///< m, of the ramp on which the spring sets in
   P dissipation{1};  ///< s/m
   P friction{1};     ///< 1
+  P creep{1};        ///< m/s
 };
 
 template <class P>

@@ -45,7 +45,10 @@ void check_field(const Model& model, const Field& field) {
         const std::string unit = field.unit == "1" ? "" : " " + std::string(field.unit);
         throw ModelError(path_of(model, {&field, i, field.components == 1 ? -1 : c}),
                          text(value) + in_world(parameter, w) + ", expected a " +
-                             (rule.may_be_infinite ? "" : "finite ") + "number" + (rule.nonnegative ? " >= 0" : "") +
+                             (rule.may_be_infinite ? "" : "finite ") + "number" +
+                             (rule.positive      ? " > 0"
+                              : rule.nonnegative ? " >= 0"
+                                                 : "") +
                              unit);
       }
     }
@@ -160,7 +163,9 @@ void check_moved_inertia(const Model& model, const ParametersView& view) {
 ValueRule rule_of(const Field& field) {
   const bool infinite =
       field.leaf == "limit/lower" || field.leaf == "limit/upper" || field.leaf == "drive/effort_limit";
-  return {infinite, field.nonnegative, is_scale(field)};
+  const bool divides =
+      field.leaf == "material/stiffness" || field.leaf == "material/width" || field.leaf == "material/creep";
+  return {infinite, field.nonnegative, is_scale(field) || divides};
 }
 
 void validate(Model& model) {

@@ -13,14 +13,6 @@
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
-/// What all worlds share of a shape. `mesh` is also set for a box that meets a mesh (box_mesh()).
-template <class T>
-struct Geometry {
-  ShapeKind kind;
-  MeshView<T> mesh;
-  HeightFieldView<T> field;
-};
-
 constexpr bool is_ground(ShapeKind k) {
   return k == ShapeKind::plane || k == ShapeKind::height_field;
 }

@@ -11,20 +11,9 @@
 
 #include "engine/real.h"
 #include "engine/spatial.h"
+#include "integrators/contact/geometry.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
-
-/// Meaning of Shape::scale; frames as in models/model.h.
-enum class ShapeKind {
-  plane,         ///< z = 0, normal +z; scale unused
-  sphere,        ///< radius
-  ellipsoid,     ///< three radii
-  capsule,       ///< radius, half length along z
-  box,           ///< three half extents
-  cylinder,      ///< radius, half length along z
-  mesh,          ///< convex; three factors of the vertices
-  height_field,  ///< half extents of the grid in x and y, factor of the heights
-};
 
 /// Columns are the shape's axes in the world; the origin is measured from the frame's origin O.
 template <class Real>
@@ -50,24 +39,6 @@ struct ContactPoint {
   Real gap;           ///< negative: depth of penetration
   Vec3<Real> point;   ///< from O, half-way between the witness points on the two surfaces
   Vec3<Real> normal;  ///< unit, from shape B towards shape A
-};
-
-/// A convex polyhedron, the same in all worlds. Counter-clockwise triangles seen from outside; the edges without those
-/// between coplanar triangles.
-template <class T>
-struct MeshView {
-  const T* vertices;  ///< [vertex_count][3]
-  const int* faces;   ///< [face_count][3]
-  const int* edges;   ///< [edge_count][4]: its ends, and of each of its two triangles the third vertex
-  int vertex_count, face_count, edge_count;
-};
-
-/// Heights over a grid that spans [-1, 1]² before scaling; two triangles to a cell, split from its lowest to its
-/// highest corner in (x, y). Past the border the outermost triangles go on.
-template <class T>
-struct HeightFieldView {
-  const T* heights;  ///< [ny][nx]
-  int nx, ny;        ///< at least 2
 };
 
 /// Gap of a point that has nothing to say. Its normal is +z and its derivatives are zero.

@@ -12,8 +12,12 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// In place of a bucket: a tree of any size, whose working set lies in a block of memory per world.
-constexpr int kAnyLinks = 0;
+/// In place of a bucket: a tree of any size, whose working set lies in a block of memory per world; and a model of any
+/// size in which something can touch something, likewise.
+constexpr int kAnyLinks = 0, kContactLinks = -1;
+constexpr bool in_blocks(int links) {
+  return links <= 0;
+}
 /// Room for values that wait in a sweep: quadrupeds need 1, humanoids with hands 3.
 constexpr int waiting_room(int links) {
   return links / 8;
@@ -32,6 +36,13 @@ void visit_bucket(const TopologyView& t, Visit&& visit) {
   if (fits(t, waiting, 32)) return visit(std::integral_constant<int, 32>{});
   if (fits(t, waiting, 64)) return visit(std::integral_constant<int, 64>{});
   visit(std::integral_constant<int, kAnyLinks>{});
+}
+
+/// The same for rollouts, with kContactLinks where there is contact.
+template <class Visit>
+void visit_rollout_bucket(const TopologyView& t, Visit&& visit) {
+  if (t.contact_pair_count > 0) return visit(std::integral_constant<int, kContactLinks>{});
+  visit_bucket(t, visit);
 }
 
 /// Working sets of trees larger than any bucket: world w's begins at first + w·bytes. Both are multiples of 64.
@@ -80,19 +91,22 @@ struct RowsInPlace {
   BACKDRIVE_INLINE void end(T*, std::size_t, int, int, int, int) const {}
 };
 
-template <class T>
+template <class T, bool Contact>
 struct ThreadRollout {
   using Real = T;
-  using Link = RolloutLink<T>;
-  using Dof = RolloutDof<T>;
+  using Link = std::conditional_t<Contact, ContactLink<T>, RolloutLink<T>>;
+  using Dof = std::conditional_t<Contact, ContactDof<T>, RolloutDof<T>>;
+  using Touch = TouchLink<T>;
   using Constants = ItemsInPlace<LinkConstants<T>, T>;
+  using ShapeRows = ItemsInPlace<ShapeConstants<T>, T>;
   using Control = RowsInPlace<T>;
-  static constexpr bool ahead = false;
+  static constexpr bool ahead = false, contact = Contact;
 };
-template <class T, bool Parameters>
-struct ThreadAdjoint : ThreadRollout<T> {
-  using Link = std::conditional_t<Parameters, ParameterLink<T>, AdjointLink<T>>;
-  using Dof = AdjointDof<T>;
+template <class T, bool Parameters, bool Contact>
+struct ThreadAdjoint : ThreadRollout<T, Contact> {
+  using Link = std::conditional_t<Parameters || Contact, ParameterLink<T>, AdjointLink<T>>;
+  using Dof = std::conditional_t<Contact, ContactAdjointDof<T>, AdjointDof<T>>;
+  using Touch = TouchAdjointLink<T>;
   using ControlBar = RowsInPlace<T>;
   static constexpr bool parameters = Parameters;
 };
@@ -129,7 +143,7 @@ template <class Layout, int Links>
 struct ThreadAdjointArrays : ThreadArrays<Layout, Links> {
   using T = typename Layout::Real;
   T q_bar[Links], qd_bar[Links];
-  T parameter_bar[Layout::parameters ? Links * kLinkGradients<T> + 3 : 1];
+  T parameter_bar[Layout::parameters ? gradient_rows<T>(Links) : 1];
 
   BACKDRIVE_INLINE void lay_out(const TopologyView& t, AdjointScratch<Layout>& g) {
     ThreadArrays<Layout, Links>::lay_out(g.ws);
@@ -142,7 +156,7 @@ struct ThreadPoseArrays {
   using T = typename Layout::Real;
   typename Layout::Link link[Links];
   T q[Links], q_bar[Links];
-  T parameter_bar[Layout::parameters ? Links * kLinkGradients<T> + 3 : 1];
+  T parameter_bar[Layout::parameters ? gradient_rows<T>(Links) : 1];
 
   BACKDRIVE_INLINE void lay_out(PoseScratch<Layout>& g) {
     g.link = link, g.q = q, g.q_bar = q_bar;
@@ -155,17 +169,21 @@ template <class T, class Layout>
 BACKDRIVE_INLINE void set_model_in_place(Workspace<Layout>& ws, const Launch<T>& launch, int world) {
   set_model(ws, launch);
   ws.constants = items_in_place<LinkConstants<T>>(launch, 0, world);
-  ws.gravity = items_in_place<Vec3<T>>(launch, gravity_row<T>(launch.topology), world)[0];
+  if constexpr (Layout::contact) {
+    ws.contact.constants = items_in_place<ShapeConstants<T>>(launch, shape_row<T>(launch.topology.link_count), world);
+    ws.contact.geometry = launch.geometry;
+  }
+  ws.gravity = items_in_place<Vec3<T>>(launch, gravity_row<T>(launch.topology.link_count), world)[0];
 }
 
 // ---- functors -------------------------------------------------------------------------------------------------------
-// Links: a bucket that holds the tree, or kAnyLinks with blocks. array_bytes is what a thread's arrays take: local
-// memory beyond that is spills.
+// Links: a bucket that holds the tree, or kAnyLinks or kContactLinks with blocks. array_bytes is what a thread's arrays
+// take: local memory beyond that is spills.
 
 /// Bytes of the arrays of a bucket.
 template <template <class, int> class Arrays, class Layout, int Links>
 constexpr std::size_t bytes_of_arrays() {
-  if constexpr (Links == kAnyLinks) {
+  if constexpr (in_blocks(Links)) {
     return 0;
   } else {
     return sizeof(Arrays<Layout, Links>);
@@ -174,7 +192,7 @@ constexpr std::size_t bytes_of_arrays() {
 
 template <class T, int Links>
 struct RolloutWorld {
-  using Layout = ThreadRollout<T>;
+  using Layout = ThreadRollout<T, Links == kContactLinks>;
   static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadArrays, Layout, Links>();
   RolloutArguments<T> arguments;
   WorldBlocks blocks{};
@@ -182,7 +200,7 @@ struct RolloutWorld {
   BACKDRIVE_HD void operator()(int world) const {
     Workspace<Layout> ws;
     set_model_in_place(ws, arguments.launch, world);
-    if constexpr (Links == kAnyLinks) {
+    if constexpr (in_blocks(Links)) {
       Carver carver(blocks.first + world * blocks.bytes);
       carve(arguments.launch.topology, carver, ws);
       rollout_worlds(arguments, ws, world);
@@ -200,10 +218,10 @@ struct RolloutWorld {
   }
 };
 
-/// Parameters: with gradients of parameters, arguments.constants_bar not null.
+/// Parameters: with gradients of parameters, arguments.constants_bar not null; with contact, it may be null.
 template <class T, int Links, bool Parameters>
 struct RolloutAdjointWorld {
-  using Layout = ThreadAdjoint<T, Parameters>;
+  using Layout = ThreadAdjoint<T, Parameters, Links == kContactLinks>;
   static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadAdjointArrays, Layout, Links>();
   RolloutAdjointArguments<T> arguments;
   WorldBlocks blocks{};
@@ -212,9 +230,9 @@ struct RolloutAdjointWorld {
     const TopologyView& t = arguments.launch.topology;
     AdjointScratch<Layout> g;
     set_model_in_place(g.ws, arguments.launch, world);
-    if constexpr (Links == kAnyLinks) {
+    if constexpr (in_blocks(Links)) {
       Carver carver(blocks.first + world * blocks.bytes);
-      carve(t, Parameters, carver, g);
+      carve(t, Parameters && arguments.constants_bar, carver, g);
       rollout_adjoint_worlds(arguments, g, world);
     } else {
       ThreadAdjointArrays<Layout, Links> arrays;
@@ -240,7 +258,7 @@ BACKDRIVE_INLINE void run_poses(const PoseArguments<typename Layout::Real>& a, c
   g.links = t.links;
   g.link_count = t.link_count;
   g.constants = items_in_place<LinkConstants<T>>(a.launch, 0, world);
-  g.alignments = items_in_place<Mat3<T>>(a.launch, alignment_row<T>(t), world);
+  g.alignments = items_in_place<Mat3<T>>(a.launch, alignment_row<T>(t.link_count), world);
   if constexpr (Links == kAnyLinks) {
     Carver carver(blocks.first + world * blocks.bytes);
     carve(t, adjoint, Layout::parameters, carver, g);
@@ -293,11 +311,13 @@ struct PosesAdjointWorld {
 #define BACKDRIVE_DEVICE_FUNCTORS(X)     \
   BACKDRIVE_DEVICE_FUNCTORS_OF(X, float) \
   BACKDRIVE_DEVICE_FUNCTORS_OF(X, double)
-#define BACKDRIVE_DEVICE_FUNCTORS_OF(X, T) \
-  BACKDRIVE_DEVICE_BUCKET(X, T, 8)         \
-  BACKDRIVE_DEVICE_BUCKET(X, T, 16)        \
-  BACKDRIVE_DEVICE_BUCKET(X, T, 32)        \
-  BACKDRIVE_DEVICE_BUCKET(X, T, 64)        \
+#define BACKDRIVE_DEVICE_FUNCTORS_OF(X, T)                                                         \
+  X(backdrive::featherstone::RolloutWorld<T, backdrive::featherstone::kContactLinks>)              \
+  X(backdrive::featherstone::RolloutAdjointWorld<T, backdrive::featherstone::kContactLinks, true>) \
+  BACKDRIVE_DEVICE_BUCKET(X, T, 8)                                                                 \
+  BACKDRIVE_DEVICE_BUCKET(X, T, 16)                                                                \
+  BACKDRIVE_DEVICE_BUCKET(X, T, 32)                                                                \
+  BACKDRIVE_DEVICE_BUCKET(X, T, 64)                                                                \
   BACKDRIVE_DEVICE_BUCKET(X, T, backdrive::featherstone::kAnyLinks)
 #define BACKDRIVE_DEVICE_BUCKET(X, T, Links)                       \
   X(backdrive::featherstone::RolloutWorld<T, Links>)               \

@@ -122,6 +122,11 @@ class Waiting {
 template <class Real>
 constexpr int kWaitingNumbers = sizeof(Articulated<Real>) / sizeof(Real);
 
+/// What a step with contact works on (contact_space.h), and of a layout without contact.
+template <class Layout>
+struct ContactSpace;
+struct NoContact {};
+
 /// The working set of one group of worlds. Nothing in it outlives a step but q, qd and the constants.
 template <class Layout>
 struct Workspace {
@@ -131,10 +136,12 @@ struct Workspace {
   Vec3<typename Layout::Real> gravity;
   typename Layout::Real dt;
   typename Layout::Real *q, *qd;
+  typename Layout::Real* drift;      ///< with contact: velocity with which the last step moved q
   typename Layout::Control control;  ///< [k]: Real
   typename Layout::Link* link;
   typename Layout::Dof* dof;
   void* waiting;
+  std::conditional_t<Layout::contact, ContactSpace<Layout>, NoContact> contact;
 };
 
 /// Values used after this are read from memory again. Without it GCC keeps all that it has seen in registers, runs out
@@ -186,7 +193,7 @@ BACKDRIVE_INLINE Motion<typename Layout::Real> world_motion(const Workspace<Layo
 /// Equation (1) of one link: pose, v and bias acceleration (q̈ = 0).
 template <class Joint, class Layout, class Const>
 BACKDRIVE_PART void move_link(Workspace<Layout>& ws, const Link& link, const LinkConstants<Const>& c,
-                                const Motion<typename Layout::Real>& parent, Motion<typename Layout::Real>& own) {
+                              const Motion<typename Layout::Real>& parent, Motion<typename Layout::Real>& own) {
   using Real = typename Layout::Real;
   constexpr int K = Joint::dofs;
   typename Layout::Dof* dof = ws.dof + link.v;
@@ -301,7 +308,7 @@ BACKDRIVE_INLINE void factor(Dof& dof, const Articulated<Real>& top, const Real&
 /// last child starts its parent's, from the parent's own body; the others add.
 template <int K, class Layout>
 BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, int i, Articulated<typename Layout::Real>& top,
-                                      Waiting<Articulated<typename Layout::Real>>& waiting) {
+                                    Waiting<Articulated<typename Layout::Real>>& waiting) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
   constexpr int last = K > 0;  // the degree on the parent's side, whose elimination is one with the sum there
@@ -311,6 +318,7 @@ BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, int i, Articulated<ty
     Real effort, increment;
     joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, effort, increment);
     factor(ws.dof[link.v + k], top, effort, increment, U, UD, x);
+    if constexpr (Layout::contact) ws.dof[link.v + k].increment = increment;
     if (k == 0) break;
     less_outer(top.IA, U, UD);
     top.P += U * x;
@@ -347,10 +355,11 @@ BACKDRIVE_HD void articulate(Workspace<Layout>& ws) {
   }
 }
 
-/// Root-to-leaves half of a solve (4), (6): from dof[].x the solution into dof[].*x, and visit(i, δ) with the motion it
-/// causes of each link.
-template <class Layout, class Solution, class Visit>
-BACKDRIVE_HD void solve_outwards(Workspace<Layout>& ws, Solution x, const Visit& visit) {
+/// Root-to-leaves half of a solve (4), (6), with the factors and D⁻¹ r in factors_of(dof): keep(dof, solution), and
+/// visit(i, δ) with the motion it causes of each link.
+template <class Layout, class FactorsOf, class Keep, class Visit>
+BACKDRIVE_HD void solve_outwards_with(Workspace<Layout>& ws, const FactorsOf& factors_of, const Keep& keep,
+                                      const Visit& visit) {
   using Real = typename Layout::Real;
   Spatial<Real> delta = zero6<Real>();
   Waiting<Spatial<Real>> branchings(ws.waiting);
@@ -365,14 +374,25 @@ BACKDRIVE_HD void solve_outwards(Workspace<Layout>& ws, Solution x, const Visit&
         link.type, [&](auto dofs) __attribute__((always_inline)) {
           for (int k = 0; k < dofs(); ++k) {  // x = D⁻¹ r − (U D⁻¹)ᵀ δ_p, δ = δ_p + S x
             typename Layout::Dof& dof = ws.dof[link.v + k];
-            const Real sum = dof.x - dot(dof.UD, delta);
-            dof.*x = sum;
+            const auto& factors = factors_of(dof);
+            const Real sum = factors.x - dot(factors.UD, delta);
+            keep(dof, sum);
             delta += dof.S * sum;
           }
         });
     visit(i, delta);
     if (branches(ws.links, i)) branchings.push(delta);
   }
+}
+
+/// The same from dof[].x into dof[].*x.
+template <class Layout, class Solution, class Visit>
+BACKDRIVE_HD void solve_outwards(Workspace<Layout>& ws, Solution x, const Visit& visit) {
+  using Dof = typename Layout::Dof;
+  using Real = typename Layout::Real;
+  solve_outwards_with(
+      ws, [](Dof & dof) __attribute__((always_inline))->Dof & { return dof; },
+      [x](Dof & dof, const Real& sum) __attribute__((always_inline)) { dof.*x = sum; }, visit);
 }
 
 /// (1)-(4): q̈ from ws.q, ws.qd and ws.control into dof[].x.

@@ -28,9 +28,18 @@ struct StepBar {
   typename Layout::ControlBar control;  ///< out: of the control
   LinkGradient<Real>* constants;        ///< null: nobody asked for parameters
   Vec3<Real>* gravity;                  ///< likewise
+  ShapeGradient<Real>* shapes;          ///< likewise; with contact only
+  Real* drift;                          ///< in, with contact only: of the velocity that moved q to q⁺
 
   BACKDRIVE_INLINE bool wants_parameters() const { return Layout::parameters && constants; }
 };
+
+/// True acceleration and force of a body, from the bias and the motion δ that q̈ causes.
+template <class Real>
+BACKDRIVE_INLINE void keep_acceleration(AdjointLink<Real>& s, const Spatial<Real>& delta) {
+  s.a += delta;
+  s.force = plus_times(s.force, s.I, delta);
+}
 
 /// (1)-(4) for the adjoint: q̈ into dof[].qdd, and of each body the true acceleration and the force on it.
 template <class Layout>
@@ -39,9 +48,7 @@ BACKDRIVE_HD void accelerations_and_forces(Workspace<Layout>& ws) {
   articulate(ws);
   solve_outwards(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<typename Layout::Real>& delta) __attribute__((always_inline)) {
-        typename Layout::Link& s = ws.link[i];
-        s.a += delta;
-        s.force = plus_times(s.force, s.I, delta);
+        keep_acceleration(ws.link[i], delta);
       });
 }
 
@@ -55,9 +62,9 @@ BACKDRIVE_INLINE void solve_inwards_joint(Dof* dof, Spatial<Real>& force) {
   }
 }
 
-/// Equation (6): M w = g with the factors of the forward step. g stands in dof[].x, and then w; δ per link.
+/// Leaves-to-root half of (6), of dof[].x.
 template <class Layout>
-BACKDRIVE_HD void solve_again(Workspace<Layout>& ws) {
+BACKDRIVE_HD void solve_inwards(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   Spatial<Real> force = zero6<Real>();
   Waiting<Spatial<Real>> waiting(ws.waiting);
@@ -71,6 +78,13 @@ BACKDRIVE_HD void solve_again(Workspace<Layout>& ws) {
     if (!link.last_child) force += waiting.pop();
     if (link.parent != i - 1) waiting.push(force);
   }
+}
+
+/// Equation (6): M w = g with the factors of the forward step. g stands in dof[].x, and then w; δ per link.
+template <class Layout>
+BACKDRIVE_HD void solve_again(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  solve_inwards(ws);
   solve_outwards(
       ws, &Layout::Dof::x, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
         ws.link[i].delta = delta;
@@ -80,7 +94,7 @@ BACKDRIVE_HD void solve_again(Workspace<Layout>& ws) {
 /// What mass, com and inertia of one body receive.
 template <class Real, class Const>
 BACKDRIVE_PART void mass_properties_adjoint(const ParameterLink<Real>& s, const LinkConstants<Const>& c,
-                                              LinkGradient<Real>& gradient) {
+                                            LinkGradient<Real>& gradient) {
   const Vec3<Real>&w = s.v.ang, &alpha = s.a.ang, &delta = s.delta.ang;
   const Mat3<Real>& axes = s.pose.axes;
   const Vec3<Real> com = s.pose.origin + axes * c.com;
@@ -126,7 +140,7 @@ BACKDRIVE_INLINE LinkBar<Real> operator+(const LinkBar<Real>& a, const LinkBar<R
 /// Gradient of a joint's placement: what moves with it is all that Z is about. (adjoint.md (d))
 template <class Real, class Const>
 BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
-                                        const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
+                                      const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
   Mat3<Real> axes;
   Vec3<Real> origin;
   placement(link, c, parent, axes, origin);
@@ -138,7 +152,7 @@ BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Cons
 /// Z of a subtree that is carried with δ, a and v; H as in (8).
 template <class Real>
 BACKDRIVE_PART Spatial<Real> turned_with(const Spatial<Real>& delta, const Spatial<Real>& a, const Spatial<Real>& v,
-                                           const LinkBar<Real>& bar, const Spatial<Real>& H) {
+                                         const LinkBar<Real>& bar, const Spatial<Real>& H) {
   Spatial<Real> V = H + H;
   if (!mutated(Mutation::velocity_turn_of_A)) V = plus_cross_force(V, v, bar.A);
   Spatial<Real> sum = unless(Mutation::force_turn, cross_force(delta, bar.F));
@@ -155,7 +169,7 @@ BACKDRIVE_INLINE Spatial<Real> turned_with_world(const LinkBar<Real>& bar, const
 /// What gravity receives from a root, and the placement from any joint.
 template <class Layout>
 BACKDRIVE_PART void add_to_root_and_placement(Workspace<Layout>& ws, int i, const LinkBar<typename Layout::Real>& own,
-                                                const Spatial<typename Layout::Real>& Z, const StepBar<Layout>& bar) {
+                                              const Spatial<typename Layout::Real>& Z, const StepBar<Layout>& bar) {
   if constexpr (Layout::parameters) {
     if (!bar.wants_parameters()) return;
     const Link& link = ws.links[i];
@@ -169,8 +183,8 @@ BACKDRIVE_PART void add_to_root_and_placement(Workspace<Layout>& ws, int i, cons
 /// summed over its subtree. Returns H.
 template <class Joint, class Layout>
 BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& ws, int i,
-                                                              const LinkBar<typename Layout::Real>& own,
-                                                              const StepBar<Layout>& bar) {
+                                                            const LinkBar<typename Layout::Real>& own,
+                                                            const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   constexpr int K = Joint::dofs;
   const Link& link = ws.links[i];
@@ -203,8 +217,8 @@ BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& w
 /// the velocities' cotangent is −(V + [A_lin × ṗ; ω × A_lin]), V = 2 T + v ×* A. (adjoint.md (a), free)
 template <class Layout>
 BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout>& ws, int i,
-                                                                  const LinkBar<typename Layout::Real>& own,
-                                                                  const StepBar<Layout>& bar) {
+                                                                const LinkBar<typename Layout::Real>& own,
+                                                                const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
   const typename Layout::Dof* dof = ws.dof + link.v;
@@ -261,7 +275,10 @@ BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layo
     for (int k = 0; k < dofs; ++k) {
       JointInputBar<Real> in{zero, zero, zero, zero, zero};
       const typename Layout::Dof& dof = ws.dof[link.v + k];
-      adj_joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, dof.x, dof.qdd, in,
+      Real resisted = dof.x * dof.qdd;
+      if constexpr (Layout::contact)
+        resisted += unless(Mutation::kick_increment, dof.w * dof.kick + dof.w1 * dof.change);
+      adj_joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, dof.x, resisted, in,
                       bar.wants_parameters() ? bar.constants + i : nullptr);
       if (dofs == 1) bar.q[link.q] += in.q;
       bar.qd[link.v + k] += in.qd;
@@ -274,26 +291,36 @@ BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layo
   }
 }
 
+/// Adjoint of q⁺ = q ⊕ Δt drift: bar.q from the cotangent of q⁺ to that of q; add(row, cotangent of drift(row)).
+template <class Layout, class Drift, class Add>
+BACKDRIVE_HD void adj_drift(Workspace<Layout>& ws, const StepBar<Layout>& bar, const Drift& drift, const Add& add) {
+  using Real = typename Layout::Real;
+  each_coordinate(
+      ws.links, ws.link_count, ws.nq, ws.nv,
+      [&](int q, int v) __attribute__((always_inline)) { add(v, unless(Mutation::drift_transport, ws.dt * bar.q[q])); },
+      [&](auto side, int q, int v) __attribute__((always_inline)) {  // R⁺ = R exp φ or exp φ R, φ = Δt drift
+        const auto turn = [&](int k) { return ws.dt * drift(v + k); };
+        Vec3<Real> theta_bar{bar.q[q], bar.q[q + 1], bar.q[q + 2]}, phi_bar = zero3<Real>();
+        adj_turned<side()>({turn(0), turn(1), turn(2)}, theta_bar, phi_bar);
+        if (mutated(Mutation::turn_jacobian)) phi_bar = {bar.q[q], bar.q[q + 1], bar.q[q + 2]};
+        add(v, ws.dt * phi_bar.x), add(v + 1, ws.dt * phi_bar.y), add(v + 2, ws.dt * phi_bar.z);
+        if (mutated(Mutation::turn_transport)) return;
+        bar.q[q] = theta_bar.x, bar.q[q + 1] = theta_bar.y, bar.q[q + 2] = theta_bar.z;
+        bar.q[q + 3] = constant<Real>(0);
+      });
+}
+
 /// Adjoint of one step (5) after accelerations_and_forces: on entry bar.q, bar.qd hold the cotangents of q⁺, q̇⁺; on
 /// return those of q, q̇. Sets bar.control; adds to bar.constants and bar.gravity.
 template <class Layout>
 BACKDRIVE_HD void step_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
-  each_coordinate(
-      ws.links, ws.link_count, ws.nq, ws.nv,
-      [&](int q, int v) __attribute__((always_inline)) {
-        bar.qd[v] += unless(Mutation::drift_transport, ws.dt * bar.q[q]);  // q⁺ = q + Δt q̇⁺
+  adj_drift(
+      ws, bar,
+      [&](int v) __attribute__((always_inline)) {  // q̇⁺ = q̇ + Δt q̈
+        return ws.qd[v] + ws.dt * ws.dof[v].qdd;
       },
-      [&](auto side, int q, int v) __attribute__((always_inline)) {  // R⁺ = R exp φ or exp φ R, φ = Δt ω⁺
-        const auto turn = [&](int k) { return ws.dt * (ws.qd[v + k] + ws.dt * ws.dof[v + k].qdd); };
-        Vec3<Real> theta_bar{bar.q[q], bar.q[q + 1], bar.q[q + 2]}, phi_bar = zero3<Real>();
-        adj_turned<side()>({turn(0), turn(1), turn(2)}, theta_bar, phi_bar);
-        if (mutated(Mutation::turn_jacobian)) phi_bar = {bar.q[q], bar.q[q + 1], bar.q[q + 2]};
-        bar.qd[v] += ws.dt * phi_bar.x, bar.qd[v + 1] += ws.dt * phi_bar.y, bar.qd[v + 2] += ws.dt * phi_bar.z;
-        if (mutated(Mutation::turn_transport)) return;
-        bar.q[q] = theta_bar.x, bar.q[q + 1] = theta_bar.y, bar.q[q + 2] = theta_bar.z;
-        bar.q[q + 3] = constant<Real>(0);
-      });
+      [&](int v, const Real& x) __attribute__((always_inline)) { bar.qd[v] += x; });
   for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = ws.dt * bar.qd[k];  // q̇⁺ = q̇ + Δt q̈
   solve_again(ws);
   reverse_sweep(ws, bar);

@@ -57,7 +57,7 @@ BACKDRIVE_INLINE Real friction_factor(const Real& qd) {
 /// The effort at q̈ = 0, and what to add to D.
 template <class Real, class Const>
 BACKDRIVE_PART void joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
-                                  const Real& dt, Real& effort, Real& increment) {
+                                const Real& dt, Real& effort, Real& increment) {
   Real damping = constant<Real>(0) + c.damping;  // everything that multiplies −q̇⁺
   effort = in.effort;
   increment = constant<Real>(0) + c.armature;
@@ -83,18 +83,18 @@ struct JointInputBar {
   Real q, qd, effort, target_position, target_velocity;
 };
 
-/// Adjoint of T with q̈ held: w is the cotangent of T, qd_next = q̇ + Δt q̈. Adds to `bar` and, unless null, to
-/// `gradient` (which then also receives −w q̈ for the armature).
+/// Adjoint of T with q̈ held: w is the cotangent of T, and −`resisted` that of the increment of D: w q̈, and with contact
+/// what else the increment is multiplied with. Adds to `bar` and, unless null, to `gradient` (which then also receives
+/// −`resisted` for the armature).
 template <class Real, class Const>
 BACKDRIVE_PART void adj_joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
-                                      const Real& dt, const Real& w, const Real& qdd, JointInputBar<Real>& bar,
-                                      LinkGradient<Real>* gradient) {
+                                    const Real& dt, const Real& w, const Real& resisted, JointInputBar<Real>& bar,
+                                    LinkGradient<Real>* gradient) {
   const Real zero = constant<Real>(0);
-  const Real qd_next = in.qd + dt * qdd;
-  const Real w_next = w * qd_next;
+  const Real w_next = w * in.qd + dt * resisted;  // of −q̇⁺
   Real damping = zero + c.damping;
   if (gradient) {
-    gradient->armature -= mutated(Mutation::armature_sign) ? -w * qdd : w * qdd;
+    gradient->armature -= mutated(Mutation::armature_sign) ? -resisted : resisted;
     gradient->damping -= mutated(Mutation::damping_of_old_velocity) ? w * in.qd : w_next;
   }
   if (link.has_drive) {
@@ -106,9 +106,10 @@ BACKDRIVE_PART void adj_joint_force(const Link& link, const LinkConstants<Const>
     bar.q -= live * c.drive_stiffness;
     bar.qd -= live * (c.drive_damping + unless(Mutation::drive_velocity, dt * c.drive_stiffness));
     if (gradient) {
-      gradient->drive_stiffness +=
-          live * (in.target_position - in.q - dt * (mutated(Mutation::drive_of_old_position) ? in.qd : qd_next));
-      gradient->drive_damping += live * (in.target_velocity - qd_next);
+      const Real live_next = mutated(Mutation::saturation) ? w_next : select(drive.saturated, zero, w_next);
+      gradient->drive_stiffness += live * (in.target_position - in.q) -
+                                   dt * (mutated(Mutation::drive_of_old_position) ? live * in.qd : live_next);
+      gradient->drive_damping += live * in.target_velocity - live_next;
       const Real sign =
           select(value_of(drive.effort) > value_of(zero), w, mutated(Mutation::effort_limit_sign) ? w : -w);
       gradient->effort_limit += select(drive.saturated, sign, zero);

@@ -32,9 +32,30 @@ std::size_t scratch_bytes(const TopologyView& t) {
   PoseArguments<T> poses{};
   rollout.launch = adjoint.launch = poses.launch = launch;
   adjoint.constants_bar = poses.constants_bar = poses.q_bar = &some;
-  return std::max({bytes_of<Workspace<PackRollout<Real>>>(rollout),
-                   bytes_of<AdjointScratch<PackAdjoint<Real>>>(adjoint),
+  return std::max({bytes_of<Workspace<PackRollout<Real, true>>>(rollout),
+                   bytes_of<AdjointScratch<PackAdjoint<Real, true>>>(adjoint),
                    bytes_of<PoseScratch<PackPosesAdjoint<Real>>>(poses)});
+}
+
+/// Of models in which something can touch something; compiled apart from the others.
+template <class Real>
+struct ContactKernels {
+  using T = StorageOf<Real>;
+  static void rollout(const RolloutArguments<T>& a, int begin, int end, std::byte* scratch);
+  static void rollout_adjoint(const RolloutAdjointArguments<T>& a, int begin, int end, std::byte* scratch);
+};
+
+template <class Real>
+void rollout_groups(const RolloutArguments<StorageOf<Real>>& a, int begin, int end, std::byte* scratch) {
+  if (a.launch.topology.contact_pair_count > 0) return ContactKernels<Real>::rollout(a, begin, end, scratch);
+  each_group<RolloutArguments<StorageOf<Real>>, rollout_group<Real, false>, RealTraits<Real>::lanes>(a, begin, end,
+                                                                                                     scratch);
+}
+template <class Real>
+void rollout_adjoint_groups(const RolloutAdjointArguments<StorageOf<Real>>& a, int begin, int end, std::byte* scratch) {
+  if (a.launch.topology.contact_pair_count > 0) return ContactKernels<Real>::rollout_adjoint(a, begin, end, scratch);
+  each_group<RolloutAdjointArguments<StorageOf<Real>>, rollout_adjoint_group<Real, false>, RealTraits<Real>::lanes>(
+      a, begin, end, scratch);
 }
 
 template <class Real>
@@ -43,8 +64,8 @@ KernelTable<StorageOf<Real>> make_kernel_table() {
   constexpr int lanes = RealTraits<Real>::lanes;
   return {lanes,
           scratch_bytes<Real>,
-          each_group<RolloutArguments<T>, rollout_group<Real>, lanes>,
-          each_group<RolloutAdjointArguments<T>, rollout_adjoint_group<Real>, lanes>,
+          rollout_groups<Real>,
+          rollout_adjoint_groups<Real>,
           each_group<PoseArguments<T>, poses_group<Real>, lanes>,
           each_group<PoseArguments<T>, poses_adjoint_group<Real>, lanes>};
 }

@@ -6,6 +6,7 @@
 #include "engine/dual.h"
 #include "engine/isa.h"
 #include "engine/status.h"
+#include "integrators/contact/geometry.h"
 #include "integrators/featherstone/link_constants.h"
 #include "models/model.h"
 
@@ -15,8 +16,7 @@ namespace backdrive {
 template <class T>
 struct Launch {
   TopologyView topology;  ///< its links lie where the kernel runs
-  /// Rows: kLinkConstants per link, then 9 of alignment per link, then 3 of gravity. constants_stride 1 with one
-  /// column: the same for all worlds; else `stride`.
+  /// constant_rows(); with one column, without gaps, where they are the same for all worlds.
   const T* constants;
   bool constants_per_world;
   T time_step;
@@ -26,6 +26,7 @@ struct Launch {
   int first_step = 0;  ///< number of the first step in the whole rollout
   /// Counts steps before that, where the kernel runs; null: none. For launches that are repeated as they are.
   const int* steps_before = nullptr;
+  const contact::Geometry<ScalarOf<T>>* geometry = nullptr;  ///< [contact shape], where the kernel runs
 };
 
 template <class T>
@@ -36,6 +37,9 @@ struct RolloutArguments {
   T *q, *qd;            ///< [(steps+1)·nq], [(steps+1)·nv] rows; null: keep nothing
   T *q_end, *qd_end;    ///< [nq], [nv] rows
   WorldStatus* status;  ///< [worlds]; worlds that have stopped in earlier steps stay where they are
+  /// With contact only, [(steps+1)·nv] and [nv] rows: the velocities that moved q to each state, those of the first
+  /// state its own; null: not asked for.
+  T *drift = nullptr, *drift_end = nullptr;
 };
 
 /// Windows of the rollout at whose first state the gradient is cut or clipped; counted from its first step.
@@ -58,9 +62,10 @@ struct RolloutAdjointArguments {
   const T *q_end_bar, *qd_end_bar;  ///< seeds of the last state; null: none
   T *q0_bar, *qd0_bar;              ///< out
   T* control_bar;                   ///< out, [steps·nu] rows; null: not asked for
-  T* constants_bar;                 ///< out, rows: kLinkGradients per link, then 3 of gravity; null: not asked for
+  T* constants_bar;                 ///< out, gradient_rows(); null: not asked for
   bool resume = false;          ///< a later part was walked before: q0_bar, qd0_bar, constants_bar hold what it left
   WindowArguments<T> window{};  ///< with a clip, a launch holds whole windows
+  const T *drift_bar = nullptr, *drift_end_bar = nullptr;  ///< seeds as those of qd, with contact only; null: none
 };
 
 /// Poses of links: per output 3 rows of position and 9 of rotation (columns), in user axes, world frame.
@@ -73,7 +78,7 @@ struct PoseArguments {
   T* poses;             ///< [steps·count·12]
   const T* pose_bar;    ///< adjoint only
   T* q_bar;             ///< adjoint only, out
-  T* constants_bar;     ///< adjoint only, out, as above; null: not asked for
+  T* constants_bar;     ///< adjoint only, out, gradient_rows() of the links alone; null: not asked for
   bool resume = false;  ///< adjoint only: constants_bar holds what later states left
 };
 

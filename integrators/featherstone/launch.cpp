@@ -46,20 +46,28 @@ void with_bucket(const TopologyView& tree, Memory& memory, Visit&& visit) {
     featherstone::visit_bucket(tree, visit);
   }
 }
+template <class T, class Visit>
+void with_rollout_bucket(const TopologyView& tree, Memory& memory, Visit&& visit) {
+  if constexpr (std::is_same_v<T, Dual<double>>) {
+    with_bucket<T>(tree, memory, visit);
+  } else {
+    featherstone::visit_rollout_bucket(tree, visit);
+  }
+}
 
 }  // namespace
 
 bool needs_memory(const TopologyView& tree) {
   bool any = false;
-  featherstone::visit_bucket(tree, [&](auto n) { any = n() == featherstone::kAnyLinks; });
+  featherstone::visit_rollout_bucket(tree, [&](auto n) { any = featherstone::in_blocks(n()); });
   return any;
 }
 
 template <class T>
 void launch_rollout(const RolloutArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory) {
   if (!memory.backend()) return on_threads<T>(kernels<T>().rollout, arguments, threads, memory);
-  with_bucket<T>(tree, memory, [&](auto n) {
-    on_device(featherstone::RolloutWorld<T, n()>{arguments}, tree, n() == featherstone::kAnyLinks, memory);
+  with_rollout_bucket<T>(tree, memory, [&](auto n) {
+    on_device(featherstone::RolloutWorld<T, n()>{arguments}, tree, featherstone::in_blocks(n()), memory);
   });
 }
 
@@ -67,11 +75,12 @@ template <class T>
 void launch_rollout_adjoint(const RolloutAdjointArguments<T>& arguments, const TopologyView& tree, int threads,
                             Memory& memory) {
   if (!memory.backend()) return on_threads<T>(kernels<T>().rollout_adjoint, arguments, threads, memory);
-  with_bucket<T>(tree, memory, [&](auto n) {
-    const bool in_blocks = n() == featherstone::kAnyLinks;
-    arguments.constants_bar
+  with_rollout_bucket<T>(tree, memory, [&](auto n) {
+    constexpr bool contact = n() == featherstone::kContactLinks;  // one functor, with or without parameters
+    constexpr bool in_blocks = featherstone::in_blocks(n());
+    contact || arguments.constants_bar
         ? on_device(featherstone::RolloutAdjointWorld<T, n(), true>{arguments}, tree, in_blocks, memory)
-        : on_device(featherstone::RolloutAdjointWorld<T, n(), false>{arguments}, tree, in_blocks, memory);
+        : on_device(featherstone::RolloutAdjointWorld<T, n(), contact>{arguments}, tree, in_blocks, memory);
   });
 }
 

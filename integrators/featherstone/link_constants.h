@@ -40,4 +40,55 @@ struct LinkGradient {
 template <class C>
 constexpr int kLinkGradients = sizeof(LinkGradient<C>) / sizeof(C);
 
+/// And of a shape that may touch others: its frame in the axes of its link, or in the world.
+template <class C>
+struct ShapeConstants {
+  Mat3<C> rotation;  ///< Aᵀ R
+  Vec3<C> position;  ///< Aᵀ p
+  Vec3<C> scale;
+  C margin;
+  C stiffness, width, dissipation, friction, creep;
+};
+template <class C>
+constexpr int kShapeConstants = sizeof(ShapeConstants<C>) / sizeof(C);
+
+/// Cotangent of ShapeConstants; the rotation's as a tangent on the right.
+template <class C>
+struct ShapeGradient {
+  Vec3<C> rotation, position, scale;
+  C margin;
+  C stiffness, width, dissipation, friction, creep;
+};
+template <class C>
+constexpr int kShapeGradients = sizeof(ShapeGradient<C>) / sizeof(C);
+
+/// Rows of the constants of a world: LinkConstants per link, then 9 of alignment per link, 3 of gravity, and
+/// ShapeConstants per contact shape.
+template <class C>
+BACKDRIVE_HD constexpr int alignment_row(int links) {
+  return links * kLinkConstants<C>;
+}
+template <class C>
+BACKDRIVE_HD constexpr int gravity_row(int links) {
+  return links * (kLinkConstants<C> + 9);
+}
+template <class C>
+BACKDRIVE_HD constexpr int shape_row(int links) {
+  return gravity_row<C>(links) + 3;
+}
+template <class C>
+BACKDRIVE_HD constexpr int constant_rows(int links, int shapes) {
+  return shape_row<C>(links) + shapes * kShapeConstants<C>;
+}
+/// Rows of their cotangents: LinkGradient per link, 3 of gravity, and, where there is contact, ShapeGradient per
+/// contact shape.
+template <class C>
+BACKDRIVE_HD constexpr int gravity_gradient_row(int links) {
+  return links * kLinkGradients<C>;
+}
+template <class C>
+BACKDRIVE_HD constexpr int gradient_rows(int links, int shapes = 0) {
+  return gravity_gradient_row<C>(links) + 3 + shapes * kShapeGradients<C>;
+}
+
 }  // namespace backdrive

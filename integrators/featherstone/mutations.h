@@ -39,10 +39,20 @@ enum class Mutation {
   armature_sign,
   drift_transport,  ///< q̇̄⁺ without Δt q̄⁺
   gravity_sign,
-  free_bias,       ///< q̇̄ of a free root without [A_lin × ṗ; ω × A_lin]
-  free_turn,       ///< q̄ of a free root without its turn
-  turn_jacobian,   ///< ω̄⁺ without the Jacobian of exp
-  turn_transport,  ///< θ̄ of a rotation left where θ̄⁺ was
+  free_bias,           ///< q̇̄ of a free root without [A_lin × ṗ; ω × A_lin]
+  free_turn,           ///< q̄ of a free root without its turn
+  turn_jacobian,       ///< ω̄⁺ without the Jacobian of exp
+  turn_transport,      ///< θ̄ of a rotation left where θ̄⁺ was
+  frozen_predictor,    ///< contact's force with the predictor held
+  frozen_block,        ///< the predictor with the first body's block held
+  block_normal,        ///< the predictor's block without its normal's cotangent
+  block_of_change,     ///< the twist of Δv1 without θ K P
+  smooth_of_contacts,  ///< v_s without what contacts send it
+  contact_start,       ///< q̇ without what contacts send it
+  contact_normal,      ///< contact points without their normal's cotangent
+  kick_inertia,        ///< the twists of Δv and Δv1 without w·I Δv + w1·I Δv1
+  kick_increment,      ///< implicit joint forces without w Δv + w1 Δv1
+  half_kick,           ///< Δv̄ with all of the drift's cotangent
   count
 };
 

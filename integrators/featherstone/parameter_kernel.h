@@ -87,6 +87,33 @@ struct LinkReader {
   }
 };
 
+/// Walks what shapes are made of: visit(number of ShapeConstants or ShapeGradient, which parameter).
+template <class Visit>
+BACKDRIVE_HD inline void each_contact_scalar(Visit&& visit) {
+#define BACKDRIVE_SCALAR(name, member) \
+  visit(                               \
+      [](auto& c) -> auto& { return c.name; }, BACKDRIVE_PICK(shapes.member))
+  BACKDRIVE_SCALAR(margin, geometry.margin);
+  BACKDRIVE_SCALAR(stiffness, material.stiffness);
+  BACKDRIVE_SCALAR(width, material.width);
+  BACKDRIVE_SCALAR(dissipation, material.dissipation);
+  BACKDRIVE_SCALAR(friction, material.friction);
+  BACKDRIVE_SCALAR(creep, material.creep);
+#undef BACKDRIVE_SCALAR
+}
+
+/// The constants of a shape on a link that has A. O(1).
+template <class C>
+BACKDRIVE_HD inline ShapeConstants<C> shape_constants(const ParameterReader<C>& read, int shape, const Mat3<C>& A) {
+  const Mat3<C> to_link = transposed(A);
+  ShapeConstants<C> c;
+  c.rotation = to_link * read.rotation(BACKDRIVE_PICK(shapes.frame.orientation), shape);
+  c.position = to_link * read.vector(BACKDRIVE_PICK(shapes.frame.position), shape);
+  c.scale = read.vector(BACKDRIVE_PICK(shapes.geometry.scale), shape);
+  each_contact_scalar([&](auto number, auto pick) { number(c) = read.number(pick, shape); });
+  return c;
+}
+
 /// Writes the constants of one world, as Launch::constants wants them. Worlds past the last are copies of it, so that
 /// padding stays as tame as what it pads. T is float, double or Dual<double>; devices know no directions.
 template <class T>
@@ -106,10 +133,14 @@ struct ConstantsOfWorld {
       const Mat3<C> A = link.alignment(i), parent = link.alignment(structure.links[i].parent);
       const MassProperties<C> mass = body_mass(structure, link.read, structure.links[i].body);
       write(world, i * kLinkConstants<C>, link.constants(i, A, parent, mass));
-      write(world, structure.link_count * kLinkConstants<C> + i * kNumbers<Mat3<C>>, A);
+      write(world, alignment_row<C>(structure.link_count) + i * kNumbers<Mat3<C>>, A);
     }
-    write(world, structure.link_count * (kLinkConstants<C> + kNumbers<Mat3<C>>),
-          link.read.vector(BACKDRIVE_PICK(gravity), 0));
+    write(world, gravity_row<C>(structure.link_count), link.read.vector(BACKDRIVE_PICK(gravity), 0));
+    for (int k = 0; k < structure.contact_shape_count; ++k) {
+      const ContactShape& shape = structure.contact_shapes[k];
+      write(world, shape_row<C>(structure.link_count) + k * kShapeConstants<C>,
+            shape_constants(link.read, shape.shape, link.alignment(shape.link)));
+    }
   }
 
  private:
@@ -130,9 +161,10 @@ template <class T>
 struct ParameterGradientOfWorld {
   ModelStructure structure;
   ParametersView parameters;
-  const T* constants_bar;  ///< [row][world], rows: LinkGradient per link, then 3 of gravity
+  const T* constants_bar;  ///< [row][world], gradient_rows()
   int stride;              ///< from row to row
   GradientSlots slots;
+  bool shapes = false;  ///< with those of contact shapes
   const ParametersView* direction = nullptr;
   const GradientSlots* dots = nullptr;
 
@@ -142,7 +174,8 @@ struct ParameterGradientOfWorld {
   BACKDRIVE_HD void operator()(int world) const {
     const LinkReader<C> link{structure, {parameters, direction, world}};
     for (int i = 0; i < structure.link_count; ++i) add_link(link, i);
-    add(BACKDRIVE_PICK(gravity), 0, world, read<Vec3<C>>(world, structure.link_count * kLinkGradients<C>));
+    add(BACKDRIVE_PICK(gravity), 0, world, read<Vec3<C>>(world, gravity_gradient_row<C>(structure.link_count)));
+    for (int k = 0; shapes && k < structure.contact_shape_count; ++k) add_shape(link, k);
   }
 
  private:
@@ -158,6 +191,10 @@ struct ParameterGradientOfWorld {
   }
   BACKDRIVE_HD LinkGradient<C> bar_of(int world, int i) const {
     return read<LinkGradient<C>>(world, i * kLinkGradients<C>);
+  }
+
+  BACKDRIVE_HD ShapeGradient<C> bar_of_shape(int world, int k) const {
+    return read<ShapeGradient<C>>(world, gradient_rows<C>(structure.link_count) + k * kShapeGradients<C>);
   }
 
   template <class Pick>
@@ -211,6 +248,13 @@ struct ParameterGradientOfWorld {
       link.place(j, link.alignment(j), A, rotation, translation);
       eta += cross(child.translation, translation) - rotation * child.rotation;
     });
+    for (int k = 0; shapes && k < structure.contact_shape_count; ++k) {
+      const ContactShape& shape = structure.contact_shapes[k];
+      if (shape.link != i) continue;
+      const ShapeGradient<C> own = bar_of_shape(link.read.world, k);
+      const ShapeConstants<C> c = shape_constants(link.read, shape.shape, A);
+      eta += cross(own.position, c.position) - c.rotation * own.rotation;
+    }
     return eta;
   }
 
@@ -232,6 +276,17 @@ struct ParameterGradientOfWorld {
       add(BACKDRIVE_PICK(shapes.frame.position), s, world, solid_bar.position);
       add(BACKDRIVE_PICK(shapes.frame.orientation), s, world, solid_bar.theta);
     });
+  }
+
+  /// What touching adds to a shape; its mass is its body's affair.
+  BACKDRIVE_HD void add_shape(const LinkReader<C>& link, int k) const {
+    const int world = link.read.world;
+    const ContactShape& shape = structure.contact_shapes[k];
+    const ShapeGradient<C> bar = bar_of_shape(world, k);
+    add(BACKDRIVE_PICK(shapes.frame.position), shape.shape, world, link.alignment(shape.link) * bar.position);
+    add(BACKDRIVE_PICK(shapes.frame.orientation), shape.shape, world, bar.rotation);
+    add(BACKDRIVE_PICK(shapes.geometry.scale), shape.shape, world, bar.scale);
+    each_contact_scalar([&](auto number, auto pick) { add(pick, shape.shape, 0, world, number(bar)); });
   }
 
   BACKDRIVE_HD void add_link(const LinkReader<C>& link, int i) const {

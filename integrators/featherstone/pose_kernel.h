@@ -38,7 +38,7 @@ struct PoseScratch {
   Real* q;
   typename Layout::Link* link;
   Real* q_bar;          ///< adjoint only, from here on
-  Real* parameter_bar;  ///< parameter_rows() numbers; null: nobody asked
+  Real* parameter_bar;  ///< gradient_rows() of the links; null: nobody asked
   LinkGradient<Real>* gradient;
 };
 
@@ -165,7 +165,7 @@ BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<typename La
   using Real = typename Layout::Real;
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
-  const int rows = Layout::parameters && g.gradient ? parameter_rows<Real>(t) : 0;
+  const int rows = Layout::parameters && g.gradient ? gradient_rows<Real>(t.link_count) : 0;
   if (a.resume) {
     load_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
   } else {
@@ -189,7 +189,7 @@ BACKDRIVE_HD void carve(const TopologyView& t, bool adjoint, bool parameters, Ca
   g.link = carver.take<typename Layout::Link>(t.link_count);
   g.q = carver.take<Real>(t.nq);
   g.q_bar = adjoint ? carver.take<Real>(t.nq) : nullptr;
-  g.parameter_bar = parameters ? carver.take<Real>(parameter_rows<Real>(t)) : nullptr;
+  g.parameter_bar = parameters ? carver.take<Real>(gradient_rows<Real>(t.link_count)) : nullptr;
   g.gradient = reinterpret_cast<LinkGradient<Real>*>(g.parameter_bar);
 }
 
@@ -207,7 +207,8 @@ void prepare_group(const PoseArguments<StorageOf<typename Layout::Real>>& a, int
   g.constants = constants;
   g.alignments = alignments;
   load_constants(a.launch, 0, first_world, reinterpret_cast<Real*>(constants), t.link_count * kLinkConstants<Real>);
-  load_constants(a.launch, alignment_row<Real>(t), first_world, reinterpret_cast<Real*>(alignments), t.link_count * 9);
+  load_constants(a.launch, alignment_row<Real>(t.link_count), first_world, reinterpret_cast<Real*>(alignments),
+                 t.link_count * 9);
 }
 
 template <class Real>

@@ -59,20 +59,42 @@ BACKDRIVE_HD void blame(const Workspace<Layout>& ws, const Mask& bad, int step, 
   }
 }
 
-/// Equation (5), from q̈ in dof[].x. A lane whose new state is not finite keeps the old one, then and ever after:
-/// `halted` is zero for the lanes that go on, NaN for the others.
+/// What a step makes of the velocities: q̇⁺, and what it moves q with. The same without contact.
+template <class Layout>
+struct StepVelocities {
+  using Real = typename Layout::Real;
+  const Workspace<Layout>& ws;
+
+  BACKDRIVE_INLINE Real next(int v) const {
+    const auto& dof = ws.dof[v];
+    if constexpr (Layout::contact) {
+      return ws.qd[v] + ws.dt * dof.qdd + dof.x;
+    } else {
+      return ws.qd[v] + ws.dt * dof.x;
+    }
+  }
+  BACKDRIVE_INLINE Real drift(int v) const {
+    if constexpr (Layout::contact) {  // (C7)
+      const auto& dof = ws.dof[v];
+      return ws.qd[v] + ws.dt * dof.qdd + constant<Real>(0.5) * dof.x;
+    } else {
+      return next(v);
+    }
+  }
+};
+
+/// Equation (5), from q̈ in dof[].x, or what contact leaves there. A lane whose new state is not finite keeps the old
+/// one, then and ever after: `halted` is zero for the lanes that go on, NaN for the others.
 template <class Layout>
 BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, int worlds,
-                                typename Layout::Real& halted, WorldStatus* status) {
+                              typename Layout::Real& halted, WorldStatus* status) {
   using Real = typename Layout::Real;
-  const auto velocity = [&](int v) __attribute__((always_inline)) {
-    return ws.qd[v] + ws.dt * ws.dof[v].x;
-  };
+  const StepVelocities<Layout> velocity{ws};
   const auto each = [&](const auto& scalar, const auto& rotation) __attribute__((always_inline)) {
     each_coordinate(ws.links, ws.link_count, ws.nq, ws.nv, scalar, rotation);
   };
   const auto turned_on = [&](auto side, int q, int v) __attribute__((always_inline)) {
-    const Vec3<Real> omega{velocity(v), velocity(v + 1), velocity(v + 2)};
+    const Vec3<Real> omega{velocity.drift(v), velocity.drift(v + 1), velocity.drift(v + 2)};
     return turned<side()>(load_quaternion(ws.q + q), omega * ws.dt);
   };
   Real check = halted;
@@ -80,7 +102,7 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
     check += x - x;  // zero where finite and NaN else; the sum cannot overflow
   };
   each(
-      [&](int q, int v) __attribute__((always_inline)) { must_be_finite(ws.q[q] + ws.dt * velocity(v)); },
+      [&](int q, int v) __attribute__((always_inline)) { must_be_finite(ws.q[q] + ws.dt * velocity.drift(v)); },
       [&](auto side, int q, int v) __attribute__((always_inline)) {
         // Of an angle beyond all bounds nothing is left but a quaternion that is none.
         const Quaternion<Real> next = turned_on(side, q, v);
@@ -93,16 +115,19 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
   const auto put = [&](Real & at, const Real& next) __attribute__((always_inline)) {
     at = select(fine, next, at);
   };
+  const auto put_velocity = [&](int v) __attribute__((always_inline)) {
+    if constexpr (Layout::contact) put(ws.drift[v], velocity.drift(v));
+    put(ws.qd[v], velocity.next(v));
+  };
   each(
       [&](int q, int v) __attribute__((always_inline)) {
-        const Real qd = velocity(v);
-        put(ws.q[q], ws.q[q] + ws.dt * qd);
-        put(ws.qd[v], qd);
+        put(ws.q[q], ws.q[q] + ws.dt * velocity.drift(v));
+        put_velocity(v);
       },
       [&](auto side, int q, int v) __attribute__((always_inline)) {
         const Quaternion<Real> next = turned_on(side, q, v);
         put(ws.q[q], next.v.x), put(ws.q[q + 1], next.v.y), put(ws.q[q + 2], next.v.z), put(ws.q[q + 3], next.w);
-        for (int k = 0; k < 3; ++k) put(ws.qd[v + k], velocity(v + k));
+        for (int k = 0; k < 3; ++k) put_velocity(v + k);
       });
   if (!any(!fine)) return;
   blame(ws, !fine, step, first_world, worlds, status);
@@ -121,6 +146,15 @@ BACKDRIVE_HD Real halted_before(const WorldStatus* status, int first_world, int 
   return load<Real>(halted);
 }
 
+template <class Layout>
+BACKDRIVE_HD void step_dynamics(Workspace<Layout>& ws) {
+  if constexpr (Layout::contact) {
+    forward_dynamics_with_contact(ws);
+  } else {
+    forward_dynamics(ws);
+  }
+}
+
 /// The rollout of one lane group, in a workspace that a pack kernel or a GPU thread has laid out.
 template <class Layout>
 BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Layout::Real>>& a, Workspace<Layout>& ws,
@@ -132,21 +166,28 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Layou
   load_rows(a.qd0, 0, t.nv, stride, first_world, ws.qd);
   Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
   const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
-  for (int step = 0; step < a.launch.steps; ++step) {
-    if (a.q) {
-      store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, ws.q, 1);
-      store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, ws.qd, 1);
+  if constexpr (Layout::contact) {
+    for (int k = 0; k < t.nv; ++k) ws.drift[k] = ws.qd[k];  // no step led to the first state
+  }
+  const auto store_state = [&](int step, int next) {
+    store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, ws.q, next);
+    store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, ws.qd, next);
+    if constexpr (Layout::contact) {
+      if (a.drift) store_rows(a.drift, std::size_t(step) * t.nv, t.nv, stride, first_world, ws.drift, next);
     }
+  };
+  for (int step = 0; step < a.launch.steps; ++step) {
+    if (a.q) store_state(step, 1);
     ws.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
-    forward_dynamics(ws);
+    step_dynamics(ws);
     integrate(ws, first_step + step, first_world, a.launch.worlds, halted, a.status);
   }
-  if (a.q) {
-    store_rows(a.q, std::size_t(a.launch.steps) * t.nq, t.nq, stride, first_world, ws.q);
-    store_rows(a.qd, std::size_t(a.launch.steps) * t.nv, t.nv, stride, first_world, ws.qd);
-  }
+  if (a.q) store_state(a.launch.steps, 0);
   store_rows(a.q_end, 0, t.nq, stride, first_world, ws.q);
   store_rows(a.qd_end, 0, t.nv, stride, first_world, ws.qd);
+  if constexpr (Layout::contact) {
+    if (a.drift_end) store_rows(a.drift_end, 0, t.nv, stride, first_world, ws.drift);
+  }
 }
 
 template <class Layout>
@@ -156,9 +197,9 @@ void prepare_group(const RolloutArguments<StorageOf<typename Layout::Real>>& a, 
   prepare(a.launch, first_world, carver, ws);
 }
 
-template <class Real>
+template <class Real, bool Contact>
 void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  Workspace<PackRollout<Real>> ws;
+  Workspace<PackRollout<Real, Contact>> ws;
   Carver carver(scratch);
   prepare_group(a, first_world, carver, ws);
   rollout_worlds(a, ws, first_world);
@@ -209,7 +250,7 @@ BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename L
   const auto over = value_of(norm) > value_of(most);
   const Real factor = select(over, most / norm, one);
   if (g.bar.wants_parameters()) {
-    for (int k = 0; k < parameter_rows<Real>(t); ++k) {
+    for (int k = 0; k < parameter_rows<Layout>(t); ++k) {
       StorageOf<Real>* const at = a.constants_bar + std::size_t(k) * stride + first_world;
       store<Real>(at, load<Real>(at) + g.parameter_bar[k] * factor);
     }
@@ -239,7 +280,7 @@ template <class Layout>
 BACKDRIVE_INLINE void clear_parameters(AdjointScratch<Layout>& g, const TopologyView& t) {
   using Real = typename Layout::Real;
   if (!g.bar.wants_parameters()) return;
-  for (int k = 0; k < parameter_rows<Real>(t); ++k) g.parameter_bar[k] = constant<Real>(0);
+  for (int k = 0; k < parameter_rows<Layout>(t); ++k) g.parameter_bar[k] = constant<Real>(0);
 }
 
 /// The cotangents that a launch begins with: none, or what the one before has left.
@@ -248,7 +289,7 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
                                   AdjointScratch<Layout>& g, int first_world) {
   using Real = typename Layout::Real;
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride, rows = parameter_rows<Real>(t);
+  const int stride = a.launch.stride, rows = parameter_rows<Layout>(t);
   clear_parameters(g, t);
   const bool clips = value_of(a.window.clip) > 0;
   if (a.resume) {
@@ -264,6 +305,30 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
   for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = constant<Real>(0);
   add_seeds(a.q_end_bar, 0, t.nq, stride, first_world, g.bar.q);
   add_seeds(a.qd_end_bar, 0, t.nv, stride, first_world, g.bar.qd);
+}
+
+/// Cotangents of the velocity that led to state `step`, counted from this launch's first: what the seeds say.
+template <class Layout>
+BACKDRIVE_INLINE void seed_drift(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
+                                 AdjointScratch<Layout>& g, int step, int first_world) {
+  using Real = typename Layout::Real;
+  const int nv = a.launch.topology.nv, stride = a.launch.stride;
+  for (int k = 0; k < nv; ++k) g.bar.drift[k] = constant<Real>(0);
+  add_seeds(a.drift_bar, std::size_t(step) * nv, nv, stride, first_world, g.bar.drift);
+  if (step == a.launch.steps && !a.resume) add_seeds(a.drift_end_bar, 0, nv, stride, first_world, g.bar.drift);
+}
+
+/// Recomputes a step from g.ws and takes the cotangents over it.
+template <class Layout>
+BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
+                                 AdjointScratch<Layout>& g, int step, int first_world) {
+  if constexpr (Layout::contact) {
+    seed_drift(a, g, step + 1, first_world);
+    step_adjoint_with_contact(g.ws, g.bar, recompute_with_contact(g.ws));
+  } else {
+    accelerations_and_forces(g.ws);
+    step_adjoint(g.ws, g.bar);
+  }
 }
 
 /// Walks steps [begin, end) back.
@@ -282,8 +347,7 @@ BACKDRIVE_HD void walk_back(const RolloutAdjointArguments<StorageOf<typename Lay
     load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd, next);
     g.ws.control.take(a.control, u_row, t.nu, stride, first_world, next);
     g.bar.control.begin(a.control_bar, u_row, stride, first_world);
-    accelerations_and_forces(g.ws);
-    step_adjoint(g.ws, g.bar);
+    walk_step_back(a, g, step, first_world);
     g.bar.control.end(a.control_bar, u_row, t.nu, stride, first_world, next);
   }
 }
@@ -294,12 +358,13 @@ BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typen
                                    AdjointScratch<Layout>& g, int first_world) {
   using Real = typename Layout::Real;
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride, rows = parameter_rows<Real>(t);
+  const int stride = a.launch.stride, rows = parameter_rows<Layout>(t);
   const bool whole =
       a.launch.first_step == 0;  // else the seeds of the first state belong to the launch that ends there
   if (whole) {
     add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
     add_seeds(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);
+    if constexpr (Layout::contact) add_seeds(a.drift_bar, 0, t.nv, stride, first_world, g.bar.qd);
   }
   store_rows(a.q0_bar, 0, t.nq, stride, first_world, g.bar.q);
   store_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.bar.qd);
@@ -349,9 +414,9 @@ void prepare_group(const RolloutAdjointArguments<StorageOf<typename Layout::Real
   g.bar.control.numbers = carver.take<Real>(a.launch.topology.nu);
 }
 
-template <class Real>
+template <class Real, bool Contact>
 void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  AdjointScratch<PackAdjoint<Real>> g;
+  AdjointScratch<PackAdjoint<Real, Contact>> g;
   Carver carver(scratch);
   prepare_group(a, first_world, carver, g);
   rollout_adjoint_worlds(a, g, first_world);

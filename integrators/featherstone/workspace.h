@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <new>
 
-#include "integrators/featherstone/dynamics_adjoint.h"
+#include "integrators/featherstone/contact_step_adjoint.h"
 #include "integrators/featherstone/kernels.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -81,20 +81,23 @@ struct CopiedRows {
 };
 
 /// The layouts of the pack kernels: `Link` and `Dof` are what is kept, `parameters` whether that is enough for their
-/// gradients.
-template <class R>
+/// gradients; `contact` whether anything can touch anything.
+template <class R, bool Contact = false>
 struct PackRollout {
   using Real = R;
-  using Link = RolloutLink<R>;
-  using Dof = DofAhead<RolloutDof<R>, R>;
+  using Link = std::conditional_t<Contact, ContactLink<R>, RolloutLink<R>>;
+  using Dof = DofAhead<std::conditional_t<Contact, ContactDof<R>, RolloutDof<R>>, R>;
+  using Touch = TouchLink<R>;
   using Constants = const LinkConstants<R>*;
+  using ShapeRows = const ShapeConstants<R>*;
   using Control = CopiedRows<R>;
-  static constexpr bool ahead = true;
+  static constexpr bool ahead = true, contact = Contact;
 };
-template <class R>
-struct PackAdjoint : PackRollout<R> {
+template <class R, bool Contact = false>
+struct PackAdjoint : PackRollout<R, Contact> {
   using Link = ParameterLink<R>;
-  using Dof = DofAhead<AdjointDof<R>, R>;
+  using Dof = DofAhead<std::conditional_t<Contact, ContactAdjointDof<R>, AdjointDof<R>>, R>;
+  using Touch = TouchAdjointLink<R>;
   using ControlBar = CopiedRows<R>;
   static constexpr bool parameters = true;
 };
@@ -104,12 +107,12 @@ template <class Layout>
 struct AdjointScratch {
   Workspace<Layout> ws;
   StepBar<Layout> bar;
-  typename Layout::Real* parameter_bar;  ///< bar.constants and bar.gravity: parameter_rows() numbers
+  typename Layout::Real* parameter_bar;  ///< bar.constants, bar.gravity and bar.shapes: parameter_rows() numbers
 };
 
-template <class Real>
+template <class Layout>
 BACKDRIVE_HD int parameter_rows(const TopologyView& t) {
-  return t.link_count * kLinkGradients<Real> + 3;
+  return gradient_rows<typename Layout::Real>(t.link_count, Layout::contact ? t.contact_shape_count : 0);
 }
 
 /// Most values that ever wait in a sweep (see Waiting): non-last children among a link and its ancestors. O(links).
@@ -124,13 +127,34 @@ BACKDRIVE_HD inline int waiting_values(const TopologyView& t) {
   return most;
 }
 
-/// Rows of parameters' cotangents: LinkGradient per link, then gravity. Null: nobody asked for them.
+/// Rows of parameters' cotangents (gradient_rows). Null: nobody asked for them.
 template <class Layout>
 BACKDRIVE_INLINE void name_parameters(const TopologyView& t, typename Layout::Real* rows, AdjointScratch<Layout>& g) {
   using Real = typename Layout::Real;
   g.parameter_bar = rows;
   g.bar.constants = reinterpret_cast<LinkGradient<Real>*>(rows);
-  g.bar.gravity = rows ? reinterpret_cast<Vec3<Real>*>(rows + t.link_count * kLinkGradients<Real>) : nullptr;
+  g.bar.gravity = rows ? reinterpret_cast<Vec3<Real>*>(rows + gravity_gradient_row<Real>(t.link_count)) : nullptr;
+  g.bar.shapes = rows ? reinterpret_cast<ShapeGradient<Real>*>(rows + gradient_rows<Real>(t.link_count)) : nullptr;
+}
+
+template <class Layout>
+constexpr bool kIsAdjoint = requires {
+  typename Layout::ControlBar;
+};
+
+template <class Layout>
+BACKDRIVE_HD void carve_contact(const TopologyView& t, Carver& carver, Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  ContactSpace<Layout>& space = ws.contact;
+  ws.drift = carver.take<Real>(t.nv);
+  space.shapes = t.contact_shapes;
+  space.pairs = t.contact_pairs;
+  space.pair_count = t.contact_pair_count;
+  space.link = carver.take<typename Layout::Touch>(t.link_count);
+  space.points = carver.take<contact::ContactPoint<Real>>(t.most_points_of_pair);
+  space.contacts = carver.take<Contact<Real>>(t.contact_point_count);
+  space.bars = carver.take<ContactBar<Real>>(kIsAdjoint<Layout> ? t.contact_point_count : 0);
+  space.touching = carver.take<TouchingPair<Real>>(t.contact_pair_count);
 }
 
 template <class Layout>
@@ -140,7 +164,9 @@ BACKDRIVE_HD void carve(const TopologyView& t, Carver& carver, Workspace<Layout>
   ws.dof = carver.take<typename Layout::Dof>(t.nv);
   ws.q = carver.take<Real>(t.nq);
   ws.qd = carver.take<Real>(t.nv);
-  ws.waiting = carver.take<Real>(waiting_values(t) * kWaitingNumbers<Real>);
+  const int numbers = Layout::contact ? kContactWaitingNumbers<Real> : kWaitingNumbers<Real>;
+  ws.waiting = carver.take<Real>(waiting_values(t) * numbers);
+  if constexpr (Layout::contact) carve_contact(t, carver, ws);
 }
 
 /// With or without room for gradients of parameters.
@@ -150,7 +176,8 @@ BACKDRIVE_HD void carve(const TopologyView& t, bool parameters, Carver& carver, 
   carve(t, carver, g.ws);
   g.bar.q = carver.take<Real>(t.nq);
   g.bar.qd = carver.take<Real>(t.nv);
-  name_parameters(t, parameters ? carver.take<Real>(parameter_rows<Real>(t)) : nullptr, g);
+  g.bar.drift = Layout::contact ? carver.take<Real>(t.nv) : nullptr;
+  name_parameters(t, parameters ? carver.take<Real>(parameter_rows<Layout>(t)) : nullptr, g);
 }
 
 /// Copies `count` Reals of constants, row by row; uniform ones are broadcast.
@@ -164,16 +191,6 @@ void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int fi
   }
 }
 
-/// First rows of the alignments and of gravity.
-template <class T>
-BACKDRIVE_INLINE int alignment_row(const TopologyView& t) {
-  return t.link_count * kLinkConstants<T>;
-}
-template <class T>
-BACKDRIVE_INLINE int gravity_row(const TopologyView& t) {
-  return t.link_count * (kLinkConstants<T> + 9);
-}
-
 template <class Layout>
 BACKDRIVE_INLINE void set_model(Workspace<Layout>& ws, const Launch<StorageOf<typename Layout::Real>>& launch) {
   const TopologyView& t = launch.topology;
@@ -181,6 +198,19 @@ BACKDRIVE_INLINE void set_model(Workspace<Layout>& ws, const Launch<StorageOf<ty
   ws.link_count = t.link_count;
   ws.nq = t.nq, ws.nv = t.nv;
   ws.dt = typename Layout::Real(launch.time_step);
+}
+
+template <class Layout>
+void prepare_shapes(const Launch<StorageOf<typename Layout::Real>>& launch, int first_world, Carver& carver,
+                    Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  const int count = launch.topology.contact_shape_count;
+  ShapeConstants<Real>* const constants = carver.take<ShapeConstants<Real>>(count);
+  ws.contact.constants = constants;
+  ws.contact.geometry = launch.geometry;
+  if (!carver.block()) return;
+  load_constants(launch, shape_row<Real>(launch.topology.link_count), first_world, reinterpret_cast<Real*>(constants),
+                 static_cast<std::size_t>(count) * kShapeConstants<Real>);
 }
 
 /// Fills what every pack kernel needs into a workspace that has been carved, for the worlds from first_world on.
@@ -193,9 +223,10 @@ void prepare(const Launch<StorageOf<typename Layout::Real>>& launch, int first_w
   ws.control.numbers = carver.take<Real>(t.nu);
   LinkConstants<Real>* const constants = carver.take<LinkConstants<Real>>(t.link_count);
   ws.constants = constants;
+  if constexpr (Layout::contact) prepare_shapes(launch, first_world, carver, ws);
   if (!carver.block()) return;
   load_constants(launch, 0, first_world, reinterpret_cast<Real*>(constants), t.link_count * kLinkConstants<Real>);
-  load_constants(launch, gravity_row<Real>(t), first_world, &ws.gravity.x, 3);
+  load_constants(launch, gravity_row<Real>(t.link_count), first_world, &ws.gravity.x, 3);
   ws.control.clear(t.nu);
 }
 

@@ -41,6 +41,8 @@ Solid solid(GeometryType type, const Vector3<double>& s) {
   };
   switch (type) {
     case GeometryType::plane:
+    case GeometryType::mesh:
+    case GeometryType::height_field:
       break;
     case GeometryType::sphere:
       return of_squares(4 * M_PI / 3 * r * r * r, 0.2, {r, r, r});

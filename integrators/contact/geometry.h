@@ -1,0 +1,35 @@
+#pragma once
+// What all worlds share of shapes that touch, as kernels of every instruction set read it.
+#include "models/model.h"
+
+namespace backdrive::contact {
+
+using ShapeKind = GeometryType;
+
+/// A convex polyhedron, the same in all worlds. Counter-clockwise triangles seen from outside; the edges without those
+/// between coplanar triangles.
+template <class T>
+struct MeshView {
+  const T* vertices;  ///< [vertex_count][3]
+  const int* faces;   ///< [face_count][3]
+  const int* edges;   ///< [edge_count][4]: its ends, and of each of its two triangles the third vertex
+  int vertex_count, face_count, edge_count;
+};
+
+/// Heights over a grid that spans [-1, 1]² before scaling; two triangles to a cell, split from its lowest to its
+/// highest corner in (x, y). Past the border the outermost triangles go on.
+template <class T>
+struct HeightFieldView {
+  const T* heights;  ///< [ny][nx]
+  int nx, ny;        ///< at least 2
+};
+
+/// `mesh` is also set for a box that meets a mesh (box_mesh()).
+template <class T>
+struct Geometry {
+  ShapeKind kind;
+  MeshView<T> mesh;
+  HeightFieldView<T> field;
+};
+
+}  // namespace backdrive::contact

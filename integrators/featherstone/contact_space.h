@@ -1,0 +1,252 @@
+#pragma once
+// What a step with contact works on: bodies and shapes as contact sees them, and what is kept per contact, link and
+// degree of freedom. docs/contact.md has the equations (C1)-(C7) and (A1)-(A13).
+//
+// A pair's points, normals and relative velocities are in world axes about the O of its first body's tree. A body of
+// another tree has its twists there after `about`; its wrenches go back by `back`.
+#include "integrators/contact/contact_force.h"
+#include "integrators/contact/pairs.h"
+#include "integrators/featherstone/dynamics.h"
+
+namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+
+// Larger than what is worth inlining, here and in what follows.
+#define BACKDRIVE_CALLED BACKDRIVE_HD __attribute__((noinline))
+
+/// The factors of M̃ + Σ θ Jᵀ K J for one degree of freedom, as DofScratch has those of M̃.
+template <class Real>
+struct PredictorFactors {
+  Spatial<Real> UD;
+  Real inverse;
+  Real x;
+};
+
+/// A degree of freedom of a rollout with contact: x holds D⁻¹ r, then Δv.
+template <class Real>
+struct alignas(kAlignment<Real>) ContactDof : DofScratch<Real> {
+  Real qdd;        ///< of all but contact
+  Real increment;  ///< what D has beside the inertias
+  PredictorFactors<Real> predictor;
+};
+/// And of its adjoint: x holds right-hand sides and solutions, at last W of (A10).
+template <class Real>
+struct alignas(kAlignment<Real>) ContactAdjointDof : ContactDof<Real> {
+  Real kick;        ///< Δv
+  Real change;      ///< Δv1
+  Real w, w1;       ///< (A3), (A6)
+  Real smooth_bar;  ///< cotangent of v_s
+};
+
+/// A link of a rollout with contact, for its shapes.
+template <class Real>
+struct ContactLink : RolloutLink<Real> {
+  Spatial<Real> v;
+  Pose<Real> pose;
+
+  BACKDRIVE_INLINE void keep(const Motion<Real>& m) {
+    v = m.v;
+    pose.axes = m.axes;
+    pose.origin = m.origin;
+  }
+};
+
+/// What contact keeps of a link in a step.
+template <class Real>
+struct TouchLink {
+  Spatial<Real> smooth;  ///< twist with v_s
+  Spatial<Real> change;  ///< twist of Δv1
+  Spatial<Real> load;    ///< wrench of the contacts: impulses
+  ArticulatedInertia<Real> block;
+  bool touched;  ///< has a block and a load
+};
+/// Cotangents with respect to twists, with the sign of φ as F, A and V of (7), and what is left of the pose's.
+template <class Real>
+struct TouchLinkBar {
+  Spatial<Real> v, smooth, change, w, w1;
+  Spatial<Real> turn;
+};
+template <class Real>
+struct TouchAdjointLink : TouchLink<Real> {
+  Spatial<Real> kick, w, w1;  ///< twists
+  TouchLinkBar<Real> bar;
+};
+
+/// One point of contact in a step.
+template <class Real>
+struct Contact {
+  int point;  ///< of its pair
+  Real depth;
+  Vec3<Real> position, normal;
+  Vec3<Real> change;  ///< e: what the predictor changes the relative velocity by
+  Vec3<Real> force;   ///< on the first body
+};
+template <class Real>
+struct ContactBar {
+  contact::ContactState<Real> state;
+  Vec3<Real> change;
+};
+
+/// A pair with points near each other, and its contacts.
+template <class Real>
+struct TouchingPair {
+  int pair;
+  int first, count;  ///< contacts
+  Vec3<Real> shift;  ///< O of the first body's tree minus that of the second's
+};
+
+template <class Layout>
+struct ContactSpace {
+  using Real = typename Layout::Real;
+  const ContactShape* shapes;
+  const ContactPair* pairs;
+  int pair_count;
+  const contact::Geometry<ScalarOf<Real>>* geometry;  ///< [contact shape]
+  typename Layout::ShapeRows constants;               ///< [contact shape]: ShapeConstants
+  typename Layout::Touch* link;                       ///< [link]
+  contact::ContactPoint<Real>* points;                ///< as many as a pair has
+  Contact<Real>* contacts;
+  ContactBar<Real>* bars;  ///< adjoint only
+  TouchingPair<Real>* touching;
+  int touching_count, contact_count;
+};
+
+// ---- pairs ----------------------------------------------------------------------------------------------------------
+
+/// A twist about O of the second body's tree, about that of the first's.
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> about(const Spatial<Real>& twist, const Vec3<Real>& shift) {
+  return {twist.ang, plus_cross(twist.lin, twist.ang, shift)};
+}
+/// And a wrench the other way.
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> back(const Spatial<Real>& wrench, const Vec3<Real>& shift) {
+  return {plus_cross(wrench.ang, shift, wrench.lin), wrench.lin};
+}
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> velocity_at(const Spatial<Real>& twist, const Vec3<Real>& x) {
+  return plus_cross(twist.lin, twist.ang, x);
+}
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> wrench_at(const Vec3<Real>& x, const Vec3<Real>& force) {
+  return {cross(x, force), force};
+}
+
+/// Combined constants: springs in series, dissipation that goes with each one's share of the depth, harmonic mean of
+/// the friction (whose slope stays finite where one of them is smooth), means of width and creep.
+template <class Real>
+BACKDRIVE_INLINE contact::PairMaterial<Real> pair_material(const ShapeConstants<Real>& a,
+                                                           const ShapeConstants<Real>& b) {
+  const Real half = constant<Real>(0.5), sum = a.stiffness + b.stiffness;
+  return {a.stiffness * b.stiffness / sum, half * (a.width + b.width),
+          (b.stiffness * a.dissipation + a.stiffness * b.dissipation) / sum,
+          constant<Real>(2) * a.friction * b.friction / (a.friction + b.friction + constant<Real>(1e-12)),
+          half * (a.creep + b.creep)};
+}
+template <class Real>
+BACKDRIVE_INLINE void adj_pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b,
+                                        const contact::PairMaterial<Real>& m, const contact::PairMaterial<Real>& bar,
+                                        ShapeGradient<Real>& a_bar, ShapeGradient<Real>& b_bar) {
+  const Real half = constant<Real>(0.5), two = constant<Real>(2), sum = a.stiffness + b.stiffness;
+  const Real share_a = a.stiffness / sum, share_b = b.stiffness / sum, loss = bar.dissipation / sum;
+  a_bar.stiffness += bar.stiffness * share_b * share_b + loss * (b.dissipation - m.dissipation);
+  b_bar.stiffness += bar.stiffness * share_a * share_a + loss * (a.dissipation - m.dissipation);
+  a_bar.dissipation += bar.dissipation * share_b;
+  b_bar.dissipation += bar.dissipation * share_a;
+  const Real slope = bar.friction / (a.friction + b.friction + constant<Real>(1e-12));
+  a_bar.friction += slope * (two * b.friction - m.friction);
+  b_bar.friction += slope * (two * a.friction - m.friction);
+  a_bar.width += half * bar.width;
+  b_bar.width += half * bar.width;
+  a_bar.creep += half * bar.creep;
+  b_bar.creep += half * bar.creep;
+}
+
+/// How far a pair's predictor blocks are raised: θ_i = 1 + m_i/m_j, so that two free bodies that stop each other are
+/// predicted exactly, by their own masses. Massless bodies count with a share of the other's.
+template <class Real>
+struct BlockShares {
+  static constexpr double floor = 1e-4;
+  Real first, second;  ///< masses with their floor
+
+  BACKDRIVE_INLINE BlockShares(const Real& a, const Real& b) {
+    const Real least = constant<Real>(floor) * (a + b);
+    first = a + least;
+    second = b + least;
+  }
+  BACKDRIVE_INLINE Real of_first() const { return constant<Real>(1) + first / second; }
+  BACKDRIVE_INLINE Real of_second() const { return constant<Real>(1) + second / first; }
+  /// Adjoint: cotangents of both θ to those of the two masses.
+  BACKDRIVE_INLINE void adj(const Real& of_first_bar, const Real& of_second_bar, Real& a_bar, Real& b_bar) const {
+    const Real ratio = of_first_bar / second - of_second_bar * second / (first * first);    // of `first`
+    const Real inverse = of_second_bar / first - of_first_bar * first / (second * second);  // of `second`
+    const Real both = constant<Real>(floor) * (ratio + inverse);
+    a_bar += ratio + both;
+    b_bar += inverse + both;
+  }
+};
+
+/// A pair in a step: its bodies, its material, its blocks' shares.
+template <class Layout>
+struct PairInStep {
+  using Real = typename Layout::Real;
+  int a, b;  ///< contact shapes
+  int i, j;  ///< links; j = −1: the world
+  Vec3<Real> shift;
+  bool apart;  ///< in two trees
+  contact::PairMaterial<Real> material;
+  Real theta_i, theta_j;
+
+  BACKDRIVE_INLINE PairInStep(const Workspace<Layout>& ws, const TouchingPair<Real>& touching)
+      : a(ws.contact.pairs[touching.pair].a),
+        b(ws.contact.pairs[touching.pair].b),
+        i(ws.contact.shapes[a].link),
+        j(ws.contact.shapes[b].link),
+        shift(touching.shift),
+        apart(j >= 0 && ws.contact.shapes[a].root != ws.contact.shapes[b].root),
+        material(pair_material<Real>(ws.contact.constants[a], ws.contact.constants[b])),
+        theta_i(constant<Real>(1)),
+        theta_j(constant<Real>(1)) {
+    if (j < 0) return;
+    const BlockShares<Real> shares = masses(ws);
+    theta_i = shares.of_first();
+    theta_j = shares.of_second();
+  }
+  BACKDRIVE_INLINE BlockShares<Real> masses(const Workspace<Layout>& ws) const {
+    return {in_packs<Real>(ws.constants[i].mass), in_packs<Real>(ws.constants[j].mass)};
+  }
+  /// twist_of(link): relative, about O of the first body's tree.
+  template <class TwistOf>
+  BACKDRIVE_INLINE Spatial<Real> relative(const TwistOf& twist_of) const {
+    const Spatial<Real> first = twist_of(i);
+    if (j < 0) return first;
+    return first - (apart ? about(twist_of(j), shift) : twist_of(j));
+  }
+  BACKDRIVE_INLINE Spatial<Real> to_second(const Spatial<Real>& wrench) const {
+    return apart ? back(wrench, shift) : wrench;
+  }
+};
+
+/// Where O of a tree is in the world.
+template <class Layout>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>& ws, int root) {
+  using Real = typename Layout::Real;
+  if (root < 0) return zero3<Real>();
+  const auto& c = ws.constants[root];
+  const Vec3<Real> at = in_packs<Real>(c.translation);
+  if (ws.links[root].type != JointType::free) return at;
+  const Real* const q = ws.q + ws.links[root].q;
+  return plus_times(at, in_packs<Real>(c.rotation), Vec3<Real>{q[4], q[5], q[6]});
+}
+
+/// A shape in world axes, about O of its link's tree plus `shift`.
+template <class Layout>
+BACKDRIVE_INLINE contact::Shape<typename Layout::Real> placed_shape(const Workspace<Layout>& ws, int shape,
+                                                                    const Vec3<typename Layout::Real>& shift) {
+  const ShapeConstants<typename Layout::Real> c = ws.contact.constants[shape];
+  const int link = ws.contact.shapes[shape].link;
+  if (link < 0) return {{c.rotation, c.position - shift}, c.scale};
+  const auto& pose = ws.link[link].pose;
+  return {{pose.axes * c.rotation, plus_times(pose.origin, pose.axes, c.position) - shift}, c.scale};
+}
+
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
