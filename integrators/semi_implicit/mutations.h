@@ -20,6 +20,7 @@ enum class Mutation {
   predicted_pose,      ///< attachment errors as if at the pose before the step
   predicted_velocity,  ///< predicted pose without its velocity
   error_torque,        ///< pose's cotangent of the attachment errors without its lever
+  armature_drift,      ///< armature without the drift's change of rates
   increment_old,       ///< q̈ of a joint's effort without the old velocity
   joint_angle,         ///< effort of a joint as if it did not depend on the position
   inertia_turn,        ///< momenta as if the inertia did not turn with its body

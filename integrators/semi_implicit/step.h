@@ -6,10 +6,37 @@
 //
 // An attached row pulls with −K (e + Δt (s⁺ − s)) − C s⁺, where s and s⁺ are its rates before and after the kick and e
 // is its error where the bodies would be if nobody kicked them: linearly implicit, stable for any K and C ≥ 0, and one
-// Newton step of SHAKE as K grows. Rows that are degrees of freedom act with the efforts of featherstone's joints.
+// Newton step of SHAKE as K grows. Rows that are degrees of freedom act with the efforts of featherstone's joints; their
+// armature resists what the kick and the drift, as predicted, change their rates by together.
 #include "integrators/semi_implicit/row_solve.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+/// What the drift of a body comes to.
+template <class Real>
+struct Drift {
+  Turn<Real> turn;
+  Quaternion<Real> rotation;
+  Mat3<Real> axes;      ///< R⁺
+  Vec3<Real> lever;     ///< R⁺ com
+  Vec3<Real> momentum;  ///< Π⁺ = exp(−φ) J Ω, axes of R⁺
+  Vec3<Real> omega;     ///< J⁻¹ Π⁺, axes of R⁺
+};
+
+/// (5)-(6): from `rotation`, whose matrix is `axes`, with the angular velocity `velocity` of the world's axes.
+template <class Real>
+BACKDRIVE_PART Drift<Real> drift_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
+                                    const Quaternion<Real>& rotation, const Vec3<Real>& velocity, const Real& dt) {
+  Drift<Real> d;
+  const Vec3<Real> omega = transposed_times(axes, velocity);
+  d.turn = turn_of(body, omega, dt);
+  d.rotation = turned<TurnSide::right>(rotation, d.turn.angle);
+  d.axes = rotation_matrix(d.rotation);
+  d.lever = d.axes * body.com;
+  d.momentum = turned_by(-d.turn.angle, body.inertia * omega);
+  d.omega = body.inverse_inertia * d.momentum;
+  return d;
+}
 
 /// (1): where the body is, how it moves, and where it would drift to.
 template <class Real>
@@ -21,9 +48,9 @@ BACKDRIVE_PART void prepare_body(const BodyConstants<Real>& body, const BodyStat
   s.inertia = rotated(s.pose.axes, body.inertia);
   s.inverse_inertia = rotated(s.pose.axes, body.inverse_inertia);
   s.velocity = {state.velocity.ang, plus_cross(state.velocity.lin, state.velocity.ang, s.lever)};
-  const Turn<Real> turn = turn_of(body, transposed_times(s.pose.axes, s.velocity.ang), dt);
-  s.predicted.axes = rotation_matrix(turned<TurnSide::right>(state.rotation, turn.angle));
-  s.predicted.centre = s.pose.centre + s.velocity.lin * dt;
+  const Drift<Real> d = drift_of(body, s.pose.axes, state.rotation, s.velocity.ang, dt);
+  s.predicted = {d.axes, s.pose.centre + s.velocity.lin * dt};
+  s.predicted_velocity = {d.axes * d.omega, s.velocity.lin};
 }
 
 /// Where a joint finds its bodies, at the start or at the predicted pose.
@@ -55,9 +82,14 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   JointScratch<Real>& s = ws.joint[j];
   const Real& dt = system.dt;
   s.geometry = geometry_at(system, ws, j, &BodyScratch<Real>::pose);
-  joint_errors(joint.type, geometry_at(system, ws, j, &BodyScratch<Real>::predicted), s.error);
-  row_rates(s.geometry, ws.body[joint.child].velocity, joint.parent >= 0 ? &ws.body[joint.parent].velocity : nullptr,
-            s.start);
+  const JointGeometry<Real> predicted = geometry_at(system, ws, j, &BodyScratch<Real>::predicted);
+  joint_errors(joint.type, predicted, s.error);
+  const auto rates = [&](const JointGeometry<Real>& g, Spatial<Real> BodyScratch<Real>::*velocity,
+                         Real(&rate)[kRows]) __attribute__((always_inline)) {
+    row_rates(g, ws.body[joint.child].*velocity, joint.parent >= 0 ? &(ws.body[joint.parent].*velocity) : nullptr, rate);
+  };
+  rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
+  rates(predicted, &BodyScratch<Real>::predicted_velocity, s.drifted);
   s.position = constant<Real>(0);
   if (has_one_degree(joint.type)) s.position = joint_position(joint, s.geometry, c.efforts);
   const Link link = effort_link(joint);
@@ -71,7 +103,8 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
       Real effort;
       featherstone::joint_force(link, effort_constants(c.efforts),
                                 effort_input(joint, dof, s.position, s.start[row], in), dt, effort, s.inertia[row]);
-      s.impulse[row] = dt * effort + s.inertia[row] * s.start[row];
+      s.impulse[row] = dt * effort + s.inertia[row] * s.start[row] -
+                       c.efforts.armature * (s.drifted[row] - s.start[row]);
     }
   }
 }
@@ -101,32 +134,6 @@ BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state,
   }
 }
 
-/// What the drift of a body comes to.
-template <class Real>
-struct Drift {
-  Turn<Real> turn;
-  Quaternion<Real> rotation;
-  Mat3<Real> axes;      ///< R⁺
-  Vec3<Real> lever;     ///< R⁺ com
-  Vec3<Real> momentum;  ///< Π⁺ = exp(−φ) J Ω, axes of R⁺
-  Vec3<Real> omega;     ///< J⁻¹ Π⁺, axes of R⁺
-};
-
-/// (5)-(6)
-template <class Real>
-BACKDRIVE_PART Drift<Real> drift_of(const BodyConstants<Real>& body, const BodyScratch<Real>& s,
-                                    const Quaternion<Real>& rotation, const Real& dt) {
-  Drift<Real> d;
-  const Vec3<Real> omega = transposed_times(s.pose.axes, s.next.ang);
-  d.turn = turn_of(body, omega, dt);
-  d.rotation = turned<TurnSide::right>(rotation, d.turn.angle);
-  d.axes = rotation_matrix(d.rotation);
-  d.lever = d.axes * body.com;
-  d.momentum = turned_by(-d.turn.angle, body.inertia * omega);
-  d.omega = body.inverse_inertia * d.momentum;
-  return d;
-}
-
 /// The state after a drift.
 template <class Real>
 BACKDRIVE_INLINE BodyState<Real> state_after(const BodyScratch<Real>& s, const Drift<Real>& d, const Real& dt) {
@@ -147,7 +154,9 @@ BACKDRIVE_HD void step(const System<Real>& system, const BodyState<Real>* state,
   Real check = halted;
   for (int i = 0; i < system.body_count; ++i) {
     BodyState<Real>& s = ws.body[i].after;
-    s = state_after(ws.body[i], drift_of(system.bodies[i], ws.body[i], state[i].rotation, system.dt), system.dt);
+    const Vec3<Real>& omega = ws.body[i].next.ang;
+    s = state_after(ws.body[i], drift_of(system.bodies[i], ws.body[i].pose.axes, state[i].rotation, omega, system.dt),
+                    system.dt);
     const Real* const x = &s.rotation.v.x;
     for (int k = 0; k < numbers; ++k) check += x[k] - x[k];  // zero where finite and NaN else
     // Of an angle beyond all bounds nothing is left but a quaternion that is none.

@@ -21,33 +21,43 @@ struct StepBar {
   Vec3<Real>* gravity;
 };
 
+/// Adjoint of drift_of: cotangents of the turn and of the angular velocity (world axes) that it ends in. Adds to that of
+/// the turn that it starts from and returns that of the angular velocity.
+template <class Real>
+BACKDRIVE_PART Vec3<Real> adj_drift_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
+                                       const Vec3<Real>& velocity, const Drift<Real>& d, const Real& dt,
+                                       Vec3<Real> turn_bar, const Vec3<Real>& omega_bar, Vec3<Real>& start_turn_bar,
+                                       BodyGradient<Real>* gradient) {
+  turn_bar += unless(Mutation::new_velocity_turn, cross(d.axes * d.omega, omega_bar));
+  const Vec3<Real> momentum_bar = body.inverse_inertia * transposed_times(d.axes, omega_bar);
+  const Vec3<Real> angle_bar =
+      left_jacobian_times(d.turn.angle, transposed_times(d.axes, turn_bar) - cross(d.momentum, momentum_bar));
+  const Vec3<Real> start_bar = turned_by(d.turn.angle, momentum_bar);  // of J Ω
+  const Vec3<Real> own = adj_turn_of(body, d.turn, dt, angle_bar, gradient ? &gradient->inertia : nullptr);
+  if (gradient) {
+    add_bilinear(gradient->inertia, -momentum_bar, d.omega);
+    add_bilinear(gradient->inertia, start_bar, d.turn.omega[0]);
+  }
+  const Vec3<Real> velocity_bar = axes * (own + body.inertia * start_bar);  // Ω = Rᵀ ω
+  start_turn_bar += turn_bar - cross(velocity, velocity_bar);
+  return velocity_bar;
+}
+
 /// Cotangent of the drift and of the state that it ends in (7): of v⁺ into body.u, of the pose before into `bar`.
 template <class Real>
-BACKDRIVE_PART void adj_drift(const BodyConstants<Real>& body, const Quaternion<Real>& rotation, const Real& dt,
-                              const BodyStateBar<Real>& after, BodyScratch<Real>& s, BodyBar<Real>& bar,
-                              BodyGradient<Real>* gradient) {
-  const Drift<Real> d = drift_of(body, s, rotation, dt);
-  const Vec3<Real> omega_new = d.axes * d.omega;
+BACKDRIVE_PART void adj_state_after(const BodyConstants<Real>& body, const Quaternion<Real>& rotation, const Real& dt,
+                                    const BodyStateBar<Real>& after, BodyScratch<Real>& s, BodyBar<Real>& bar,
+                                    BodyGradient<Real>* gradient) {
+  const Drift<Real> d = drift_of(body, s.pose.axes, rotation, s.next.ang, dt);
   // p⁺ = c⁺ − lever, ṗ⁺ = v_c − ω × lever
   const Vec3<Real>& velocity_bar = after.velocity.lin;
-  const Vec3<Real> omega_bar = after.velocity.ang - cross(d.lever, velocity_bar);
-  const Vec3<Real> lever_bar = -after.position - cross(velocity_bar, omega_new);
-  Vec3<Real> turn = after.turn + unless(Mutation::new_lever, cross(d.lever, lever_bar)) +
-                    unless(Mutation::new_velocity_turn, cross(omega_new, omega_bar));
-  const Vec3<Real> own_bar = transposed_times(d.axes, omega_bar);
-  const Vec3<Real> momentum_bar = body.inverse_inertia * own_bar;
-  const Vec3<Real> angle_bar = left_jacobian_times(
-      d.turn.angle, transposed_times(d.axes, turn) - cross(d.momentum, momentum_bar));
-  if (gradient) {
-    gradient->com += transposed_times(d.axes, lever_bar);
-    add_bilinear(gradient->inertia, -momentum_bar, d.omega);
-  }
-  const Vec3<Real> start_bar = turned_by(d.turn.angle, momentum_bar);  // of J Ω
-  const Vec3<Real> Omega_bar =
-      adj_turn_of(body, d.turn, dt, angle_bar, gradient ? &gradient->inertia : nullptr) + body.inertia * start_bar;
-  if (gradient) add_bilinear(gradient->inertia, start_bar, d.turn.omega[0]);
-  s.u = {s.pose.axes * Omega_bar, after.position * dt + velocity_bar};
-  bar.turn = turn - cross(s.next.ang, s.u.ang);
+  const Vec3<Real> lever_bar = -after.position - cross(velocity_bar, d.axes * d.omega);
+  if (gradient) gradient->com += transposed_times(d.axes, lever_bar);
+  bar.turn = zero3<Real>();
+  s.u.ang = adj_drift_of(body, s.pose.axes, s.next.ang, d, dt,
+                         after.turn + unless(Mutation::new_lever, cross(d.lever, lever_bar)),
+                         after.velocity.ang - cross(d.lever, velocity_bar), bar.turn, gradient);
+  s.u.lin = after.position * dt + velocity_bar;
   bar.centre = after.position;
 }
 
@@ -69,10 +79,11 @@ BACKDRIVE_PART void adj_momentum(const System<Real>& system, int i, const BodySc
             unless(Mutation::mass_of_gravity, system.dt * dot(s.u.lin, system.gravity));
 }
 
-/// Cotangents of one joint's rows: what multiplies the variation of G u, G v⁺ and G v, of the errors and the position.
+/// Cotangents of one joint's rows: what multiplies the variation of G u, G v⁺, G v and the rates after a drift alone, of
+/// the errors and the position.
 template <class Real>
 struct RowBars {
-  Real u[kRows], next[kRows], start[kRows], error[kRows];
+  Real u[kRows], next[kRows], start[kRows], drifted[kRows], error[kRows];
   Real position;
 };
 
@@ -96,7 +107,7 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
     const Real &w = s.rate[row], &A = s.inertia[row];
     bar.u[row] = s.impulse[row] - A * s.next[row];
     bar.next[row] = -(w * A);
-    bar.error[row] = zero;
+    bar.error[row] = bar.drifted[row] = zero;
     if (dof < 0) {
       const Real K = row_stiffness(c.attach, row);
       const Real stretch = s.error[row] + unless(Mutation::stiffness_of_attach, dt * (s.next[row] - s.start[row]));
@@ -111,7 +122,9 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
       featherstone::adj_joint_force(link, effort_constants(c.efforts),
                                     effort_input(joint, dof, s.position, s.start[row], in), dt, w * dt,
                                     (s.next[row] - s.start[row]) / dt, b, gradient ? &efforts : nullptr);
-      bar.start[row] = b.qd + unless(Mutation::increment_old, w * A);
+      bar.drifted[row] = -unless(Mutation::armature_drift, w * c.efforts.armature);
+      bar.start[row] = b.qd + unless(Mutation::increment_old, w * A) - bar.drifted[row];
+      if (gradient) gradient->efforts.armature -= w * (s.drifted[row] - s.start[row]);
       bar.position += unless(Mutation::joint_angle, b.q);
       input_bar.effort[dof] = b.effort;
       input_bar.target_position += b.target_position, input_bar.target_velocity += b.target_velocity;
@@ -155,7 +168,7 @@ BACKDRIVE_PART void adj_errors(const JointGeometry<Real>& g, const Mat3<Real>& c
   }
 }
 
-/// Adjoint of the rows' directions and arms (10), with x one of u, v⁺, v and `f` the cotangents of its rates.
+/// Cotangents of the rows' directions and arms (10), from those, f, of the rates of some velocities of the bodies.
 template <class Real>
 struct DirectionBars {
   Vec3<Real> turn[3];
@@ -183,6 +196,7 @@ struct DirectionBars {
   }
 };
 
+/// And what poses and frames receive of them.
 template <class Real>
 BACKDRIVE_PART void adj_directions(JointType type, const JointGeometry<Real>& g, const Mat3<Real>& child_axes,
                                    DirectionBars<Real>& bar, const GeometryBar<Real>& to) {
@@ -210,6 +224,25 @@ BACKDRIVE_PART void adj_directions(JointType type, const JointGeometry<Real>& g,
     to.joint->child_origin += origin;
   }
   if (to.child_body) to.child_body->com -= origin;
+}
+
+/// Adjoint of what a joint reads at the predicted pose: errors of its attached rows, rates of the others.
+template <class Real>
+BACKDRIVE_PART void adj_predicted(const System<Real>& system, Workspace<Real>& ws, int j, const RowBars<Real>& bar,
+                                  const GeometryBar<Real>& to) {
+  const Joint& joint = system.joints[j];
+  const bool on_body = joint.parent >= 0;
+  const BodyScratch<Real>& child = ws.body[joint.child];
+  const BodyScratch<Real>* const parent = on_body ? ws.body + joint.parent : nullptr;
+  const JointGeometry<Real> p = geometry_at(system, ws, j, &BodyScratch<Real>::predicted);
+  const Real(&e)[kRows] = bar.error;
+  adj_errors(p, child.predicted.axes, on_body ? &parent->predicted.axes : nullptr,
+             p.turn[0] * e[0] + p.turn[1] * e[1] + p.turn[2] * e[2], p.P.cx * e[3] + p.P.cy * e[4] + p.P.cz * e[5], to);
+  DirectionBars<Real> direction;
+  direction.add(p, bar.drifted, child.predicted_velocity, on_body ? &parent->predicted_velocity : nullptr);
+  add_row_forces(p, bar.drifted, ws.bar[joint.child].predicted_velocity,
+                 on_body ? &ws.bar[joint.parent].predicted_velocity : nullptr);
+  adj_directions(joint.type, p, child.predicted.axes, direction, to);
 }
 
 /// (9)-(10) of one joint.
@@ -255,26 +288,20 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
     to.child_turn = &child_bar.predicted_turn, to.child_centre = &child_bar.predicted_centre;
     if (on_body) to.parent_turn = &parent_bar->predicted_turn, to.parent_centre = &parent_bar->predicted_centre;
   }
-  const JointGeometry<Real> p = geometry_at(system, ws, j, &BodyScratch<Real>::predicted);
-  const Real(&e)[kRows] = bar.error;
-  adj_errors(p, child.predicted.axes, on_body ? &parent->predicted.axes : nullptr,
-             p.turn[0] * e[0] + p.turn[1] * e[1] + p.turn[2] * e[2], p.P.cx * e[3] + p.P.cy * e[4] + p.P.cz * e[5], to);
+  adj_predicted(system, ws, j, bar, to);
 }
 
 /// Adjoint of (1), the predicted pose included (11): everything of a body comes together in the state before the step.
 template <class Real>
-BACKDRIVE_PART void adj_prepare_body(const BodyConstants<Real>& body, const BodyScratch<Real>& s, const Real& dt,
-                                     BodyBar<Real>& bar, BodyStateBar<Real>& state, BodyGradient<Real>* gradient) {
-  // R' = R exp(φ(Ω)), c' = c + Δt v_c, Ω = Rᵀ ω
-  const Turn<Real> turn = turn_of(body, transposed_times(s.pose.axes, s.velocity.ang), dt);
-  const Vec3<Real> angle_bar =
-      left_jacobian_times(turn.angle, transposed_times(s.predicted.axes, bar.predicted_turn));
-  const Vec3<Real> omega_bar =
-      s.pose.axes * adj_turn_of(body, turn, dt, angle_bar, gradient ? &gradient->inertia : nullptr);
-  bar.turn += bar.predicted_turn - cross(s.velocity.ang, omega_bar);
+BACKDRIVE_PART void adj_prepare_body(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
+                                     const BodyScratch<Real>& s, const Real& dt, BodyBar<Real>& bar,
+                                     BodyStateBar<Real>& state, BodyGradient<Real>* gradient) {
+  const Drift<Real> d = drift_of(body, s.pose.axes, rotation, s.velocity.ang, dt);
+  const Vec3<Real> omega_bar = adj_drift_of(body, s.pose.axes, s.velocity.ang, d, dt, bar.predicted_turn,
+                                            bar.predicted_velocity.ang, bar.turn, gradient);
   bar.centre += bar.predicted_centre;
   if (!mutated(Mutation::predicted_velocity)) {
-    bar.velocity += Spatial<Real>{omega_bar, bar.predicted_centre * dt};
+    bar.velocity += Spatial<Real>{omega_bar, bar.predicted_centre * dt + bar.predicted_velocity.lin};
   }
   // c = p + lever, v_c = ṗ + ω × lever
   const Vec3<Real> lever_bar =
@@ -294,8 +321,9 @@ BACKDRIVE_HD void step_adjoint(const System<Real>& system, const BodyState<Real>
   const auto gradient = [&](int i) { return bar.bodies ? bar.bodies + i : nullptr; };
   kick(system, state, in, ws);
   for (int i = 0; i < system.body_count; ++i) {
-    adj_drift(system.bodies[i], state[i].rotation, system.dt, bar.state[i], ws.body[i], ws.bar[i], gradient(i));
+    adj_state_after(system.bodies[i], state[i].rotation, system.dt, bar.state[i], ws.body[i], ws.bar[i], gradient(i));
     ws.bar[i].predicted_turn = ws.bar[i].predicted_centre = zero3<Real>();
+    ws.bar[i].predicted_velocity = zero6<Real>();
   }
   solve(system, ws);
   if (mutated(Mutation::second_solve)) {
@@ -304,7 +332,7 @@ BACKDRIVE_HD void step_adjoint(const System<Real>& system, const BodyState<Real>
   for (int i = 0; i < system.body_count; ++i) adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
   for (int j = 0; j < system.joint_count; ++j) adj_joint(system, ws, j, in.joints[j], bar);
   for (int i = 0; i < system.body_count; ++i) {
-    adj_prepare_body(system.bodies[i], ws.body[i], system.dt, ws.bar[i], bar.state[i], gradient(i));
+    adj_prepare_body(system.bodies[i], state[i].rotation, ws.body[i], system.dt, ws.bar[i], bar.state[i], gradient(i));
   }
 }
 

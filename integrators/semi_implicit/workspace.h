@@ -13,6 +13,7 @@ struct BodyScratch {
   Sym3<Real> inertia, inverse_inertia;  ///< about the com, world axes
   Spatial<Real> velocity;               ///< [ω; velocity of the com] at the start
   Spatial<Real> next;                   ///< after the kick
+  Spatial<Real> predicted_velocity;     ///< after a drift without a kick
   Spatial<Real> u;                      ///< right-hand side of a solve, then its result: in the adjoint, u of (8)
   BodyState<Real> after;                ///< the state at the end of the step
 };
@@ -21,8 +22,9 @@ struct BodyScratch {
 template <class Real>
 struct BodyBar {
   Vec3<Real> turn, centre;
-  Vec3<Real> predicted_turn, predicted_centre;
   Spatial<Real> velocity;
+  Vec3<Real> predicted_turn, predicted_centre;
+  Spatial<Real> predicted_velocity;
 };
 
 /// By row.
@@ -34,6 +36,7 @@ struct JointScratch {
   Real inertia[kRows];   ///< A: what resists a change of the row's rate beside the bodies
   Real impulse[kRows];   ///< r: of the row at rate zero
   Real start[kRows];     ///< rate at the start
+  Real drifted[kRows];   ///< rate after a drift without a kick
   Real next[kRows];      ///< rate after the kick
   Real rate[kRows];      ///< right-hand side of a solve, then G x of its result x
   Real inverse[kRows];   ///< 1/(1 + A S), S the pivot

@@ -102,14 +102,14 @@ Answer by_attachments(const Setting& s, const Mechanism& m) {
   bar.position = w(0);
   bar.turn = cross(R.cx, w(1)) + cross(R.cy, w(2)) + cross(R.cz, w(3));
   const test::MechanismTangent g = test::gradient_of(m, seeds);
-  // States at the start by positions and rates: differences of the placement, good to 1e-9.
+  // Joint positions, rates and frames put the bodies where they start: differences of that, good to 1e-9.
   const int n = static_cast<int>(s.q.size());
-  for (int i = 0; i < 2 * n; ++i) {
+  const auto by_start = [&](const auto& move) {
     const double h = 1e-5;
     Mechanism side[2] = {m, m};
     for (int k = 0; k < 2; ++k) {
       Vector q = s.q, qd = s.qd;
-      (i < n ? q[i] : qd[i - n]) += k ? h : -h;
+      move(side[k], q, qd, k ? h : -h);
       test::place(side[k], by_joint(q), by_joint(qd));
     }
     double sum = 0;
@@ -119,7 +119,28 @@ Answer by_attachments(const Setting& s, const Mechanism& m) {
              dot(g.state[b].position, high.position - low.position) +
              dot(g.state[b].velocity, high.velocity - low.velocity);
     }
-    a.gradient[i < n ? "q0" : "qd0"].push_back(sum / (2 * h));
+    return sum / (2 * h);
+  };
+  for (int i = 0; i < n; ++i) {
+    a.gradient["q0"].push_back(by_start([&](Mechanism&, Vector& q, Vector&, double h) { q[i] += h; }));
+    a.gradient["qd0"].push_back(by_start([&](Mechanism&, Vector&, Vector& qd, double h) { qd[i] += h; }));
+    for (int k = 0; k < 3; ++k) {
+      Vec3<double> d{};
+      (k == 0 ? d.x : k == 1 ? d.y : d.z) = 1;
+      const auto& own = g.joints[i];
+      a.gradient["frame"].push_back(dot(own.parent.position, d) + by_start([&](Mechanism& c, auto&, auto&, double h) {
+                                      c.numbers.joints[i].parent.position += d * h;
+                                    }));
+      a.gradient["turn of frame"].push_back(
+          dot(own.parent.orientation, d) + by_start([&](Mechanism& c, auto&, auto&, double h) {
+            auto& o = c.numbers.joints[i].parent.orientation;
+            o = turned<TurnSide::right>(o, d * h);
+          }));
+      a.gradient["axis"].push_back(dot(own.axis, d) + by_start([&](Mechanism& c, auto&, auto&, double h) {
+                                     Vec3<double>& axis = c.numbers.joints[i].axis;
+                                     axis += (d - axis * dot(axis, d)) * h;
+                                   }));
+    }
   }
   const auto three = [&](const char* block, const Vec3<double>& v) {
     a.gradient[block].insert(a.gradient[block].end(), {v.x, v.y, v.z});
@@ -131,9 +152,6 @@ Answer by_attachments(const Setting& s, const Mechanism& m) {
     a.gradient["mass"].push_back(g.bodies[i].mass);
     three("com", g.bodies[i].com);
     for (const double x : {J.xx, J.yy, J.zz, J.xy, J.xz, J.yz}) a.gradient["inertia"].push_back(x);
-    three("frame", g.joints[i].parent.position);
-    three("turn of frame", g.joints[i].parent.orientation);
-    three("axis", g.joints[i].axis);
     a.gradient["armature"].push_back(g.joints[i].efforts.armature);
     a.gradient["damping"].push_back(g.joints[i].efforts.damping);
   }
