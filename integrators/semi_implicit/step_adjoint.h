@@ -121,7 +121,7 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
       featherstone::JointInputBar<Real> b{zero, zero, zero, zero, zero};
       featherstone::adj_joint_force(link, effort_constants(c.efforts),
                                     effort_input(joint, dof, s.position, s.start[row], in), dt, w * dt,
-                                    (s.next[row] - s.start[row]) / dt, b, gradient ? &efforts : nullptr);
+                                    w * (s.next[row] - s.start[row]), b, gradient ? &efforts : nullptr);
       bar.drifted[row] = -unless(Mutation::armature_drift, w * c.efforts.armature);
       bar.start[row] = b.qd + unless(Mutation::increment_old, w * A) - bar.drifted[row];
       if (gradient) gradient->efforts.armature -= w * (s.drifted[row] - s.start[row]);
