@@ -25,12 +25,8 @@ class Elimination {
   }
 
   EliminationView view() const {
-    return {order_.data(),
-            first_column_.data(),
-            columns_.data(),
-            first_target_.data(),
-            targets_.data(),
-            static_cast<int>(order_.size() + columns_.size())};
+    return {order_.data(),        first_column_.data(), columns_.data(),
+            first_target_.data(), targets_.data(),      static_cast<int>(order_.size() + columns_.size())};
   }
   /// Blocks that couple two joints, in the factor.
   int coupling_blocks() const { return static_cast<int>(columns_.size()); }

@@ -45,12 +45,8 @@ template <class C>
 BACKDRIVE_HD inline Sym3<C> inverse(const Sym3<C>& s) {
   const C xx = s.yy * s.zz - s.yz * s.yz, xy = s.xz * s.yz - s.xy * s.zz, xz = s.xy * s.yz - s.xz * s.yy;
   const C scale = constant<C>(1) / (s.xx * xx + s.xy * xy + s.xz * xz);
-  return {xx * scale,
-          (s.xx * s.zz - s.xz * s.xz) * scale,
-          (s.xx * s.yy - s.xy * s.xy) * scale,
-          xy * scale,
-          xz * scale,
-          (s.xy * s.xz - s.xx * s.yz) * scale};
+  return {xx * scale, (s.xx * s.zz - s.xz * s.xz) * scale, (s.xx * s.yy - s.xy * s.xy) * scale, xy * scale,
+          xz * scale, (s.xy * s.xz - s.xx * s.yz) * scale};
 }
 
 template <class C>

@@ -6,8 +6,8 @@
 //
 // An attached row pulls with −K (e + Δt (s⁺ − s)) − C s⁺, where s and s⁺ are its rates before and after the kick and e
 // is its error where the bodies would be if nobody kicked them: linearly implicit, stable for any K and C ≥ 0, and one
-// Newton step of SHAKE as K grows. Rows that are degrees of freedom act with the efforts of featherstone's joints; their
-// armature resists what the kick and the drift, as predicted, change their rates by together.
+// Newton step of SHAKE as K grows. Rows that are degrees of freedom act with the efforts of featherstone's joints;
+// their armature resists what the kick and the drift, as predicted, change their rates by together.
 #include "integrators/semi_implicit/row_solve.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -84,9 +84,10 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   s.geometry = geometry_at(system, ws, j, &BodyScratch<Real>::pose);
   const JointGeometry<Real> predicted = geometry_at(system, ws, j, &BodyScratch<Real>::predicted);
   joint_errors(joint.type, predicted, s.error);
-  const auto rates = [&](const JointGeometry<Real>& g, Spatial<Real> BodyScratch<Real>::*velocity,
-                         Real(&rate)[kRows]) __attribute__((always_inline)) {
-    row_rates(g, ws.body[joint.child].*velocity, joint.parent >= 0 ? &(ws.body[joint.parent].*velocity) : nullptr, rate);
+  const auto rates = [&](const JointGeometry<Real>& g, Spatial<Real> BodyScratch<Real>::*velocity, Real(&rate)[kRows])
+      __attribute__((always_inline)) {
+    row_rates(g, ws.body[joint.child].*velocity, joint.parent >= 0 ? &(ws.body[joint.parent].*velocity) : nullptr,
+              rate);
   };
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.drifted);
@@ -103,8 +104,8 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
       Real effort;
       featherstone::joint_force(link, effort_constants(c.efforts),
                                 effort_input(joint, dof, s.position, s.start[row], in), dt, effort, s.inertia[row]);
-      s.impulse[row] = dt * effort + s.inertia[row] * s.start[row] -
-                       c.efforts.armature * (s.drifted[row] - s.start[row]);
+      s.impulse[row] =
+          dt * effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.drifted[row] - s.start[row]);
     }
   }
 }

@@ -13,16 +13,16 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 /// Cotangents that one step produces or passes on.
 template <class Real>
 struct StepBar {
-  BodyStateBar<Real>* state;     ///< in: of the state after the step; out: of the one before
-  JointInputs<Real>* joints;     ///< out; of efforts that there are not: 0
-  Spatial<Real>* wrenches;       ///< out; null: nobody asked, as below
-  BodyGradient<Real>* bodies;    ///< added to
+  BodyStateBar<Real>* state;   ///< in: of the state after the step; out: of the one before
+  JointInputs<Real>* joints;   ///< out; of efforts that there are not: 0
+  Spatial<Real>* wrenches;     ///< out; null: nobody asked, as below
+  BodyGradient<Real>* bodies;  ///< added to
   JointGradient<Real>* joint_parameters;
   Vec3<Real>* gravity;
 };
 
-/// Adjoint of drift_of: cotangents of the turn and of the angular velocity (world axes) that it ends in. Adds to that of
-/// the turn that it starts from and returns that of the angular velocity.
+/// Adjoint of drift_of: cotangents of the turn and of the angular velocity (world axes) that it ends in. Adds to that
+/// of the turn that it starts from and returns that of the angular velocity.
 template <class Real>
 BACKDRIVE_PART Vec3<Real> adj_drift_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
                                        const Vec3<Real>& velocity, const Drift<Real>& d, const Real& dt,
@@ -79,8 +79,8 @@ BACKDRIVE_PART void adj_momentum(const System<Real>& system, int i, const BodySc
             unless(Mutation::mass_of_gravity, system.dt * dot(s.u.lin, system.gravity));
 }
 
-/// Cotangents of one joint's rows: what multiplies the variation of G u, G v⁺, G v and the rates after a drift alone, of
-/// the errors and the position.
+/// Cotangents of one joint's rows: what multiplies the variation of G u, G v⁺, G v and the rates after a drift alone,
+/// of the errors and the position.
 template <class Real>
 struct RowBars {
   Real u[kRows], next[kRows], start[kRows], drifted[kRows], error[kRows];
@@ -158,8 +158,7 @@ BACKDRIVE_PART void adj_errors(const JointGeometry<Real>& g, const Mat3<Real>& c
   if (to.joint) {
     to.joint->child_turn += transposed_times(g.C, turning);
     to.joint->child_origin += transposed_times(child_axes, sliding);
-    to.joint->parent_turn -=
-        transposed_times(g.P, turning + unless(Mutation::parent_frame_lever, cross(g.r, sliding)));
+    to.joint->parent_turn -= transposed_times(g.P, turning + unless(Mutation::parent_frame_lever, cross(g.r, sliding)));
     to.joint->parent_origin -= parent_axes ? transposed_times(*parent_axes, sliding) : sliding;
   }
   if (to.child_body) to.child_body->com -= transposed_times(child_axes, sliding);
@@ -258,8 +257,10 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
   BodyBar<Real>& child_bar = ws.bar[joint.child];
   BodyBar<Real>* const parent_bar = on_body ? ws.bar + joint.parent : nullptr;
   RowBars<Real> bar = adj_row_impulses(system, s, j, in, out);
-  if (mutated(Mutation::row_direction_u)) for (Real& x : bar.u) x = Real{};
-  if (mutated(Mutation::row_direction_next)) for (Real& x : bar.next) x = Real{};
+  if (mutated(Mutation::row_direction_u))
+    for (Real& x : bar.u) x = Real{};
+  if (mutated(Mutation::row_direction_next))
+    for (Real& x : bar.next) x = Real{};
 
   DirectionBars<Real> direction;
   direction.add(g, bar.u, child.u, on_body ? &parent->u : nullptr);
@@ -304,8 +305,7 @@ BACKDRIVE_PART void adj_prepare_body(const BodyConstants<Real>& body, const Quat
     bar.velocity += Spatial<Real>{omega_bar, bar.predicted_centre * dt + bar.predicted_velocity.lin};
   }
   // c = p + lever, v_c = ṗ + ω × lever
-  const Vec3<Real> lever_bar =
-      bar.centre + unless(Mutation::momentum_of_com, cross(bar.velocity.lin, s.velocity.ang));
+  const Vec3<Real> lever_bar = bar.centre + unless(Mutation::momentum_of_com, cross(bar.velocity.lin, s.velocity.ang));
   state.turn = bar.turn + cross(s.lever, lever_bar);
   state.position = bar.centre;
   state.velocity = {bar.velocity.ang + unless(Mutation::momentum_of_com, cross(s.lever, bar.velocity.lin)),

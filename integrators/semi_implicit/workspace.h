@@ -8,8 +8,8 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
 template <class Real>
 struct BodyScratch {
-  BodyPose<Real> pose, predicted;  ///< at the start; and where the body would drift to without a kick
-  Vec3<Real> lever;                ///< from the link origin to the com, world axes
+  BodyPose<Real> pose, predicted;       ///< at the start; and where the body would drift to without a kick
+  Vec3<Real> lever;                     ///< from the link origin to the com, world axes
   Sym3<Real> inertia, inverse_inertia;  ///< about the com, world axes
   Spatial<Real> velocity;               ///< [ω; velocity of the com] at the start
   Spatial<Real> next;                   ///< after the kick
@@ -31,15 +31,15 @@ struct BodyBar {
 template <class Real>
 struct JointScratch {
   JointGeometry<Real> geometry;
-  Real position;         ///< of joints of one degree of freedom
-  Real error[kRows];     ///< at the predicted pose
-  Real inertia[kRows];   ///< A: what resists a change of the row's rate beside the bodies
-  Real impulse[kRows];   ///< r: of the row at rate zero
-  Real start[kRows];     ///< rate at the start
-  Real drifted[kRows];   ///< rate after a drift without a kick
-  Real next[kRows];      ///< rate after the kick
-  Real rate[kRows];      ///< right-hand side of a solve, then G x of its result x
-  Real inverse[kRows];   ///< 1/(1 + A S), S the pivot
+  Real position;        ///< of joints of one degree of freedom
+  Real error[kRows];    ///< at the predicted pose
+  Real inertia[kRows];  ///< A: what resists a change of the row's rate beside the bodies
+  Real impulse[kRows];  ///< r: of the row at rate zero
+  Real start[kRows];    ///< rate at the start
+  Real drifted[kRows];  ///< rate after a drift without a kick
+  Real next[kRows];     ///< rate after the kick
+  Real rate[kRows];     ///< right-hand side of a solve, then G x of its result x
+  Real inverse[kRows];  ///< 1/(1 + A S), S the pivot
 };
 
 template <class Real>

@@ -131,11 +131,11 @@ Answer by_attachments(const Setting& s, const Mechanism& m) {
       a.gradient["frame"].push_back(dot(own.parent.position, d) + by_start([&](Mechanism& c, auto&, auto&, double h) {
                                       c.numbers.joints[i].parent.position += d * h;
                                     }));
-      a.gradient["turn of frame"].push_back(
-          dot(own.parent.orientation, d) + by_start([&](Mechanism& c, auto&, auto&, double h) {
-            auto& o = c.numbers.joints[i].parent.orientation;
-            o = turned<TurnSide::right>(o, d * h);
-          }));
+      a.gradient["turn of frame"].push_back(dot(own.parent.orientation, d) +
+                                            by_start([&](Mechanism& c, auto&, auto&, double h) {
+                                              auto& o = c.numbers.joints[i].parent.orientation;
+                                              o = turned<TurnSide::right>(o, d * h);
+                                            }));
       a.gradient["axis"].push_back(dot(own.axis, d) + by_start([&](Mechanism& c, auto&, auto&, double h) {
                                      Vec3<double>& axis = c.numbers.joints[i].axis;
                                      axis += (d - axis * dot(axis, d)) * h;
@@ -176,10 +176,10 @@ double gradient_distance(const Answer& a, const Answer& b) {
 }
 
 struct Row {
-  double gap, tilt;          ///< worst error of an attachment over time, m and rad
-  double energy;             ///< worst change of energy over Σ m |g| · 1 m
-  double pose, pose_truth;   ///< distance of the last pose from Featherstone's at the same step, and from the truth
-  double grad, grad_truth;   ///< of gradients, worst block, relative
+  double gap, tilt;         ///< worst error of an attachment over time, m and rad
+  double energy;            ///< worst change of energy over Σ m |g| · 1 m
+  double pose, pose_truth;  ///< distance of the last pose from Featherstone's at the same step, and from the truth
+  double grad, grad_truth;  ///< of gradients, worst block, relative
 };
 
 Row measure(const Setting& s, double dt, double stiffness, const Answer& same, const Answer& truth) {
@@ -214,21 +214,22 @@ INSTANTIATE_TEST_SUITE_P(Chains, SemiImplicitAgreement, testing::Values(&pendulu
 TEST_P(SemiImplicitAgreement, WithFeatherstoneAsAttachmentsStiffenAndStepsShrink) {
   const Setting s = GetParam()();
   const Answer truth = by_featherstone(s, 1. / 40000);
-  std::printf("%s\n| step | stiffness | gap, m | tilt, rad | energy | pose | pose, truth | gradient | gradient, truth |\n",
-              s.name);
+  std::printf(
+      "%s\n| step | stiffness | gap, m | tilt, rad | energy | pose | pose, truth | gradient | gradient, truth |\n",
+      s.name);
   std::map<std::pair<int, double>, Row> rows;
   for (const int rate : {240, 2000}) {
     const Answer same = by_featherstone(s, 1. / rate);
     for (const double k : {1e4, 1e5, 1e6, 1e8, 1e10}) {
       const Row r = rows[{rate, k}] = measure(s, 1. / rate, k, same, truth);
-      std::printf("| 1/%d | %.0e | %.1e | %.1e | %.1e | %.1e | %.1e | %.1e | %.1e |\n", rate, k, r.gap, r.tilt, r.energy,
-                  r.pose, r.pose_truth, r.grad, r.grad_truth);
+      std::printf("| 1/%d | %.0e | %.1e | %.1e | %.1e | %.1e | %.1e | %.1e | %.1e |\n", rate, k, r.gap, r.tilt,
+                  r.energy, r.pose, r.pose_truth, r.grad, r.grad_truth);
     }
     std::printf("| 1/%d | Featherstone | | | | | %.1e | | %.1e |\n", rate, distance(same.pose, truth.pose),
                 gradient_distance(same, truth));
   }
-  // Both integrators are of first order: 2000/240 = 8.3 times the steps bring them some eight times closer. Half of that
-  // is asked for, since errors of two orders cancel in part.
+  // Both integrators are of first order: 2000/240 = 8.3 times the steps bring them some eight times closer. Half of
+  // that is asked for, since errors of two orders cancel in part.
   const Row &coarse = rows[{240, 1e8}], &fine = rows[{2000, 1e8}];
   EXPECT_LT(fine.pose, coarse.pose / 4);
   EXPECT_LT(fine.grad, coarse.grad / 4);

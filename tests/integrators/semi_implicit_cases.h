@@ -24,8 +24,8 @@ struct MechanismNumbers {
   std::vector<semi_implicit::BodyProperties<T>> bodies;
   std::vector<semi_implicit::JointProperties<T>> joints;
   Vec3<T> gravity;
-  std::vector<std::vector<JointInputs<T>>> inputs;   // [step][joint]
-  std::vector<std::vector<Spatial<T>>> wrenches;     // [step][body]
+  std::vector<std::vector<JointInputs<T>>> inputs;  // [step][joint]
+  std::vector<std::vector<Spatial<T>>> wrenches;    // [step][body]
 };
 
 /// A direction in that, or a gradient with respect to it.
@@ -67,10 +67,10 @@ class Runner {
       : elimination_(m.joints.data(), static_cast<int>(m.joints.size())),
         bodies_(bodies),
         joints_(joints),
-        system_{m.joints.data(),   static_cast<int>(m.joints.size()),
-                bodies_.data(),    static_cast<int>(bodies_.size()),
-                joints_.data(),    elimination_.view(),
-                gravity,           constant<T>(m.dt)},
+        system_{m.joints.data(), static_cast<int>(m.joints.size()),
+                bodies_.data(),  static_cast<int>(bodies_.size()),
+                joints_.data(),  elimination_.view(),
+                gravity,         constant<T>(m.dt)},
         memory_(semi_implicit::workspace_bytes(system_, true)) {
     featherstone::Carver carver(memory_.data());
     semi_implicit::carve(system_, true, carver, ws_);
@@ -126,7 +126,9 @@ std::vector<std::vector<BodyState<T>>> roll_out(const Mechanism& m, const Mechan
   }
   return states;
 }
-inline std::vector<std::vector<BodyState<double>>> roll_out(const Mechanism& m) { return roll_out(m, m.numbers); }
+inline std::vector<std::vector<BodyState<double>>> roll_out(const Mechanism& m) {
+  return roll_out(m, m.numbers);
+}
 
 inline MechanismTangent zero_tangent(const Mechanism& m) {
   MechanismTangent t;
@@ -226,10 +228,10 @@ MechanismNumbers<T> numbers_along(const MechanismNumbers<double>& n, const Mecha
     r.state.push_back({turned<TurnSide::left>(constant_quaternion(s.rotation), three(o, v.state[i].turn)),
                        three(s.position, v.state[i].position), six(s.velocity, v.state[i].velocity)});
     const auto &b = n.bodies[i].inertia, &d = v.bodies[i].inertia;
-    r.bodies.push_back({mix(n.bodies[i].mass, v.bodies[i].mass),
-                        three(n.bodies[i].com, v.bodies[i].com),
-                        {mix(b.xx, d.xx), mix(b.yy, d.yy), mix(b.zz, d.zz), mix(b.xy, d.xy), mix(b.xz, d.xz),
-                         mix(b.yz, d.yz)}});
+    r.bodies.push_back(
+        {mix(n.bodies[i].mass, v.bodies[i].mass),
+         three(n.bodies[i].com, v.bodies[i].com),
+         {mix(b.xx, d.xx), mix(b.yy, d.yy), mix(b.zz, d.zz), mix(b.xy, d.xy), mix(b.xz, d.xz), mix(b.yz, d.yz)}});
   }
   const auto numbers_of = [&](const auto& from, const auto& dot, auto& to) {
     for (std::size_t k = 0; k < sizeof(from) / sizeof(double); ++k) {

@@ -69,8 +69,8 @@ inline std::map<std::string, BlockIdentity> identity_errors(const Mechanism& m, 
   std::map<std::string, BlockIdentity> errors;
   for (const std::string& block : blocks_of(m)) {
     const MechanismTangent v = random_direction(m, block, seed + 1);
-    const auto along = numbers_along<Dual<double>>(
-        m.numbers, v, [](double x, double dot) { return Dual<double>(x, dot); });
+    const auto along =
+        numbers_along<Dual<double>>(m.numbers, v, [](double x, double dot) { return Dual<double>(x, dot); });
     const auto [forward, terms] = seeds_times_dot(seeds, roll_out(m, along));
     const auto [sum, size] = inner(g, v);
     errors[block] = {std::abs(forward - sum) / std::max({size, terms, 1e-30}), size};

@@ -20,9 +20,7 @@ struct JointMotion {
 };
 /// q: as many numbers as degrees of freedom; of ball and free joints a rotation vector and a position.
 inline JointMotion joint_motion(semi_implicit::Joint joint, const Vec3<double>& axis, const double* q) {
-  const auto about = [](const Vec3<double>& v) {
-    return turned<TurnSide::right>(Quaternion<double>{{0, 0, 0}, 1}, v);
-  };
+  const auto about = [](const Vec3<double>& v) { return turned<TurnSide::right>(Quaternion<double>{{0, 0, 0}, 1}, v); };
   switch (joint.type) {
     case JointType::revolute:
       return {about(axis * q[0]), {}};
@@ -42,8 +40,12 @@ inline JointMotion joint_motion(semi_implicit::Joint joint, const Vec3<double>& 
   return {};
 }
 
-inline Vec3<double> rotate(const Quaternion<double>& q, const Vec3<double>& v) { return rotation_matrix(q) * v; }
-inline Quaternion<double> conjugate(const Quaternion<double>& q) { return {-q.v, q.w}; }
+inline Vec3<double> rotate(const Quaternion<double>& q, const Vec3<double>& v) {
+  return rotation_matrix(q) * v;
+}
+inline Quaternion<double> conjugate(const Quaternion<double>& q) {
+  return {-q.v, q.w};
+}
 
 /// Puts the child of joint j where its positions want it; the parent's pose is known.
 inline void place_child(Mechanism& m, int j, const double* q) {
@@ -64,7 +66,8 @@ inline void place_child(Mechanism& m, int j, const double* q) {
   child.position = position - rotate(rotation, p.child.position);
 }
 
-/// Poses from joint positions [joint][dof], velocities from their rates: by a difference of poses that is exact to 1e-11.
+/// Poses from joint positions [joint][dof], velocities from their rates: by a difference of poses that is exact to
+/// 1e-11.
 inline void place(Mechanism& m, const std::vector<std::vector<double>>& q, const std::vector<std::vector<double>>& qd) {
   const double h = 1e-5;
   std::vector<BodyState<double>> poses[2];
@@ -88,7 +91,9 @@ inline void place(Mechanism& m, const std::vector<std::vector<double>>& q, const
   }
 }
 
-inline semi_implicit::Attachment<double> stiff(double k, double damping = 0) { return {k, damping, k, damping}; }
+inline semi_implicit::Attachment<double> stiff(double k, double damping = 0) {
+  return {k, damping, k, damping};
+}
 
 /// A solid box of 10 to 30 cm, turned.
 inline semi_implicit::BodyProperties<double> random_body(Random& random) {
@@ -97,9 +102,9 @@ inline semi_implicit::BodyProperties<double> random_body(Random& random) {
   b.com = random3(random, 0.1);
   double s[3];
   for (double& x : s) x = random.uniform(0.1, 0.3), x *= x;
-  b.inertia = rotated(rotation_matrix(random_turn(random, 3)),
-                      Sym3<double>{b.mass / 12 * (s[1] + s[2]), b.mass / 12 * (s[0] + s[2]),
-                                   b.mass / 12 * (s[0] + s[1]), 0, 0, 0});
+  b.inertia = rotated(
+      rotation_matrix(random_turn(random, 3)),
+      Sym3<double>{b.mass / 12 * (s[1] + s[2]), b.mass / 12 * (s[0] + s[2]), b.mass / 12 * (s[0] + s[1]), 0, 0, 0});
   return b;
 }
 
@@ -184,7 +189,8 @@ inline Mechanism random_mechanism(std::uint64_t seed, const MechanismOptions& op
   }
   place(m, q, qd);
   for (int l = 0; l < options.loops; ++l) {
-    const int child = random.index(options.bodies), parent = (child + 1 + random.index(options.bodies - 1)) % options.bodies;
+    const int child = random.index(options.bodies),
+              parent = (child + 1 + random.index(options.bodies - 1)) % options.bodies;
     auto p = plain_joint();
     const auto &a = m.numbers.state[parent], &b = m.numbers.state[child];
     p.child.position = random3(random, 0.2);
@@ -218,7 +224,9 @@ inline Mechanism four_bar(double rate, double stiffness, double damping = 0) {
   const auto add_bar = [&](const Vec3<double>& from, const Vec3<double>& to) {
     const Vec3<double> d = to - from;
     const double length = std::sqrt(dot(d, d)), angle = std::atan2(-d.z, d.x);  // the bar lies along its own x
-    m.numbers.bodies.push_back({1 * length, {length / 2, 0, 0}, {1e-3, length * length * length / 12, length * length * length / 12, 0, 0, 0}});
+    m.numbers.bodies.push_back({1 * length,
+                                {length / 2, 0, 0},
+                                {1e-3, length * length * length / 12, length * length * length / 12, 0, 0, 0}});
     m.numbers.state.push_back({{{0, std::sin(angle / 2), 0}, std::cos(angle / 2)}, from, {}});
     return length;
   };
@@ -251,9 +259,8 @@ inline Mechanism mechanism_of(const Model& model, const semi_implicit::Attachmen
   const auto three = [](const Parameter& p, int i) { return Vec3<double>{p(i, 0), p(i, 1), p(i, 2)}; };
   for (int i = 0; i < model.bodies.mass.items(); ++i) {
     const Parameter& J = model.bodies.inertia;
-    m.numbers.bodies.push_back({model.bodies.mass(i),
-                                three(model.bodies.com, i),
-                                {J(i, 0), J(i, 1), J(i, 2), J(i, 3), J(i, 4), J(i, 5)}});
+    m.numbers.bodies.push_back(
+        {model.bodies.mass(i), three(model.bodies.com, i), {J(i, 0), J(i, 1), J(i, 2), J(i, 3), J(i, 4), J(i, 5)}});
   }
   m.numbers.state.resize(m.numbers.bodies.size(), {{{0, 0, 0}, 1}, {}, {}});
   for (int j = 0; j < model.joints.damping.items(); ++j) {
@@ -263,9 +270,9 @@ inline Mechanism mechanism_of(const Model& model, const semi_implicit::Attachmen
     const Parameter& o = from.frame.orientation;
     p.parent.orientation = {{o(j, 0), o(j, 1), o(j, 2)}, o(j, 3)};
     p.axis = three(from.axis, j);
-    p.efforts = {from.armature(j),        from.damping(j),         from.friction(j),        from.limit.lower(j),
-                 from.limit.upper(j),     from.limit.stiffness(j), from.limit.damping(j),   from.drive.stiffness(j),
-                 from.drive.damping(j),   from.drive.effort_limit(j)};
+    p.efforts = {from.armature(j),      from.damping(j),           from.friction(j),      from.limit.lower(j),
+                 from.limit.upper(j),   from.limit.stiffness(j),   from.limit.damping(j), from.drive.stiffness(j),
+                 from.drive.damping(j), from.drive.effort_limit(j)};
     p.attach = attach;
     m.numbers.joints.push_back(p);
     const Link& link = model.topology.links[model.link_of_joint(j)];
@@ -319,6 +326,8 @@ inline Totals totals(const Mechanism& m, const std::vector<BodyState<double>>& s
   }
   return t;
 }
-inline double energy(const Mechanism& m, const std::vector<BodyState<double>>& state) { return totals(m, state).energy; }
+inline double energy(const Mechanism& m, const std::vector<BodyState<double>>& state) {
+  return totals(m, state).energy;
+}
 
 }  // namespace backdrive::test::inline BACKDRIVE_KERNELS
