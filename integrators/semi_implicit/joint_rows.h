@@ -1,0 +1,209 @@
+#pragma once
+// The six rows of a joint: directions, errors, and the adjoints of both. docs/semi_implicit.md, table of joints.
+//
+// P and C are the joint's axes on the parent and on the child, r the way from the joint's origin on the parent to that
+// on the child, x the latter. A turning row U and a sliding row W have the rates
+//
+//   U·(ω_c − ω_p)      W·(ẋ_c − ẋ_p), both velocities taken at x
+//
+// which are the derivatives of their errors and of the joint's position to the last bit of algebra, and not only where
+// errors vanish: attachments conserve energy when they are not stepped over. What acts along them on the child acts
+// against it at the same point of the parent, so that momentum is kept by construction.
+#include "integrators/featherstone/joint_forces.h"
+#include "integrators/semi_implicit/angle.h"
+#include "integrators/semi_implicit/mutations.h"
+#include "integrators/semi_implicit/system.h"
+
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+/// Where a body is: link axes, and its centre of mass in the world.
+template <class Real>
+struct BodyPose {
+  Mat3<Real> axes;
+  Vec3<Real> centre;
+};
+
+template <class Real>
+struct JointGeometry {
+  Mat3<Real> P, C;
+  Vec3<Real> r;
+  Vec3<Real> parent_arm, child_arm;  ///< from the bodies' centres of mass (of the world: its origin) to x
+  Vec3<Real> turn[3];                ///< U; the sliding rows W are P's columns
+};
+
+template <class Real>
+BACKDRIVE_INLINE const Vec3<Real>& column(const Mat3<Real>& m, int k) {
+  return k == 0 ? m.cx : k == 1 ? m.cy : m.cz;
+}
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real>& column(Mat3<Real>& m, int k) {
+  return k == 0 ? m.cx : k == 1 ? m.cy : m.cz;
+}
+
+/// Directions of the turning rows.
+template <class Real>
+BACKDRIVE_INLINE void turning_rows(JointType type, const Mat3<Real>& P, const Mat3<Real>& C, Vec3<Real> (&U)[3]) {
+  switch (type) {
+    case JointType::revolute:
+    case JointType::planar:
+      U[0] = cross(P.cy, C.cz);
+      U[1] = cross(C.cz, P.cx);
+      U[2] = (P.cz + C.cz) * (constant<Real>(1) / (constant<Real>(1) + dot(P.cz, C.cz)));
+      return;
+    case JointType::universal:
+      U[0] = P.cx;
+      U[1] = C.cy;
+      U[2] = cross(C.cy, P.cx);
+      return;
+    case JointType::ball:
+      U[0] = C.cx, U[1] = C.cy, U[2] = C.cz;
+      return;
+    case JointType::free:
+      U[0] = P.cx, U[1] = P.cy, U[2] = P.cz;
+      return;
+    case JointType::prismatic:
+    case JointType::fixed:
+      break;
+  }
+  const Real half = constant<Real>(0.5);
+  U[0] = (cross(C.cy, P.cz) - cross(C.cz, P.cy)) * half;
+  U[1] = (cross(C.cz, P.cx) - cross(C.cx, P.cz)) * half;
+  U[2] = (cross(C.cx, P.cy) - cross(C.cy, P.cx)) * half;
+}
+
+/// Adjoint of turning_rows, added to the cotangents of P's and C's columns.
+template <class Real>
+BACKDRIVE_INLINE void adj_turning_rows(JointType type, const Mat3<Real>& P, const Mat3<Real>& C,
+                                       const Vec3<Real> (&U)[3], const Vec3<Real> (&U_bar)[3], Mat3<Real>& P_bar,
+                                       Mat3<Real>& C_bar) {
+  const Real half = constant<Real>(0.5);
+  switch (type) {
+    case JointType::revolute:
+    case JointType::planar: {
+      adj_cross(P.cy, C.cz, U_bar[0], P_bar.cy, C_bar.cz);
+      adj_cross(C.cz, P.cx, U_bar[1], C_bar.cz, P_bar.cx);
+      const Real inverse = constant<Real>(1) / (constant<Real>(1) + dot(P.cz, C.cz));
+      const Real cosine_bar = -(dot(U_bar[2], U[2]) * inverse);
+      P_bar.cz += U_bar[2] * inverse + C.cz * cosine_bar;
+      C_bar.cz += U_bar[2] * inverse + P.cz * cosine_bar;
+      return;
+    }
+    case JointType::universal:
+      P_bar.cx += U_bar[0];
+      C_bar.cy += U_bar[1];
+      adj_cross(C.cy, P.cx, U_bar[2], C_bar.cy, P_bar.cx);
+      return;
+    case JointType::ball:
+      for (int k = 0; k < 3; ++k) column(C_bar, k) += U_bar[k];
+      return;
+    case JointType::free:
+      for (int k = 0; k < 3; ++k) column(P_bar, k) += U_bar[k];
+      return;
+    case JointType::prismatic:
+    case JointType::fixed:
+      break;
+  }
+  for (int k = 0; k < 3; ++k) {
+    const int i = (k + 1) % 3, j = (k + 2) % 3;
+    const Vec3<Real> bar = U_bar[k] * half;
+    adj_cross(column(C, i), column(P, j), bar, column(C_bar, i), column(P_bar, j));
+    adj_cross(column(C, j), column(P, i), -bar, column(C_bar, j), column(P_bar, i));
+  }
+}
+
+/// `parent` is null for the world.
+template <class Real>
+BACKDRIVE_PART JointGeometry<Real> joint_geometry(JointType type, const JointConstants<Real>& c,
+                                                  const BodyPose<Real>* parent, const Vec3<Real>& parent_com,
+                                                  const BodyPose<Real>& child, const Vec3<Real>& child_com) {
+  JointGeometry<Real> g;
+  g.C = child.axes * c.child_axes;
+  g.child_arm = child.axes * (c.child_origin - child_com);
+  const Vec3<Real> x = child.centre + g.child_arm;
+  if (parent) {
+    g.P = parent->axes * c.parent_axes;
+    g.parent_arm = x - parent->centre;
+    g.r = g.parent_arm - parent->axes * (c.parent_origin - parent_com);
+  } else {
+    g.P = c.parent_axes;
+    g.parent_arm = x;
+    g.r = x - c.parent_origin;
+  }
+  turning_rows(type, g.P, g.C, g.turn);
+  return g;
+}
+
+/// Errors of the rows that are attached; of the others, what they would be: nobody reads them.
+template <class Real>
+BACKDRIVE_INLINE void joint_errors(JointType type, const JointGeometry<Real>& g, Real (&e)[kRows]) {
+  const Real half = constant<Real>(0.5);
+  const Mat3<Real>&P = g.P, &C = g.C;
+  e[0] = e[1] = e[2] = constant<Real>(0);
+  if (type == JointType::revolute || type == JointType::planar) {
+    e[0] = -dot(P.cy, C.cz);
+    e[1] = dot(P.cx, C.cz);
+  } else if (type == JointType::universal) {
+    e[2] = dot(P.cx, C.cy);
+  } else if (type == JointType::prismatic || type == JointType::fixed) {
+    e[0] = half * (dot(P.cz, C.cy) - dot(P.cy, C.cz));
+    e[1] = half * (dot(P.cx, C.cz) - dot(P.cz, C.cx));
+    e[2] = half * (dot(P.cy, C.cx) - dot(P.cx, C.cy));
+  }
+  e[3] = dot(P.cx, g.r), e[4] = dot(P.cy, g.r), e[5] = dot(P.cz, g.r);
+}
+
+/// Position of a joint of one degree of freedom. Of angles, bodies know no full turns: of all that differ by those, the
+/// one nearest to the middle of the limits, or to zero as far as one limit allows it.
+template <class Real>
+BACKDRIVE_INLINE Real joint_position(const Joint& joint, const JointGeometry<Real>& g, const JointEfforts<Real>& c) {
+  if (joint.type != JointType::revolute) return dot(g.P.cz, g.r);
+  const Real angle = angle_of(dot(g.P.cx, g.C.cx) + dot(g.P.cy, g.C.cy), dot(g.P.cy, g.C.cx) - dot(g.P.cx, g.C.cy));
+  if (!joint.has_limit) return angle;
+  const Real far = constant<Real>(1e8), turn = constant<Real>(6.28318530717958647693);
+  const Real& lower = c.limit_lower;
+  const Real& upper = c.limit_upper;
+  const auto both = value_of(lower) > value_of(-far) && value_of(upper) < value_of(far);
+  const Real middle = select(both, constant<Real>(0.5) * (lower + upper), clamp(constant<Real>(0), lower, upper));
+  return angle + turn * nearest_whole((middle - angle) / turn);
+}
+
+/// The inputs of featherstone's joint_force for a row. Drives turn the short way round.
+template <class Real>
+BACKDRIVE_INLINE featherstone::JointInput<Real> effort_input(const Joint& joint, int dof, const Real& position,
+                                                             const Real& rate, const JointInputs<Real>& in) {
+  const Real zero = constant<Real>(0);
+  if (!joint.has_drive) return {position, rate, in.effort[dof], zero, zero};
+  Real target = in.target_position;
+  if (joint.type == JointType::revolute) {
+    const Real turn = constant<Real>(6.28318530717958647693);
+    target -= turn * nearest_whole((target - position) / turn);
+  }
+  return {position, rate, in.effort[dof], target, in.target_velocity};
+}
+
+/// What joint_force and its adjoint read of a link and of its constants.
+BACKDRIVE_INLINE Link effort_link(const Joint& joint) {
+  Link link;
+  link.type = joint.type;
+  link.has_drive = joint.has_drive, link.has_limit = joint.has_limit, link.has_friction = joint.has_friction;
+  return link;
+}
+template <class Real>
+BACKDRIVE_INLINE LinkConstants<Real> effort_constants(const JointEfforts<Real>& e) {
+  LinkConstants<Real> c{};
+  c.armature = e.armature, c.damping = e.damping, c.friction = e.friction;
+  c.limit_lower = e.limit_lower, c.limit_upper = e.limit_upper;
+  c.limit_stiffness = e.limit_stiffness, c.limit_damping = e.limit_damping;
+  c.drive_stiffness = e.drive_stiffness, c.drive_damping = e.drive_damping, c.effort_limit = e.effort_limit;
+  return c;
+}
+template <class Real>
+BACKDRIVE_INLINE void add_effort_gradient(const LinkGradient<Real>& from, JointEfforts<Real>& to) {
+  to.armature += from.armature, to.damping += from.damping, to.friction += from.friction;
+  to.limit_lower += from.limit_lower, to.limit_upper += from.limit_upper;
+  to.limit_stiffness += from.limit_stiffness, to.limit_damping += from.limit_damping;
+  to.drive_stiffness += from.drive_stiffness, to.drive_damping += from.drive_damping;
+  to.effort_limit += from.effort_limit;
+}
+
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

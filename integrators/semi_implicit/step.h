@@ -1,0 +1,177 @@
+#pragma once
+// One step of loose bodies and their joints: docs/semi_implicit.md, equations (1)-(6).
+//
+//   kick:   (M + Gᵀ A G) v⁺ = M v + Δt (weights + wrenches) + Gᵀ r        one sparse solve over the rows of all joints
+//   drift:  every body moves on by itself with v⁺, its momentum kept
+//
+// An attached row pulls with −K (e + Δt (s⁺ − s)) − C s⁺, where s and s⁺ are its rates before and after the kick and e
+// is its error where the bodies would be if nobody kicked them: linearly implicit, stable for any K and C ≥ 0, and one
+// Newton step of SHAKE as K grows. Rows that are degrees of freedom act with the efforts of featherstone's joints;
+// their armature resists what the kick and the drift, as predicted, change their rates by together.
+#include "integrators/semi_implicit/row_solve.h"
+
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+/// What the drift of a body comes to.
+template <class Real>
+struct Drift {
+  Turn<Real> turn;
+  Quaternion<Real> rotation;
+  Mat3<Real> axes;      ///< R⁺
+  Vec3<Real> lever;     ///< R⁺ com
+  Vec3<Real> momentum;  ///< Π⁺ = exp(−φ) J Ω, axes of R⁺
+  Vec3<Real> omega;     ///< J⁻¹ Π⁺, axes of R⁺
+};
+
+/// (5)-(6): from `rotation`, whose matrix is `axes`, with the angular velocity `velocity` of the world's axes.
+template <class Real>
+BACKDRIVE_PART Drift<Real> drift_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
+                                    const Quaternion<Real>& rotation, const Vec3<Real>& velocity, const Real& dt) {
+  Drift<Real> d;
+  const Vec3<Real> omega = transposed_times(axes, velocity);
+  d.turn = turn_of(body, omega, dt);
+  d.rotation = turned<TurnSide::right>(rotation, d.turn.angle);
+  d.axes = rotation_matrix(d.rotation);
+  d.lever = d.axes * body.com;
+  d.momentum = turned_by(-d.turn.angle, body.inertia * omega);
+  d.omega = body.inverse_inertia * d.momentum;
+  return d;
+}
+
+/// (1): where the body is, how it moves, and where it would drift to.
+template <class Real>
+BACKDRIVE_PART void prepare_body(const BodyConstants<Real>& body, const BodyState<Real>& state, const Real& dt,
+                                 BodyScratch<Real>& s) {
+  s.pose.axes = rotation_matrix(state.rotation);
+  s.lever = s.pose.axes * body.com;
+  s.pose.centre = state.position + s.lever;
+  s.inertia = rotated(s.pose.axes, body.inertia);
+  s.inverse_inertia = rotated(s.pose.axes, body.inverse_inertia);
+  s.velocity = {state.velocity.ang, plus_cross(state.velocity.lin, state.velocity.ang, s.lever)};
+  const Drift<Real> d = drift_of(body, s.pose.axes, state.rotation, s.velocity.ang, dt);
+  s.predicted = {d.axes, s.pose.centre + s.velocity.lin * dt};
+  s.predicted_velocity = {d.axes * d.omega, s.velocity.lin};
+}
+
+/// Where a joint finds its bodies, at the start or at the predicted pose.
+template <class Real>
+BACKDRIVE_INLINE JointGeometry<Real> geometry_at(const System<Real>& system, const Workspace<Real>& ws, int j,
+                                                 BodyPose<Real> BodyScratch<Real>::*pose) {
+  const Joint& joint = system.joints[j];
+  const int p = joint.parent;
+  return joint_geometry(joint.type, system.constants[j], p >= 0 ? &(ws.body[p].*pose) : nullptr,
+                        p >= 0 ? system.bodies[p].com : zero3<Real>(), ws.body[joint.child].*pose,
+                        system.bodies[joint.child].com);
+}
+
+/// K and C of an attached row.
+template <class Real>
+BACKDRIVE_INLINE const Real& row_stiffness(const Attachment<Real>& a, int row) {
+  return row < 3 ? a.angular_stiffness : a.stiffness;
+}
+template <class Real>
+BACKDRIVE_INLINE const Real& row_damping(const Attachment<Real>& a, int row) {
+  return row < 3 ? a.angular_damping : a.damping;
+}
+
+/// (2): geometry, and what each row adds to the kick.
+template <class Real>
+BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& ws, int j, const JointInputs<Real>& in) {
+  const Joint& joint = system.joints[j];
+  const JointConstants<Real>& c = system.constants[j];
+  JointScratch<Real>& s = ws.joint[j];
+  const Real& dt = system.dt;
+  s.geometry = geometry_at(system, ws, j, &BodyScratch<Real>::pose);
+  const JointGeometry<Real> predicted = geometry_at(system, ws, j, &BodyScratch<Real>::predicted);
+  joint_errors(joint.type, predicted, s.error);
+  const auto rates = [&](const JointGeometry<Real>& g, Spatial<Real> BodyScratch<Real>::*velocity, Real(&rate)[kRows])
+      __attribute__((always_inline)) {
+    row_rates(g, ws.body[joint.child].*velocity, joint.parent >= 0 ? &(ws.body[joint.parent].*velocity) : nullptr,
+              rate);
+  };
+  rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
+  rates(predicted, &BodyScratch<Real>::predicted_velocity, s.drifted);
+  s.position = constant<Real>(0);
+  if (has_one_degree(joint.type)) s.position = joint_position(joint, s.geometry, c.efforts);
+  const Link link = effort_link(joint);
+  for (int row = 0; row < kRows; ++row) {
+    const int dof = dof_of_row(joint.type, row);
+    if (dof < 0) {
+      const Real &K = row_stiffness(c.attach, row), &C = row_damping(c.attach, row);
+      s.inertia[row] = dt * (dt * K + C);
+      s.impulse[row] = dt * K * (dt * s.start[row] - s.error[row]);
+    } else {
+      Real effort;
+      featherstone::joint_force(link, effort_constants(c.efforts),
+                                effort_input(joint, dof, s.position, s.start[row], in), dt, effort, s.inertia[row]);
+      s.impulse[row] =
+          dt * effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.drifted[row] - s.start[row]);
+    }
+  }
+}
+
+/// (3)-(4): velocities after the kick, in body[].next; all that the adjoint needs stays in the workspace.
+template <class Real>
+BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state, const StepInputs<Real>& in,
+                       Workspace<Real>& ws) {
+  for (int i = 0; i < system.body_count; ++i) {
+    BodyScratch<Real>& s = ws.body[i];
+    prepare_body(system.bodies[i], state[i], system.dt, s);
+    s.u = {s.inertia * s.velocity.ang, (s.velocity.lin + system.gravity * system.dt) * system.bodies[i].mass};
+    if (in.wrenches) s.u += in.wrenches[i] * system.dt;
+  }
+  for (int j = 0; j < system.joint_count; ++j) {
+    const Joint& joint = system.joints[j];
+    prepare_joint(system, ws, j, in.joints[j]);
+    add_row_forces(ws.joint[j].geometry, ws.joint[j].impulse, ws.body[joint.child].u,
+                   joint.parent >= 0 ? &ws.body[joint.parent].u : nullptr);
+  }
+  assemble(system, ws);
+  factor(system, ws);
+  solve(system, ws);
+  for (int i = 0; i < system.body_count; ++i) ws.body[i].next = ws.body[i].u;
+  for (int j = 0; j < system.joint_count; ++j) {
+    for (int row = 0; row < kRows; ++row) ws.joint[j].next[row] = ws.joint[j].rate[row];
+  }
+}
+
+/// The state after a drift.
+template <class Real>
+BACKDRIVE_INLINE BodyState<Real> state_after(const BodyScratch<Real>& s, const Drift<Real>& d, const Real& dt) {
+  const Vec3<Real> omega = d.axes * d.omega;
+  return {d.rotation,
+          s.pose.centre + s.next.lin * dt - d.lever,
+          {omega, plus_cross(s.next.lin, d.lever, omega)}};  // v_c − ω × lever
+}
+
+/// One step of a group of worlds: next from state (they may be the same array). `halted` is zero for worlds that go on
+/// and NaN for those that had a state that was not finite, then and ever after: they keep the last one that was.
+/// O(joints) for trees of bounded branching; loops cost their fill. Allocates nothing.
+template <class Real>
+BACKDRIVE_HD void step(const System<Real>& system, const BodyState<Real>* state, const StepInputs<Real>& in,
+                       Workspace<Real>& ws, BodyState<Real>* next, Real& halted) {
+  constexpr int numbers = sizeof(BodyState<Real>) / sizeof(Real);
+  kick(system, state, in, ws);
+  Real check = halted;
+  for (int i = 0; i < system.body_count; ++i) {
+    BodyState<Real>& s = ws.body[i].after;
+    const Vec3<Real>& omega = ws.body[i].next.ang;
+    s = state_after(ws.body[i], drift_of(system.bodies[i], ws.body[i].pose.axes, state[i].rotation, omega, system.dt),
+                    system.dt);
+    const Real* const x = &s.rotation.v.x;
+    for (int k = 0; k < numbers; ++k) check += x[k] - x[k];  // zero where finite and NaN else
+    // Of an angle beyond all bounds nothing is left but a quaternion that is none.
+    const Real excess = dot(s.rotation.v, s.rotation.v) + s.rotation.w * s.rotation.w - constant<Real>(1);
+    check += select(value_of(excess * excess) < value_of(constant<Real>(0.01)), constant<Real>(0),
+                    constant<Real>(__builtin_nan("")));
+  }
+  const auto fine = is_finite(check);
+  for (int i = 0; i < system.body_count; ++i) {
+    const Real *const x = &ws.body[i].after.rotation.v.x, *const old = &state[i].rotation.v.x;
+    Real* const to = &next[i].rotation.v.x;
+    for (int k = 0; k < numbers; ++k) to[k] = select(fine, x[k], old[k]);
+  }
+  halted = check;
+}
+
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

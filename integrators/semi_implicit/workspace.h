@@ -1,0 +1,76 @@
+#pragma once
+// What a step and its adjoint work in: nothing in it outlives a step.
+#include "integrators/featherstone/workspace.h"
+#include "integrators/semi_implicit/drift.h"
+#include "integrators/semi_implicit/joint_rows.h"
+
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+template <class Real>
+struct BodyScratch {
+  BodyPose<Real> pose, predicted;       ///< at the start; and where the body would drift to without a kick
+  Vec3<Real> lever;                     ///< from the link origin to the com, world axes
+  Sym3<Real> inertia, inverse_inertia;  ///< about the com, world axes
+  Spatial<Real> velocity;               ///< [ω; velocity of the com] at the start
+  Spatial<Real> next;                   ///< after the kick
+  Spatial<Real> predicted_velocity;     ///< after a drift without a kick
+  Spatial<Real> u;                      ///< right-hand side of a solve, then its result: in the adjoint, u of (8)
+  BodyState<Real> after;                ///< the state at the end of the step
+};
+
+/// Cotangents of one body: turn and centre are left tangents, [ω; velocity of the com] at the start.
+template <class Real>
+struct BodyBar {
+  Vec3<Real> turn, centre;
+  Spatial<Real> velocity;
+  Vec3<Real> predicted_turn, predicted_centre;
+  Spatial<Real> predicted_velocity;
+};
+
+/// By row.
+template <class Real>
+struct JointScratch {
+  JointGeometry<Real> geometry;
+  Real position;        ///< of joints of one degree of freedom
+  Real error[kRows];    ///< at the predicted pose
+  Real inertia[kRows];  ///< A: what resists a change of the row's rate beside the bodies
+  Real impulse[kRows];  ///< r: of the row at rate zero
+  Real start[kRows];    ///< rate at the start
+  Real drifted[kRows];  ///< rate after a drift without a kick
+  Real next[kRows];     ///< rate after the kick
+  Real rate[kRows];     ///< right-hand side of a solve, then G x of its result x
+  Real inverse[kRows];  ///< 1/(1 + A S), S the pivot
+};
+
+template <class Real>
+struct Block {
+  Real at[kRows][kRows];
+};
+
+template <class Real>
+struct Workspace {
+  BodyScratch<Real>* body;    ///< [body_count]
+  JointScratch<Real>* joint;  ///< [joint_count]
+  Block<Real>* block;         ///< [elimination.block_count]
+  BodyBar<Real>* bar;         ///< [body_count]; of adjoints only
+};
+
+/// Takes a workspace for `system` from a block of memory, or only counts.
+template <class Real>
+BACKDRIVE_HD void carve(const System<Real>& system, bool adjoint, featherstone::Carver& carver, Workspace<Real>& ws) {
+  ws.body = carver.take<BodyScratch<Real>>(system.body_count);
+  ws.joint = carver.take<JointScratch<Real>>(system.joint_count);
+  ws.block = carver.take<Block<Real>>(system.elimination.block_count);
+  ws.bar = adjoint ? carver.take<BodyBar<Real>>(system.body_count) : nullptr;
+}
+
+/// Bytes of a workspace, aligned to 64.
+template <class Real>
+std::size_t workspace_bytes(const System<Real>& system, bool adjoint) {
+  featherstone::Carver counter(nullptr);
+  Workspace<Real> none;
+  carve(system, adjoint, counter, none);
+  return counter.used();
+}
+
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS
