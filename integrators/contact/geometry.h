@@ -37,7 +37,7 @@ struct Geometry {
   ShapeKind kind;
   MeshView<T> mesh;
   HeightFieldView<T> field;
-  T half[3];  ///< of a mesh before scaling: largest |x|, |y|, |z| of its vertices
+  T half[3] = {};  ///< of a mesh before scaling: largest |x|, |y|, |z| of its vertices
 };
 
 }  // namespace backdrive::contact

@@ -111,7 +111,7 @@ GeometryTable<T>::GeometryTable(const Model& model, Memory& memory) {
   if (model.topology.contact_pairs.empty()) return;
   add_meshes(model, memory);
   for (const ContactShape& shape : model.topology.contact_shapes) {
-    contact::Geometry<T> geometry{shape.type, {}, {}, {}};
+    contact::Geometry<T> geometry{shape.type, {}, {}};
     if (shape.type == GeometryType::mesh) {
       geometry.mesh = meshes_[shape.mesh];
       for (const Vec3<double>& v : model.meshes[shape.mesh]->vertices) {

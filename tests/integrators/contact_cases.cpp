@@ -146,7 +146,7 @@ Geometry<double> geometry_of(ShapeKind kind) {
   static const MeshData mesh = make_mesh();
   static const BoxMesh<double> box = contact::box_mesh<double>();
   static const std::vector<double> heights = make_heights();
-  return {kind, kind == ShapeKind::box ? box.view() : mesh.view(), {heights.data(), kNx, kNy}, {}};
+  return {kind, kind == ShapeKind::box ? box.view() : mesh.view(), {heights.data(), kNx, kNy}};
 }
 
 Mat3<double> turn(const V& angle) {
