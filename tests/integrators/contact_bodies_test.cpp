@@ -506,7 +506,8 @@ Drop drop(const Resting& r, double seconds, double rate) {
   return {start, support, simulate(model, state, seconds, true, rate)};
 }
 
-// It stays on what carries it, where it was dropped. What rocks takes longer than these two seconds to come to rest.
+// It stays on what carries it: within 0.1 m of where it was dropped, for a stone turns onto one of its faces, and as
+// good as at rest; what rocks takes longer than these two seconds for the last 5 cm/s.
 TEST_P(ContactBodiesResting, StaysOnWhatCarriesIt) {
   const Resting& r = GetParam();
   const Drop d = drop(r, 2, 960);
@@ -517,8 +518,8 @@ TEST_P(ContactBodiesResting, StaysOnWhatCarriesIt) {
   }
   EXPECT_GT(lowest, 0.045);  // half the thickness of the flattest, but for the depth; a stand's parts are about z = 0
   EXPECT_LT(highest, d.start + 1e-9);
-  EXPECT_LT(largest(d.path.final.q, 4, 2), 0.05);
-  EXPECT_LT(largest(d.path.final_drift, 3, 3), 0.02);
+  EXPECT_LT(largest(d.path.final.q, 4, 2), 0.1);
+  EXPECT_LT(largest(d.path.final_drift, 3, 3), 0.05);
 }
 
 // At the rate that the defaults are for. It FAILS for light bodies in touch at several points (docs/contact.md, section
