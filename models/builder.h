@@ -57,7 +57,7 @@ struct ShapeOptions {
   double width = 1e-3;
   double dissipation = 1;
   double friction = 0.8;
-  double creep = 1e-6;
+  double creep = 1e-4;
   CollisionFilter filter = {};
   std::shared_ptr<const ConvexMesh> mesh = nullptr;           ///< of a mesh, whose scale is mostly {1, 1, 1}
   std::shared_ptr<const HeightField> height_field = nullptr;  ///< of a height field; its spacings do not count

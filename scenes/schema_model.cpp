@@ -98,7 +98,7 @@ SchemaPtr shape(bool in_body) {
                               field(group, "material/width", positive(Dimension::length), "1e-3"),
                               field(group, "material/dissipation", at_least(0, Dimension::dissipation), "1"),
                               field(group, "material/friction", at_least(0, Dimension::none), "0.8"),
-                              field(group, "material/creep", positive(Dimension::velocity), "1e-6"),
+                              field(group, "material/creep", positive(Dimension::velocity), "1e-4"),
                           }),
                           "",
                           "How it feels to the touch. Two shapes in touch: springs in series, each with its own "

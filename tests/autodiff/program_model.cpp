@@ -53,6 +53,7 @@ Model program_model(int joints, std::uint64_t structure_seed, std::uint64_t valu
   const int balls = structure.index(3);
   for (int i = 0; i < balls; ++i) {
     ShapeOptions ball;
+    ball.filter.groups = 0;  // the reference knows no contact
     ball.scale = {values.uniform(0.05, 0.1), 0, 0};
     ball.frame.position = random_vector(values, 0.1);
     ball.density = values.uniform(200, 1000);

@@ -1,5 +1,5 @@
-// libFuzzer target: whatever the bytes, the readers of OBJ, STL and graymaps return something sound or throw an Error of
-// kind input that says what was expected; a mesh that they accept has a convex hull, or an Error that says why not.
+// libFuzzer target: whatever the bytes, the readers of OBJ, STL and graymaps return something sound or throw an Error
+// of kind input that says what was expected; a mesh that they accept has a convex hull, or an Error that says why not.
 // Without libFuzzer, main replays files: fuzz_mesh FILE…
 #include <cmath>
 #include <cstdint>

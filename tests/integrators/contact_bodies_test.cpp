@@ -15,7 +15,7 @@ namespace backdrive {
 namespace {
 
 constexpr double kRate = 240, kStep = 1 / kRate, kGravity = 9.81;
-constexpr double kFriction = 0.8, kCreep = 1e-6;  // the defaults of shapes
+constexpr double kFriction = 0.8, kCreep = 1e-4;  // the defaults of shapes
 const Numbers3 kHalf{0.15, 0.1, 0.05};            // half extents of the box
 constexpr double kBoxMass = 10;
 
