@@ -13,13 +13,13 @@
 #define BACKDRIVE_HD
 #endif
 // Always inlined: the same header is compiled once per instruction set, and an out-of-line copy of one set must never
-// be linked into the code of another.
-#define BACKDRIVE_INLINE BACKDRIVE_HD inline __attribute__((always_inline))
-// For the larger parts of kernels, which stand in a namespace of their instruction set. Under sanitizers they are
-// called: what their instrumentation makes of whole kernels in one function, compilers need ten minutes for.
+// be linked into the code of another. Builds with sanitizers have one set, and what their instrumentation makes of whole
+// kernels in one function, compilers need ten minutes for: there, functions stay functions.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define BACKDRIVE_INLINE BACKDRIVE_HD inline
 #define BACKDRIVE_PART BACKDRIVE_HD __attribute__((noinline))
 #else
+#define BACKDRIVE_INLINE BACKDRIVE_HD inline __attribute__((always_inline))
 #define BACKDRIVE_PART BACKDRIVE_INLINE
 #endif
 
