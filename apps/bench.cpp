@@ -77,11 +77,13 @@ class Subject {
     };
     subject.forward_ = [=, &problem]() mutable {
       options.keep_states = false;
-      check(rollout<T>(problem.model, state, control, options, memory));
+      const State<T> start = place_bodies<T>(nullptr, problem.model, state, options, memory);
+      check(rollout<T>(problem.model, start, control, options, memory));
     };
     subject.gradient_ = [=, &problem]() mutable {
       Tape<T> tape(memory);
-      const Trajectory<T> trajectory = rollout<T>(tape, problem.model, state, control, options);
+      const State<T> start = place_bodies(&tape, problem.model, state, options);
+      const Trajectory<T> trajectory = rollout<T>(tape, problem.model, start, control, options);
       const Seeds<T> seeds = seeds_of(problem, trajectory, control, options, tape);
       const Gradients<T> gradients = std::move(tape).backward(seeds, Disconnected::zero);
       check(trajectory);
@@ -213,7 +215,7 @@ void print(const Scene& scene, const std::vector<Measurement>& results, int worl
               : to_string(results[0].device) + " (" + backend_of(results[0].device)->info().name + ")";
   const double work = static_cast<double>(worlds) * scene.problem.simulation.steps;
   std::cout << scene.name << ": " << count(worlds, "world") << " of " << count(scene.problem.simulation.steps, "step")
-            << ", " << scene.problem.model.topology.nv << " degrees of freedom, " << place << "\n\n";
+            << ", " << scene.problem.model.topology.joint_nv << " degrees of freedom, " << place << "\n\n";
   Table table({{"precision", Table::Align::left},
                {on_host ? "threads" : "device"},
                {"what", Table::Align::left},

@@ -40,7 +40,6 @@ std::vector<double> free_direction(const std::vector<double>& x, std::vector<dou
 
 std::vector<double> slope_ratios(const Problem& problem, const Points& x, const ExecutionOptions& how) {
   ExecutionOptions here = how;
-  here.devices = {Device{}};
   here.worlds = static_cast<int>(x.size());
   const std::unique_ptr<BatchObjective> objective = make_objective(problem, here);
   const VariableBounds bounds = variable_bounds(problem);

@@ -37,6 +37,7 @@ nlohmann::json to_json(const Scene& scene, const GradientCheck& check, int exit_
                     {"note", r.note},
                     {"used", r.used},
                     {"zero", r.zero},
+                    {"rough", r.rough},
                     {"passed", r.passed}});
   }
   return {{"scene", scene.name},      {"loss", check.loss}, {"numbers", check.numbers}, {"passed", check.passed},
@@ -114,6 +115,11 @@ void print(const Scene& scene, const GradientCheck& check, bool all) {
             << (check.passed ? green("all pass")
                              : red(count(failed, "row") + " of " + std::to_string(check.rows.size()) + " failed"))
             << '\n';
+  const long long rough = std::ranges::count_if(check.rows, &GradientCheckRow::rough);
+  if (rough == 0) return;
+  std::cout << (rough == failed ? "all" : std::to_string(rough))
+            << " of them for want of a difference to compare with: "
+            << "the motion is rough or chaotic there (contacts that come and go, a long run); adjoint and dual agree\n";
 }
 
 /// The scene as the optimiser's second start has it, random parts included. The scene itself is often a rest position,

@@ -7,6 +7,7 @@
 #include "apps/console.h"
 #include "apps/contact_check.h"
 #include "apps/csv.h"
+#include "apps/found_values.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/options.h"
@@ -124,6 +125,8 @@ nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const S
                        const std::string& output) {
   const StartResult& best = result.starts[result.best];
   nlohmann::json terms = nlohmann::json::object(), starts = nlohmann::json::array();
+  nlohmann::json found = nlohmann::json::object();
+  for (const FoundValue& v : found_values(result.problem)) found[v.name] = v.value;
   const WindowCounts windows = result.history.empty() ? WindowCounts{} : result.history.back().windows;
   for (size_t i = 0; i < replay.term_names.size(); ++i) terms[replay.term_names[i]] = replay.terms[i];
   for (const StartResult& s : result.starts) {
@@ -136,6 +139,7 @@ nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const S
           {"output", output},
           {"loss", replay.loss},
           {"loss_terms", terms},
+          {"found", found},
           {"goal", scene.problem.optimize.goal},
           {"reached_goal", result.reached_goal},
           {"gradient_norm", best.gradient_norm},
@@ -161,8 +165,10 @@ void print_summary(const Scene& scene, const OptimizeResult& result, const Simul
   }
   std::cout << "best of " << count(static_cast<long long>(result.starts.size()), "start") << ": number " << result.best
             << ", " << count(best.iterations, "iteration") << ", stopped by " << best.stopped_by << ", "
-            << number(result.seconds) << " s\n\n"
-            << "state at the end\n"
+            << number(result.seconds) << " s\n\n";
+  const std::vector<FoundValue> found = found_values(result.problem);
+  if (!found.empty()) std::cout << found_table(found) << '\n';
+  std::cout << "state at the end\n"
             << state_table(problem, replay) << '\n'
             << "result: " << output << "\nreplay: simctl run " << output << "/result.yaml\n";
 }

@@ -25,7 +25,9 @@ void add_json_and_quiet(CLI::App& command, Options& options) {
 void add_scene(CLI::App& command, Options& options) {
   command.add_option("scene", options.scene, "scene file (YAML; docs/scenes.md)")->required();
   // One value each: without the limit the option would take the scene's path for a second one.
-  command.add_option("--set", options.set, "override anything in the scene, as joints/hinge/damping=0.02; repeatable")
+  command
+      .add_option("--set", options.set,
+                  "override anything in the scene, as joints/hinge/damping=0.02; * stands for every name; repeatable")
       ->type_name("PATH=VALUE")
       ->take_all()
       ->allow_extra_args(false);

@@ -79,13 +79,13 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
   const auto start = std::chrono::steady_clock::now();
   SimulationResult result;
   const int steps = problem.simulation.steps, nu = problem.model.topology.nu;
-  State<T> state = initial_state<T>(problem, 1, memory);
   Trajectory<T> piece;
   const Control<T> control = initial_control<T>(problem, 1, memory);
   RolloutOptions options;
   options.time_step = problem.simulation.time_step;
   options.threads = how.threads;
   options.keep_contact = true;
+  State<T> state = place_bodies<T>(nullptr, problem.model, initial_state<T>(problem, 1, memory), options, memory);
   const int longest = piece_of(problem.model.topology);
   const int nq = problem.model.topology.nq, nv = problem.model.topology.nv;
   const auto observer = observe_loss<T>(problem, options, 1, memory);
@@ -172,7 +172,8 @@ void write_contacts(std::ostream& stream, const Problem& problem, const Simulati
 
 void write_trajectory(std::ostream& stream, const Problem& problem, const SimulationResult& result) {
   const Model& model = problem.model;
-  const int nq = model.topology.nq, nv = model.topology.nv, nu = model.topology.nu;
+  const Topology& t = model.topology;
+  const int nu = t.nu;
   const std::vector<ControlRow> controls = control_rows(model);
   const Control<double> control = initial_control<double>(problem, 1);
   CsvWriter csv(stream);
@@ -183,8 +184,8 @@ void write_trajectory(std::ostream& stream, const Problem& problem, const Simula
   csv.end_row();
   for (int step = 0; step <= result.steps; ++step) {
     csv.cell(step * problem.simulation.time_step);
-    for (int i = 0; i < nq; ++i) csv.cell(result.q[static_cast<size_t>(step) * nq + i]);
-    for (int i = 0; i < nv; ++i) csv.cell(result.qd[static_cast<size_t>(step) * nv + i]);
+    for (int i = 0; i < t.joint_nq; ++i) csv.cell(result.q[static_cast<size_t>(step) * t.nq + i]);
+    for (int i = 0; i < t.joint_nv; ++i) csv.cell(result.qd[static_cast<size_t>(step) * t.nv + i]);
     for (const ControlRow& control_row : controls) {
       if (step == problem.simulation.steps) {
         csv.blank();

@@ -12,20 +12,22 @@ namespace {
 
 // The structured bindings fail to compile when a member is added, so that none is forgotten here.
 auto members(const Simulation& s) {
-  const auto& [integrator, time_step, steps] = s;
-  return std::tie(integrator, time_step, steps);
+  const auto& [time_step, steps] = s;
+  return std::tie(time_step, steps);
 }
 
 auto members(const LossTerm& t) {
-  const auto& [name, quantity, terminal, index, channel, target, point, on_circle, weight] = t;
-  return std::tie(name, quantity, terminal, index, channel, target, point, on_circle, weight);
+  const auto& [name, quantity, terminal, first_step, last_step, integral, index, channel, target, record, point,
+               on_circle, weight] = t;
+  return std::tie(name, quantity, terminal, first_step, last_step, integral, index, channel, target, record, point,
+                  on_circle, weight);
 }
 
 /// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).
 auto members(const Link& l) {
-  const auto& [type, axis, joint, first, body, parent, q, v, target, leaf, last_child, has_drive, has_limit,
+  const auto& [type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, has_drive, has_limit,
                has_friction] = l;
-  return std::tie(type, axis, joint, first, body, parent, q, v, target, leaf, last_child);
+  return std::tie(type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child);
 }
 
 bool same_contacts(const Topology& a, const Topology& b) {
@@ -36,7 +38,7 @@ bool same_contacts(const Topology& a, const Topology& b) {
 }
 
 bool same_topology(const Topology& a, const Topology& b) {
-  return a.nq == b.nq && a.nv == b.nv && a.nu == b.nu && same_contacts(a, b) &&
+  return a.integrator == b.integrator && a.nq == b.nq && a.nv == b.nv && a.nu == b.nu && same_contacts(a, b) &&
          std::equal(a.links.begin(), a.links.end(), b.links.begin(), b.links.end(),
                     [](const Link& x, const Link& y) { return members(x) == members(y); });
 }
@@ -107,6 +109,7 @@ std::vector<PointResult> run_batch_on(std::span<const Problem> points, int threa
   options.keep_contact = scores_contact(problem);
   options.threads = threads;
   options.keep_states = wants_states(problem);
+  state = place_bodies<T>(nullptr, problem.model, state, options, memory);
   const Trajectory<T> trajectory = rollout<T>(problem.model, state, control, options, memory);
   LossResult<T> loss;
   if (!problem.loss.empty()) loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);

@@ -79,8 +79,8 @@ void SweepSheet::add(long long index, const SweepPoint& point) {
     row.push_back(point.reached_goal ? "true" : "false");
     append(row, point.variables, single_variables(problem).size(), finite);
   }
-  append(row, r.q, problem.model.topology.nq, true);
-  append(row, r.qd, problem.model.topology.nv, true);
+  append(row, r.q, problem.model.topology.joint_nq, true);
+  append(row, r.qd, problem.model.topology.joint_nv, true);
   sink_(row);
 }
 

@@ -22,9 +22,9 @@ nlohmann::json to_json(const Scene& scene) {
           {"joints", p.model.joint_names.list()},
           {"shapes", p.model.shape_names.list()},
           {"contact_pairs", t.contact_pairs.size()},
-          {"degrees_of_freedom", t.nv},
+          {"degrees_of_freedom", t.joint_nv},
           {"controls", t.nu},
-          {"integrator", p.simulation.integrator},
+          {"integrator", to_string(t.integrator)},
           {"time_step", p.simulation.time_step},
           {"steps", p.simulation.steps},
           {"variables", variables},
@@ -68,7 +68,7 @@ void print(const Scene& scene) {
   table.add({"", joints_by_type(p.model)});
   table.add({"shapes", std::to_string(p.model.shape_names.size())});
   table.add({"pairs that may touch", std::to_string(p.model.topology.contact_pairs.size())});
-  table.add({"degrees of freedom", std::to_string(p.model.topology.nv)});
+  table.add({"degrees of freedom", std::to_string(p.model.topology.joint_nv)});
   table.add({"time", count(p.simulation.steps, "step") + " of " + number(p.simulation.time_step) +
                          " s: " + number(p.simulation.steps * p.simulation.time_step) + " s"});
   if (!p.variables.empty()) {

@@ -67,12 +67,35 @@ Components components_where(const Topology& topology, const PoolVector<bool>& fl
   return components;
 }
 
-void add_positions(const Link& link, Components& components) {
-  for (int k = 0; k < joint_size(link.type).nq; ++k) components.add(link.q + k);
+/// Of a link's joint and, where bodies are the state, of its body.
+Components positions_where(const Topology& t, const PoolVector<bool>& flags) {
+  return components_where(t, flags, [&](const Link& link, Components& components) {
+    for (int k = 0; k < joint_size(link.type).nq; ++k) components.add(link.q + k);
+    if (!t.has_bodies() || link.body < 0) return;
+    for (int k = 0; k < kBodyPositions; ++k) components.add(t.body_q(link.body) + k);
+  });
 }
 
-void add_velocities(const Link& link, Components& components) {
-  for (int k = 0; k < joint_size(link.type).nv; ++k) components.add(link.v + k);
+Components velocities_where(const Topology& t, const PoolVector<bool>& flags) {
+  return components_where(t, flags, [&](const Link& link, Components& components) {
+    for (int k = 0; k < joint_size(link.type).nv; ++k) components.add(link.v + k);
+    if (!t.has_bodies() || link.body < 0) return;
+    for (int k = 0; k < kBodyVelocities; ++k) components.add(t.body_v(link.body) + k);
+  });
+}
+
+/// Why a parameter of joints is none of this model's integrator, or of no use to it.
+const char* foreign_reason(const Model& model, const Field& field, int item) {
+  if (field.group != FieldGroup::joints) return nullptr;
+  if (field.leaf.starts_with("child_frame/")) {
+    return model.joint_loops[item] ? nullptr : "only a joint that closes a loop has a frame on its child";
+  }
+  if (!field.leaf.starts_with("attachment/")) return nullptr;
+  if (!model.topology.has_bodies()) return "only the integrator semi_implicit attaches bodies by springs";
+  const JointType type = model.joint_types[item];
+  if (type == JointType::free) return "a free joint holds nothing";
+  const bool angular = field.leaf.starts_with("attachment/angular_");
+  return angular && type == JointType::ball ? "a ball joint lets its child turn any way" : nullptr;
 }
 
 }  // namespace
@@ -82,7 +105,9 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
   if (field.group == FieldGroup::shapes) {
     if (const char* unused = unused_shape_reason(model, leaf, item)) return unused;
   }
-  if (field.group != FieldGroup::joints || leaf.starts_with("frame/")) return nullptr;
+  if (const char* foreign = foreign_reason(model, field, item)) return foreign;
+  const bool always = leaf.starts_with("frame/") || leaf.starts_with("child_frame/") || leaf.starts_with("attachment/");
+  if (field.group != FieldGroup::joints || always) return nullptr;
   const JointType type = model.joint_types[item];
   if (joint_size(type).nv == 0) return "a fixed joint does not move";
   if (leaf == "axis" && !has_one_degree(type)) return "the joint has no axis of its own: its frame says all";
@@ -125,6 +150,12 @@ void LinkDependence::move_tree_of(const Topology& topology, int link) {
     if (a == root && b >= 0) move_tree_of(topology, b);
     if (b == root) move_tree_of(topology, a);
   }
+  for (std::size_t i = 0; i < topology.links.size(); ++i) {  // and what a loop joins it to
+    if (topology.links[i].loop_child < 0) continue;
+    const int a = root_of(topology, static_cast<int>(i)), b = root_of(topology, topology.links[i].loop_child);
+    if (a == root) move_tree_of(topology, b);
+    if (b == root) move_tree_of(topology, a);
+  }
 }
 
 bool touches_beyond(const Topology& topology, int link) {
@@ -144,7 +175,8 @@ const char* disconnected_reason(const Model& model, const LinkDependence& links,
   const int link = link_of_item(model, field, item);
   if (link < 0 ? any(links.moved) : links.moved[link]) return nullptr;
   const bool placement =
-      field.group == FieldGroup::joints && (field.leaf.starts_with("frame/") || field.leaf == "axis");
+      field.group == FieldGroup::joints &&
+      (field.leaf.starts_with("frame/") || field.leaf.starts_with("child_frame/") || field.leaf == "axis");
   if (placement && links.posed[link]) return nullptr;
   return any(links.moved) ? kOtherTree : kNoMotion;
 }
@@ -170,12 +202,16 @@ const char* disconnected_reason(const Problem& problem, const LinkDependence& li
   const Model& model = problem.model;
   if (variable.kind == VariableKind::parameter) {
     const FieldSelection& s = variable.parameter;
+    if (const char* foreign = foreign_reason(model, *s.field, s.item)) return foreign;
     const int link = link_of_item(model, *s.field, s.item);
     // What unused_reason() would say may be changed by other variables: the motion is what is asked about here.
     if (link < 0 ? any(links.moved) : links.moved[link]) return nullptr;
     return disconnected_reason(model, links, *s.field, s.item);
   }
   const int link = model.link_of_joint(variable.joint);
+  if (!variable.is_control() && model.joint_loops[variable.joint]) {
+    return "a joint that closes a loop begins where others put its bodies";
+  }
   const bool place =
       variable.kind == VariableKind::initial_position && model.joint_types[variable.joint] == JointType::free;
   if (place && links.moved[link] && !links.posed[link] && !touches_beyond(model.topology, link))
@@ -199,20 +235,25 @@ const Components* Reach::of(std::uint64_t buffer) const {
 }
 
 Components posed_positions(const Topology& topology, const LinkDependence& links) {
-  return components_where(topology, links.posed, add_positions);
+  return positions_where(topology, links.posed);
+}
+
+Components posed_velocities(const Topology& topology, const LinkDependence& links) {
+  return velocities_where(topology, links.posed);
 }
 
 Components moved_positions(const Topology& topology, const LinkDependence& links) {
-  return components_where(topology, links.moved, add_positions);
+  return positions_where(topology, links.moved);
 }
 
 Components moved_velocities(const Topology& topology, const LinkDependence& links) {
-  return components_where(topology, links.moved, add_velocities);
+  return velocities_where(topology, links.moved);
 }
 
 Components moved_controls(const Topology& topology, const LinkDependence& links) {
   return components_where(topology, links.moved, [](const Link& link, Components& components) {
-    add_velocities(link, components);  // efforts stand at the same indices
+    // Efforts stand at the indices of velocities.
+    for (int k = 0; k < joint_size(link.type).nv; ++k) components.add(link.v + k);
     for (int k = 0; link.target >= 0 && k < 2; ++k) components.add(link.target + k);
   });
 }

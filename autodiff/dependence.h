@@ -65,8 +65,9 @@ class Reach {
   PoolMap<std::uint64_t, Components> buffers_;
 };
 
-/// Components of the positions that poses are made of.
+/// Components of the positions that poses are made of, and of the velocities beside them.
 Components posed_positions(const Topology& topology, const LinkDependence& links);
+Components posed_velocities(const Topology& topology, const LinkDependence& links);
 /// Components of positions, velocities and controls that belong to trees that move.
 Components moved_positions(const Topology& topology, const LinkDependence& links);
 Components moved_velocities(const Topology& topology, const LinkDependence& links);

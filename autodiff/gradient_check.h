@@ -43,6 +43,9 @@ struct GradientCheckRow {
   bool used = true;
   bool zero = false;  ///< all three agree that every number is zero
   bool passed = false;
+  /// Failed, but adjoint and dual agree, and the differences do not converge as their step shrinks: the loss changes
+  /// from one step of the ladder to the next, and they are no measure of its gradient.
+  bool rough = false;
 };
 
 struct GradientCheck {

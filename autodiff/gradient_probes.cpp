@@ -88,7 +88,7 @@ void ProbedProblem::add_state_groups() {
     const std::vector<double>& values = position ? problem_.initial_position : problem_.initial_velocity;
     for (std::size_t joint = 0; joint < model.joint_names.size(); ++joint) {
       const JointType type = model.joint_types[joint];
-      if (joint_size(type).nv == 0) continue;
+      if (joint_size(type).nv == 0 || model.joint_loops[joint]) continue;
       const int first = model.topology.links[model.link_of_joint(static_cast<int>(joint))].v;
       // A position's small changes are those of its velocities.
       const auto components = velocity_components(type);
@@ -271,7 +271,9 @@ std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
   for (size_t begin = 0; begin < steps.size(); begin += kWorlds) {
     const Batch<double> b = batch<double>(steps.subspan(begin, std::min<size_t>(kWorlds, steps.size() - begin)));
     const Control<double> control = detach(b.control, memory);
-    const auto trajectory = rollout(b.problem.model, detach(b.state, memory), control, options_, memory);
+    const State<double> start =
+        place_bodies<double>(nullptr, b.problem.model, detach(b.state, memory), options_, memory);
+    const auto trajectory = rollout(b.problem.model, start, control, options_, memory);
     const auto loss = evaluate_loss<double>(b.problem, trajectory, control, options_, nullptr);
     const Buffer<double> total = on_host(loss.total);
     for (int w = 0; w < total.worlds(); ++w) result.push_back(total(0, w));
@@ -288,7 +290,8 @@ std::vector<double> ProbedProblem::derivatives(std::span<const Probe> probes) co
     const Batch<D> b = batch<D>(steps);
     RolloutOptions options = options_;
     options.direction = &b.direction;
-    const auto trajectory = rollout(b.problem.model, b.state, b.control, options);
+    const State<D> start = place_bodies<D>(nullptr, b.problem.model, b.state, options);
+    const auto trajectory = rollout(b.problem.model, start, b.control, options);
     const auto loss = evaluate_loss<D>(b.problem, trajectory, b.control, options, nullptr);
     for (int w = 0; w < loss.total.worlds(); ++w) result.push_back(loss.total(0, w).dot);
   }
@@ -299,7 +302,8 @@ ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
   Tape<double> tape(memory_);
   const State<double> state = detach(b.state, tape.memory());
   const Control<double> control = detach(b.control, tape.memory());
-  const auto trajectory = rollout(tape, b.problem.model, state, control, options_);
+  const State<double> start = place_bodies(&tape, b.problem.model, state, options_);
+  const auto trajectory = rollout(tape, b.problem.model, start, control, options_);
   const auto loss = evaluate_loss(b.problem, trajectory, control, options_, &tape);
   if (const WorldStatus& s = (*trajectory.status)[0]; s.stopped()) {
     throw Error(ErrorKind::non_finite, "the rollout stops at step " + std::to_string(s.stopped_step) + ": joint '" +

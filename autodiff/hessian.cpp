@@ -103,7 +103,8 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
   options.direction = &inputs.direction;
   options.keep_contact = scores_contact(at);
   Tape<D> tape;
-  const Trajectory<D> trajectory = rollout(tape, model, inputs.state, inputs.control, options);
+  const State<D> start = place_bodies(&tape, model, inputs.state, options);
+  const Trajectory<D> trajectory = rollout(tape, model, start, inputs.control, options);
   if (const WorldStatus& s = (*trajectory.status)[0]; s.stopped()) {
     throw Error(ErrorKind::non_finite, "Hessian of a rollout that stops at step " + std::to_string(s.stopped_step));
   }

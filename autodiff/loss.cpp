@@ -63,9 +63,67 @@ struct Score {
   const std::vector<LossTerm>& terms;
   const Model& model;
   double time_step;
+  int steps_before;  ///< of the rollout
   int steps;
   int threads;
 };
+
+/// Steps of a score that a running term is about, counted from 1 within it.
+struct ScoredSteps {
+  int first, count;
+};
+
+ScoredSteps scored_steps(const LossTerm& term, const Score& score) {
+  if (term.first_step < 1 || term.last_step < term.first_step) {
+    usage_error("loss term " + term.name + " of steps " + std::to_string(term.first_step) + " to " +
+                std::to_string(term.last_step) + "; expected one step or more, counted from 1");
+  }
+  const int first = std::max(term.first_step - score.steps_before, 1);
+  const int last = std::min(term.last_step - score.steps_before, score.steps);
+  return {first, std::max(last - first + 1, 0)};
+}
+
+constexpr ErrorShape shape_of(const LossTerm& term) {
+  switch (term.quantity) {
+    case LossQuantity::contact_force:
+      return ErrorShape::vector;
+    case LossQuantity::body_position:
+      return ErrorShape::position;
+    case LossQuantity::body_orientation:
+      return ErrorShape::orientation;
+    case LossQuantity::joint_position:
+    case LossQuantity::joint_velocity:
+    case LossQuantity::control:
+      break;
+  }
+  return term.on_circle ? ErrorShape::circle : ErrorShape::scalar;
+}
+
+/// Numbers of a target, as kernels read it.
+constexpr int target_numbers(ErrorShape shape) {
+  switch (shape) {
+    case ErrorShape::scalar:
+    case ErrorShape::circle:
+      return 1;
+    case ErrorShape::vector:
+    case ErrorShape::position:
+      return 3;
+    case ErrorShape::orientation:
+      break;
+  }
+  return 9;
+}
+
+/// Appends a target.
+template <class T>
+void put_target(const std::array<double, 4>& target, ErrorShape shape, double weight, PoolVector<T>& to) {
+  if (shape == ErrorShape::orientation) {
+    const Mat3<double> goal = rotation_matrix(target[0], target[1], target[2], target[3]);
+    for (int k = 0; k < 9; ++k) to.push_back(constant<T>(weight * (&goal.cx.x)[k]));
+  } else {
+    for (int k = 0; k < target_numbers(shape); ++k) to.push_back(constant<T>(target[k]));
+  }
+}
 
 template <class T>
 class Evaluation {
@@ -96,6 +154,8 @@ class Evaluation {
   /// Worlds do not meet: each thread takes its share through all terms.
   void add_to(Buffer<T>& term_sums) {
     PoolVector<LossTermKernel<T>> terms;
+    PoolVector<T> targets;
+    PoolVector<std::size_t> first_targets;
     PoolVector<int> rows;
     for (std::size_t k = 0; k < score_.terms.size(); ++k) {
       const LossTerm& term = score_.terms[k];
@@ -107,8 +167,12 @@ class Evaluation {
         for (int c = 0; c < numbers; ++c) source.read.add(row_of(term) + c);
       }
       terms.push_back(kernel_of(term, source));
+      first_targets.push_back(targets.size());
+      put_targets(term, targets);
       rows.push_back(static_cast<int>(k));
     }
+    const KernelArray<T> target_table(targets, memory_);
+    for (std::size_t k = 0; k < terms.size(); ++k) terms[k].target = target_table.data() + first_targets[k];
     PoolVector<BarRows<T>> bars;
     for (Source<T>* source : sources()) {
       if (!source->bar.empty()) bars.push_back({source->bar.write_address(), source->bar.rows()});
@@ -187,49 +251,38 @@ class Evaluation {
     const bool of_steps = term.is_control() || term.is_contact();
     if (of_steps && term.terminal) usage_error("controls and forces have no terminal value: " + term.name);
     if (term.is_contact() && source.values.empty()) usage_error("a loss of forces needs a rollout that keeps them");
-    const double weight = term.terminal ? term.weight : term.weight * score_.time_step;
+    const double weight = term.weight_per_step(score_.time_step);
+    // Terminal terms read the one state of the final buffers, running ones the states after each step.
+    const ScoredSteps steps = term.terminal ? ScoredSteps{0, 1} : scored_steps(term, score_);
     LossTermKernel<T> kernel;
+    kernel.shape = shape_of(term);
     kernel.weight = constant<T>(weight);
     kernel.twice = constant<T>(2 * weight);
     kernel.thrice = constant<T>(3 * weight);
-    kernel.states = term.terminal ? 1 : score_.steps;
-    if (!source.values.empty()) {
-      // Terminal terms read the one state of the final buffers, running ones the states after each step.
-      const int row = (term.terminal || of_steps ? 0 : source.rows_per_state) + row_of(term);
+    kernel.states = steps.count;
+    for (int c = 0; c < 3; ++c) kernel.point[c] = constant<T>(term.point[c]);
+    if (!term.record.empty()) kernel.target_stride = target_numbers(kernel.shape);
+    if (!source.values.empty() && steps.count > 0) {
+      const int row = (of_steps ? steps.first - 1 : steps.first) * source.rows_per_state + row_of(term);
       kernel.values = source.values.address(row);
       if (!source.bar.empty()) kernel.bar = source.bar.write_address(row);
       kernel.stride = source.values.stride();
       kernel.state_stride = kernel.stride * source.rows_per_state;
     }
-    set_target(term, weight, kernel);
     return kernel;
   }
 
-  static void set_target(const LossTerm& term, double weight, LossTermKernel<T>& kernel) {
-    switch (term.quantity) {
-      case LossQuantity::joint_position:
-      case LossQuantity::joint_velocity:
-      case LossQuantity::control:
-        kernel.shape = term.on_circle ? ErrorShape::circle : ErrorShape::scalar;
-        kernel.target[0] = constant<T>(term.target[0]);
-        break;
-      case LossQuantity::contact_force:
-        kernel.shape = ErrorShape::vector;
-        for (int c = 0; c < 3; ++c) kernel.target[c] = constant<T>(term.target[c]);
-        break;
-      case LossQuantity::body_position:
-        kernel.shape = ErrorShape::position;
-        for (int c = 0; c < 3; ++c) {
-          kernel.target[c] = constant<T>(term.target[c]);
-          kernel.point[c] = constant<T>(term.point[c]);
-        }
-        break;
-      case LossQuantity::body_orientation: {
-        kernel.shape = ErrorShape::orientation;
-        const Mat3<double> goal = rotation_matrix(term.target[0], term.target[1], term.target[2], term.target[3]);
-        for (int k = 0; k < 9; ++k) kernel.target[k] = constant<T>(weight * (&goal.cx.x)[k]);
-        break;
-      }
+  /// Appends the target, or that of each step.
+  void put_targets(const LossTerm& term, PoolVector<T>& to) const {
+    const ErrorShape shape = shape_of(term);
+    const double weight = term.weight_per_step(score_.time_step);
+    if (term.record.empty()) return put_target(term.target, shape, weight, to);
+    if (term.terminal) usage_error("a record is followed on the way, not at the end: " + term.name);
+    const ScoredSteps steps = scored_steps(term, score_);
+    for (int k = 0; k < steps.count; ++k) {
+      const double time = (score_.steps_before + steps.first + k) * score_.time_step;
+      const bool turns = shape == ErrorShape::orientation;
+      put_target(turns ? term.record.orientation_at(time) : term.record.at(time), shape, weight, to);
     }
   }
 
@@ -263,11 +316,11 @@ class RunningLoss final : public LossObserver<T> {
                   std::to_string(next_step_) + ": it is made for one rollout, and sums must not accumulate");
     }
     next_step_ += piece.steps;
-    evaluation(piece, false).add_to(sums_);
+    evaluation(piece, first_step, false).add_to(sums_);
   }
 
-  StateSeeds<T> backward(const Trajectory<T>& piece, int) override {
-    Evaluation<T> seeds = evaluation(piece, true);
+  StateSeeds<T> backward(const Trajectory<T>& piece, int first_step) override {
+    Evaluation<T> seeds = evaluation(piece, first_step, true);
     Buffer<T> not_needed(memory_, sums_.rows(), sums_.worlds());
     seeds.add_to(not_needed);
     StateSeeds<T> result{seeds.q_bar(), seeds.qd_bar(), seeds.contact_bar()};
@@ -303,10 +356,10 @@ class RunningLoss final : public LossObserver<T> {
   const Buffer<T>& sums() const override { return sums_; }
 
  private:
-  Evaluation<T> evaluation(const Trajectory<T>& piece, bool seeds) {
+  Evaluation<T> evaluation(const Trajectory<T>& piece, int first_step, bool seeds) {
     const RolloutOptions& o = recorded_.options;
-    Evaluation<T> result({terms_, *recorded_.model, o.time_step, piece.steps, o.threads}, Terms::states_on_the_way,
-                         piece, {}, seeds, memory_);
+    Evaluation<T> result({terms_, *recorded_.model, o.time_step, first_step, piece.steps, o.threads},
+                         Terms::states_on_the_way, piece, {}, seeds, memory_);
     if (!bodies_.empty())
       result.set_poses(false, bodies_, poses_of(recorded_.kernel_model, piece.q, links_, o, memory_));
     return result;
@@ -348,7 +401,7 @@ LossResult<T> evaluate_loss(const Problem& problem, const Trajectory<T>& traject
   }
   Memory& memory = tape ? tape->memory() : memory_beside(trajectory.final.q);
   Evaluation<T> evaluation(
-      {problem.loss, problem.model, problem.simulation.time_step, problem.simulation.steps, options.threads},
+      {problem.loss, problem.model, problem.simulation.time_step, 0, problem.simulation.steps, options.threads},
       observer ? Terms::others : Terms::all, trajectory, control, tape != nullptr, memory);
   for (const bool terminal : {false, true}) {
     if (!terminal && !on_the_way) continue;

@@ -26,33 +26,34 @@ struct LossTermKernel {
   std::size_t stride = 0, state_stride = 0;
   T weight = T(0);  ///< with Δt where the term is an integral over time
   T twice = T(0);   ///< 2 weight
-  /// One number of a scalar; a vector; a point; the nine entries of weight·R*, column by column.
-  T target[9] = {};
+  /// Of the first state: one number of a scalar; a vector; a point; the nine entries of weight·R*, column by column.
+  const T* target = nullptr;
+  std::size_t target_stride = 0;  ///< to that of the next state; 0: the same for all
   T point[3] = {};
   T thrice = T(0);  ///< 3 weight
 };
 
 /// Adds weight·error² of the state and world that `at` leads to, and its cotangent.
 template <ErrorShape shape, class T>
-BACKDRIVE_INLINE void score(const LossTermKernel<T>& term, std::size_t at, T& sum) {
+BACKDRIVE_INLINE void score(const LossTermKernel<T>& term, const T* target, std::size_t at, T& sum) {
   if constexpr (shape == ErrorShape::scalar) {
-    const T error = term.values ? term.values[at] - term.target[0] : -term.target[0];
+    const T error = term.values ? term.values[at] - target[0] : -target[0];
     sum += term.weight * (error * error);
     if (term.bar) term.bar[at] += term.twice * error;
   } else if constexpr (shape == ErrorShape::vector) {
     for (int axis = 0; axis < 3; ++axis) {
-      const T error = term.values[at + axis * term.stride] - term.target[axis];
+      const T error = term.values[at + axis * term.stride] - target[axis];
       sum += term.weight * (error * error);
       if (term.bar) term.bar[at + axis * term.stride] += term.twice * error;
     }
   } else if constexpr (shape == ErrorShape::circle) {
     T s, c;
-    sincos(term.values ? term.values[at] - term.target[0] : -term.target[0], s, c);
+    sincos(term.values ? term.values[at] - target[0] : -target[0], s, c);
     sum += term.weight * (constant<T>(2) - constant<T>(2) * c);
     if (term.bar) term.bar[at] += term.twice * s;
   } else if constexpr (shape == ErrorShape::position) {
     for (int axis = 0; axis < 3; ++axis) {
-      T error = term.values[at + axis * term.stride] - term.target[axis];
+      T error = term.values[at + axis * term.stride] - target[axis];
       for (int c = 0; c < 3; ++c) error += term.values[at + (3 + 3 * c + axis) * term.stride] * term.point[c];
       sum += term.weight * error * error;
       if (!term.bar) continue;
@@ -63,8 +64,8 @@ BACKDRIVE_INLINE void score(const LossTermKernel<T>& term, std::size_t at, T& su
   } else {
     sum += term.thrice;
     for (int k = 0; k < 9; ++k) {
-      sum -= term.target[k] * term.values[at + (3 + k) * term.stride];
-      if (term.bar) term.bar[at + (3 + k) * term.stride] -= term.target[k];
+      sum -= target[k] * term.values[at + (3 + k) * term.stride];
+      if (term.bar) term.bar[at + (3 + k) * term.stride] -= target[k];
     }
   }
 }
@@ -120,7 +121,8 @@ struct LossKernel {
       visit_shape(term.shape, [&]<ErrorShape shape>() {
         for (int state = 0; state < term.states; ++state) {
           const std::size_t first = state * term.state_stride;
-          for (int w = begin; w < end; ++w) score<shape>(term, first + w, sum[w]);
+          const T* const target = term.target + state * term.target_stride;
+          for (int w = begin; w < end; ++w) score<shape>(term, target, first + w, sum[w]);
         }
       });
     }

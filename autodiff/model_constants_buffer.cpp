@@ -7,6 +7,7 @@
 #include "engine/kernel_array.h"
 #include "engine/launch.h"
 #include "integrators/featherstone/parameter_kernel.h"
+#include "integrators/semi_implicit/parameter_rows.h"
 
 namespace backdrive {
 namespace {
@@ -59,6 +60,29 @@ bool has_shapes(const ModelStructure& structure, int rows) {
   return structure.contact_shape_count > 0 && rows > gradient_rows<T>(structure.link_count);
 }
 
+bool steps_bodies(const ModelStructure& structure) {
+  return structure.integrator == Integrator::semi_implicit;
+}
+
+/// Rows of a model's constants.
+template <class T>
+int constant_rows_of(const ModelStructure& s) {
+  return steps_bodies(s) ? semi_implicit::constant_rows<T>(s.body_count, s.joint_count)
+                         : constant_rows<T>(s.link_count, s.contact_shape_count);
+}
+
+/// The work of one world on the host, as the integrator wants it.
+template <class T>
+void do_world(const ConstantsOfWorld<T>& fill, int world) {
+  if (steps_bodies(fill.structure)) return semi_implicit::ConstantsOfWorld<T>{fill}(world);
+  fill(world);
+}
+template <class T>
+void do_world(const ParameterGradientOfWorld<T>& add, int world) {
+  if (steps_bodies(add.structure)) return semi_implicit::ParameterGradientOfWorld<T>{add}(world);
+  add(world);
+}
+
 /// Turns the cotangents of each of `worlds` worlds into parameters, then sums those that all worlds share.
 template <class T>
 void add_columns(const Model& model, const Parameters* direction, const T* bar, int rows, int stride, int worlds,
@@ -75,7 +99,7 @@ void add_columns(const Model& model, const Parameters* direction, const T* bar, 
     dot_slots = block.slots(value_dots.data());
     add.dots = &dot_slots;
   }
-  for (int w = 0; w < worlds; ++w) add(w);
+  for (int w = 0; w < worlds; ++w) do_world(add, w);
   add_block(block, worlds, status, values, gradient);
   if constexpr (kHasDots<Exact<T>>) add_block(block, worlds, status, value_dots, gradient_dot);
 }
@@ -85,8 +109,7 @@ void add_columns(const Model& model, const Parameters* direction, const T* bar, 
 template <class T>
 Buffer<T> constants_of_worlds(const ModelStructure& structure, const ParametersView& parameters,
                               const ParametersView* direction, int worlds, Memory& memory) {
-  Buffer<T> buffer =
-      Buffer<T>::uninitialized(memory, constant_rows<T>(structure.link_count, structure.contact_shape_count), worlds);
+  Buffer<T> buffer = Buffer<T>::uninitialized(memory, constant_rows_of<T>(structure), worlds);
   T* const numbers = buffer.write_address();
   const int stride = buffer.stride();
   const ConstantsOfWorld<T> fill{structure, parameters, numbers, stride, worlds, direction};
@@ -94,7 +117,7 @@ Buffer<T> constants_of_worlds(const ModelStructure& structure, const ParametersV
     launch_on_device(*backend, stride, fill);  // the padding too
     return buffer;
   }
-  for (int w = 0; w < worlds; ++w) fill(w);
+  for (int w = 0; w < worlds; ++w) do_world(fill, w);
   // Padding worlds are copies of the last, so that they stay as tame.
   for (int row = 0; row < buffer.rows(); ++row) {
     T* const padding = numbers + static_cast<std::size_t>(row) * stride;
@@ -147,6 +170,13 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
 }  // namespace
 
 template <class T>
+int gradient_rows_of(const Model& model, bool shapes) {
+  const ModelStructure s = structure_of(model);
+  if (steps_bodies(s)) return semi_implicit::gradient_rows<T>(s.body_count, s.joint_count);
+  return gradient_rows<T>(s.link_count, shapes ? s.contact_shape_count : 0);
+}
+
+template <class T>
 Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int worlds, Memory& memory) {
   const DirectionView dots(direction);
   if (model.parameter_worlds() != 1) {
@@ -156,8 +186,8 @@ Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int 
   if (memory.backend()) return constants_buffer<T>(model, direction, worlds, default_memory()).clone(memory);
   // One column is stored without gaps: a row vector of one "row" whose worlds are the rows.
   const ModelStructure structure = structure_of(model);
-  Buffer<T> buffer(memory, 1, constant_rows<T>(structure.link_count, structure.contact_shape_count));
-  ConstantsOfWorld<T>{structure, view_of(model), buffer.write(), 1, 1, dots.get()}(0);
+  Buffer<T> buffer(memory, 1, constant_rows_of<T>(structure));
+  do_world(ConstantsOfWorld<T>{structure, view_of(model), buffer.write(), 1, 1, dots.get()}, 0);
   return buffer;
 }
 
@@ -187,7 +217,10 @@ void add_constants_gradient(const WorldParameters& parameters, const Buffer<T>& 
         parameters.structure(),     parameters.view(),
         constants_bar.address(),    constants_bar.stride(),
         parameters.slots(gradient), has_shapes<T>(parameters.structure(), constants_bar.rows())};
-    for_each_index(constants_bar.backend(), 1, constants_bar.worlds(), add);
+    if (DeviceBackend* const backend = constants_bar.backend()) {
+      return launch_on_device(*backend, constants_bar.worlds(), add);
+    }
+    for (int w = 0; w < constants_bar.worlds(); ++w) do_world(add, w);
   }
 }
 
@@ -208,10 +241,14 @@ KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int
   topology.links = links.data();
   topology.contact_shapes = contact_shapes.data();
   topology.contact_pairs = contact_pairs.data();
+  if (!model.topology.has_bodies()) return;
+  tables.emplace(model);
+  bodies = tables->view();
 }
 
 #define BACKDRIVE_INSTANTIATE(T)                                                                                   \
   template struct KernelModel<T>;                                                                                  \
+  template int gradient_rows_of<T>(const Model&, bool);                                                            \
   template Buffer<T> constants_buffer<T>(const Model&, const Parameters*, int, Memory&);                           \
   template void add_constants_gradient<T>(const Model&, const Parameters*, const Buffer<T>&, const WorldStatuses*, \
                                           Parameters&, Parameters&);                                               \

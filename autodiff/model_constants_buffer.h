@@ -1,14 +1,21 @@
 #pragma once
 // Between a model's parameters and the rows that the kernels read and write.
+#include <optional>
+
 #include "autodiff/world_parameters.h"
 #include "engine/kernel_array.h"
 #include "engine/memory.h"
 #include "engine/status.h"
 #include "integrators/contact/geometry_table.h"
 #include "integrators/featherstone/link_constants.h"
+#include "integrators/semi_implicit/tables.h"
 #include "models/model.h"
 
 namespace backdrive {
+
+/// Rows of the cotangents of a model's constants, with or without those of contact shapes.
+template <class T>
+int gradient_rows_of(const Model& model, bool shapes);
 
 /// Rows as Launch::constants wants them: one column when all parameters are uniform, else one per world.
 template <class T>
@@ -31,9 +38,11 @@ struct KernelModel {
   KernelArray<ContactShape> contact_shapes;
   KernelArray<ContactPair> contact_pairs;
   GeometryTable<ScalarOf<T>> geometry;
+  std::optional<semi_implicit::Tables> tables;  ///< of the integrator semi_implicit
+  semi_implicit::TablesView bodies{};
 };
 
-/// Turns cotangents of those rows ([row][world], gradient_rows() with or without those of shapes) into gradients of the
+/// Turns cotangents of those rows ([row][world], gradient_rows_of()) into gradients of the
 /// parameters that ask for one, and adds them. Sums over worlds do not depend on the order of worlds, and leave out
 /// those that stopped.
 template <class T>

@@ -60,7 +60,8 @@ class RolloutObjective final : public BatchObjective {
     Tape<T> tape(memory());
     std::shared_ptr<LossObserver<T>> observer;
     if (!rollout_options_.plan.keeps_all()) observer = observe_loss<T>(problem_, rollout_options_, worlds, memory());
-    const Trajectory<T> trajectory = rollout(tape, problem_.model, state_, control_, rollout_options_, observer);
+    const State<T> start = place_bodies(&tape, problem_.model, state_, rollout_options_);
+    const Trajectory<T> trajectory = rollout(tape, problem_.model, start, control_, rollout_options_, observer);
     const LossResult<T> result = evaluate_loss(problem_, trajectory, control_, rollout_options_, &tape, observer.get());
     status_ = *trajectory.status;
     // That the loss can depend on every variable is known of all of them together (variable_entries).
@@ -118,8 +119,7 @@ class RolloutObjective final : public BatchObjective {
       if (!entry.chart) continue;
       const Field& field = entry.chart->field();
       const int item = entry.chart->item();
-      const bool is_scale = &field.in(problem_.model) == &problem_.model.shapes.geometry.scale;
-      const int components = is_scale ? scale_components(problem_.model.shape_types[item]) : field.components;
+      const int components = used_components(problem_.model, field, item);
       parameter_variables_.push_back({entry.chart->chart(), entry.offset, parameters_->value_row(field, item),
                                       parameters_->gradient_row(field, item), components, field.tangents,
                                       rule_of(field), entry.scale});
@@ -260,12 +260,16 @@ ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& o
   const GradientWindow& window = problem.optimize.window;
   if (window.clip > 0) size.window = window.steps > 0 ? window.steps : size.steps;
   std::set<int> bodies;
+  int records = 0;
   for (const LossTerm& term : problem.loss) {
     if (!term.is_on_the_way()) continue;
+    if (!term.record.empty()) ++records;
     if (term.is_pose()) bodies.insert(term.index);
     size.seed_rows = size.state_rows;
   }
   if (!bodies.empty()) size.seed_rows += 2 * 12 * static_cast<int>(bodies.size()) + t.nq;
+  // Recorded targets, at most nine numbers a step for all worlds together.
+  size.seed_rows += (9 * records + size.worlds - 1) / size.worlds;
   // Cotangents of the controls that a loss of theirs starts from.
   if (std::ranges::any_of(problem.loss, is_control)) size.control_copies = 3;
   size.fixed_bytes = static_cast<std::size_t>(variable_layout(problem).total) * static_cast<std::size_t>(size.worlds) *

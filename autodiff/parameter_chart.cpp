@@ -14,8 +14,7 @@ ParameterChart::ParameterChart(const Model& model, const FieldSelection& selecti
   if (f.leaf == "axis") chart_.kind = Chart::Kind::axis;
   const bool orientation = f.tangents != f.components;
   if (orientation) chart_.kind = Chart::Kind::orientation;
-  int used = f.tangents;
-  if (f.leaf == "geometry/scale") used = scale_components(model.shape_types[selection.item]);
+  const int used = orientation ? f.tangents : used_components(model, f, selection.item);
   const std::string path = path_of(model, selection);
   if (selection.component >= used) {
     input_error(path + ": component " + std::to_string(selection.component) + " of a parameter that varies in " +

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "autodiff/gradient_window.h"
+#include "autodiff/motion_record.h"
 #include "models/coordinates.h"
 #include "models/fields.h"
 
 namespace backdrive {
 
+/// The integrator is the model's.
 struct Simulation {
-  std::string integrator = "featherstone";
   double time_step = 1.0 / 240;  ///< s
   int steps = 240;
 };
@@ -30,16 +31,22 @@ struct ControlSignal {
 
 enum class LossQuantity { joint_position, joint_velocity, body_position, body_orientation, control, contact_force };
 
-/// Adds weight·|error|² at the end (terminal) or its time integral Σ Δt·weight·|error|² (running).
+/// Adds weight·|error|² at the end (terminal), or over steps (running): its time integral Σ Δt·weight·|error|², or the
+/// plain sum.
 struct LossTerm {
   std::string name;  ///< column in tables: "terminal/hinge/position"
   LossQuantity quantity = LossQuantity::joint_position;
   bool terminal = true;
-  int index = 0;  ///< joint, body for body_*, pair of the topology's contact_pairs for contact_force
+  /// Running: the first and the last step that are scored, counted from 1. Step k leads to time k·Δt: scored is the
+  /// state there, or the control or force during the step. A window that reaches beyond the run ends with it.
+  int first_step = 1, last_step = std::numeric_limits<int>::max();
+  bool integral = true;  ///< running: times Δt
+  int index = 0;         ///< joint, body for body_*, pair of the topology's contact_pairs for contact_force
   ControlChannel channel = ControlChannel::effort;
   /// Target: [value] of a joint or control; x, y, z of a point, or of the force on the pair's first body, in world
   /// axes; a unit quaternion of a body.
   std::array<double, 4> target{0, 0, 0, 1};
+  MotionRecord record{};                 ///< running: the target at the time of each step, in place of `target`
   std::array<double, 3> point{0, 0, 0};  ///< which point of the body, link axes, m
   /// error² = 2 − 2 cos(q − target): angles a full turn apart are equal, and the gradient has no jump.
   bool on_circle = false;
@@ -48,6 +55,7 @@ struct LossTerm {
   bool is_control() const { return quantity == LossQuantity::control; }
   bool is_contact() const { return quantity == LossQuantity::contact_force; }
   bool is_pose() const { return quantity == LossQuantity::body_position || quantity == LossQuantity::body_orientation; }
+  double weight_per_step(double time_step) const { return !terminal && integral ? weight * time_step : weight; }
   /// Reads states before the last.
   bool is_on_the_way() const { return !terminal && !is_control(); }
 };

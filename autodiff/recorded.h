@@ -11,11 +11,17 @@ template <class T>
 Launch<T> launch_of(const KernelModel<T>& model, double time_step, int steps, const Buffer<T>& like,
                     int first_step = 0) {
   const bool per_world = model.constants.rows() > 1;
-  return {model.topology, model.constants.address(),
-          per_world,      T(time_step),
-          steps,          like.stride(),
-          like.worlds(),  first_step,
-          nullptr,        model.geometry.data()};
+  return {model.topology,
+          model.constants.address(),
+          per_world,
+          T(time_step),
+          steps,
+          like.stride(),
+          like.worlds(),
+          first_step,
+          nullptr,
+          model.geometry.data(),
+          model.tables ? &model.bodies : nullptr};
 }
 
 /// The model, its constants and what was asked for, as they were. Shares nothing with the model that can change.
@@ -45,10 +51,8 @@ struct Recorded {
   /// Rows for the cotangents of the constants of every world, those of contact shapes where a rollout may touch them;
   /// empty when no parameter was asked for.
   Buffer<T> constants_bar(Memory& memory, int worlds, bool shapes = false) const {
-    const Topology& t = model->topology;
-    const std::size_t count = shapes && !t.contact_pairs.empty() ? t.contact_shapes.size() : 0;
-    const int rows = gradient_rows<T>(static_cast<int>(t.links.size()), static_cast<int>(count));
-    return parameters ? Buffer<T>::uninitialized(memory, rows, worlds) : Buffer<T>();
+    const bool touch = shapes && !model->topology.contact_pairs.empty();
+    return parameters ? Buffer<T>::uninitialized(memory, gradient_rows_of<T>(*model, touch), worlds) : Buffer<T>();
   }
   void add_gradient(const Buffer<T>& constants_bar, Cotangents<T>& bars, Parameters& gradient,
                     Parameters& gradient_dot) const {

@@ -2,6 +2,7 @@
 
 #include "autodiff/rollout_node.h"
 #include "engine/error.h"
+#include "integrators/semi_implicit/kernels.h"
 
 namespace backdrive {
 namespace {
@@ -80,16 +81,17 @@ struct PoseNode final : Tape<T>::Node {
 
   LinkDependence trace(Reach& reach) const override {
     const Topology& t = recorded.model->topology;
-    LinkDependence own(t.links.size());
+    LinkDependence own(t.links.size()), none(t.links.size());
     const Components* read = reach.of(poses.id());
     if (!read) return own;
     for (std::size_t k = 0; k < links.size(); ++k) {
       bool any = false;
       for (int c = 0; c < 12; ++c) any = any || read->has(static_cast<int>(k) * 12 + c);
-      if (any) own.pose(t, links[k]);
+      if (any && t.has_bodies()) own.posed[links[k]] = true;
+      if (any && !t.has_bodies()) own.pose(t, links[k]);
     }
     reach.read(q.id(), posed_positions(t, own));
-    return own;
+    return t.has_bodies() ? none : own;  // where a body is depends on no parameter
   }
 
   void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) override {
@@ -106,24 +108,120 @@ struct PoseNode final : Tape<T>::Node {
   Buffer<T> poses;
 };
 
+/// Throws unless the four rows hold unit quaternions.
+template <class T>
+void check_quaternion(const Buffer<T>& q, int row, const std::string& whose, const char* expected) {
+  // Far above what rounding makes of a unit quaternion.
+  constexpr double tolerance = std::is_same_v<T, float> ? 1e-4 : 1e-8;
+  for (int w = 0; w < q.worlds(); ++w) {
+    double square = 0;
+    for (int k = 0; k < 4; ++k) square += value_of(q(row + k, w) * q(row + k, w));
+    if (std::abs(square - 1) < 2 * tolerance || !std::isfinite(square)) continue;
+    usage_error("state.q: the orientation of " + whose + " in world " + std::to_string(w) +
+                " is a quaternion of length " + std::to_string(std::sqrt(square)) + ", expected " + expected);
+  }
+}
+
 /// Quaternions of a state that lies here. A device's are not looked at.
 template <class T>
 void check_quaternions(const Model& model, const Buffer<T>& q) {
-  if (q.backend() || model.topology.nq == model.topology.nv) return;
-  // Far above what rounding makes of a unit quaternion.
-  constexpr double tolerance = std::is_same_v<T, float> ? 1e-4 : 1e-8;
-  for (const Link& link : model.topology.links) {
-    if (!has_quaternion(link.type)) continue;
-    for (int w = 0; w < q.worlds(); ++w) {
-      double square = 0;
-      for (int k = 0; k < 4; ++k) square += value_of(q(link.q + k, w) * q(link.q + k, w));
-      if (std::abs(square - 1) < 2 * tolerance || !std::isfinite(square)) continue;
-      usage_error("state.q: the orientation of joint '" + model.joint_names[link.joint] + "' in world " +
-                  std::to_string(w) + " is a quaternion of length " + std::to_string(std::sqrt(square)) +
-                  ", expected 1");
+  const Topology& t = model.topology;
+  if (q.backend() || t.nq == t.nv) return;
+  for (const Link& link : t.links) {
+    if (has_quaternion(link.type)) {
+      check_quaternion(q, link.q, "joint '" + model.joint_names[link.joint] + "'", "1");
     }
   }
+  for (int body = 0; body < t.bodies(); ++body) {
+    check_quaternion(q, t.body_q(body), "body '" + model.body_names[body] + "'",
+                     "1: place_bodies() puts bodies where their joints say");
+  }
 }
+
+/// Bodies are stepped on the processor only.
+void check_device(const Model& model, const DeviceBackend* backend) {
+  if (!backend || !model.topology.has_bodies()) return;
+  usage_error("the integrator semi_implicit on " + to_string(backend->device()) +
+              ", expected the processor (--device cpu), or the integrator featherstone");
+}
+
+template <class T>
+void check_state(const Model& model, const State<T>& state) {
+  const Topology& t = model.topology;
+  const int worlds = state.q.worlds();
+  check_shape("state.q", state.q.rows(), worlds, t.nq, worlds);
+  check_shape("state.qd", state.qd.rows(), state.qd.worlds(), t.nv, worlds);
+}
+
+template <class T>
+State<T> placed(const KernelModel<T>& model, const Model& shape, const State<T>& state, const RolloutOptions& options,
+                Memory& memory) {
+  State<T> result = State<T>::uninitialized(shape, state.q.worlds(), memory);
+  semi_implicit::PlaceArguments<T> arguments{launch_of(model, options.time_step, 1, state.q), state.q.address(),
+                                             state.qd.address(), result.q.write_address(), result.qd.write_address()};
+  launch_place(arguments, options.threads, memory);
+  return result;
+}
+
+template <class T>
+struct PlaceNode final : Tape<T>::Node {
+  PlaceNode(Recorded<T> r, State<T> from, State<T> to) : recorded(std::move(r)), given(from), made(to) {
+    for (const Buffer<T>* b : {&given.q, &given.qd}) this->inputs.emplace_back(*b, b->version());
+    for (const Buffer<T>* b : {&made.q, &made.qd}) this->outputs.emplace_back(*b, b->version());
+  }
+  const Model* model() const override { return recorded.model.get(); }
+
+  /// A body is where the joints between it and the world put it; a joint's own rows are copied or, of one that closes
+  /// a loop, read off the bodies that it joins.
+  LinkDependence trace(Reach& reach) const override {
+    const Topology& t = recorded.model->topology;
+    LinkDependence own(t.links.size());
+    const Components *q = reach.of(made.q.id()), *qd = reach.of(made.qd.id());
+    const auto reads = [](const Components* read, int first, int count) {
+      bool any = false;
+      for (int k = 0; read && k < count; ++k) any = any || read->has(first + k);
+      return any;
+    };
+    for (std::size_t i = 0; i < t.links.size(); ++i) {
+      const Link& link = t.links[i];
+      const JointSize size = joint_size(link.type);
+      const bool joint = reads(q, link.q, size.nq) || reads(qd, link.v, size.nv);
+      const bool body = link.body >= 0 && (reads(q, t.body_q(link.body), kBodyPositions) ||
+                                           reads(qd, t.body_v(link.body), kBodyVelocities));
+      if (joint || body) own.pose(t, static_cast<int>(i));
+      if (joint && link.loop_child >= 0) own.pose(t, link.loop_child);
+    }
+    reach.read(given.q.id(), posed_positions(t, own));
+    reach.read(given.qd.id(), posed_velocities(t, own));
+    return own;
+  }
+
+  void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) override {
+    const auto address = [](const Buffer<T>* b) { return b ? b->address() : nullptr; };
+    const Buffer<T>*q_bar = bars.find(made.q), *qd_bar = bars.find(made.qd);
+    if (!q_bar && !qd_bar) return;
+    Memory& memory = bars.memory();
+    State<T> bar = State<T>::uninitialized(*recorded.model, given.q.worlds(), memory);
+    Buffer<T> constants_bar = recorded.constants_bar(memory, given.q.worlds());
+    semi_implicit::PlaceArguments<T> arguments{launch_of(recorded.kernel_model, recorded.options.time_step, 1, given.q),
+                                               given.q.address(),
+                                               given.qd.address(),
+                                               nullptr,
+                                               nullptr,
+                                               address(q_bar),
+                                               address(qd_bar),
+                                               bar.q.write_address(),
+                                               bar.qd.write_address(),
+                                               constants_bar.empty() ? nullptr : constants_bar.write_address()};
+    launch_place_adjoint(arguments, recorded.options.threads, memory);
+    bars.add(given.q, std::move(bar.q));
+    bars.add(given.qd, std::move(bar.qd));
+    recorded.add_gradient(constants_bar, bars, gradient, gradient_dot);
+  }
+
+  Recorded<T> recorded;
+  State<T> given, made;
+};
 
 }  // namespace
 
@@ -135,8 +233,8 @@ void check_rollout(const Model& model, const State<T>& state, const Control<T>& 
   if (options.steps < 1) usage_error("a rollout of " + std::to_string(options.steps) + " steps; expected 1 or more");
   if (!(options.time_step > 0))
     usage_error("time step " + std::to_string(options.time_step) + " s; expected more than 0");
-  check_shape("state.q", state.q.rows(), worlds, t.nq, worlds);
-  check_shape("state.qd", state.qd.rows(), state.qd.worlds(), t.nv, worlds);
+  check_state(model, state);
+  check_device(model, state.q.backend());
   if (!control.u.empty()) {
     check_shape("control.u", control.u.rows(), control.u.worlds(), options.steps * t.nu, worlds);
   }
@@ -200,6 +298,25 @@ Buffer<T> poses_adjoint(const Recorded<T>& recorded, const Buffer<T>& q, const P
 }
 
 template <class T>
+State<T> place_bodies(std::type_identity_t<Tape<T>*> tape, const Model& model, const State<T>& state,
+                      const RolloutOptions& options, Memory& memory) {
+  if (!model.topology.has_bodies()) return state;
+  if (tape) tape->check_recording();
+  check_state(model, state);
+  check_device(model, state.q.backend());
+  check_parameters<T>(model, options, state.q.worlds(), state.q.backend());
+  Memory& own = memory_for(state.q, tape ? tape->memory() : memory);
+  if (!tape) {
+    const KernelModel<T> kernel_model(model, options.direction, state.q.worlds(), own, options.parameters.get());
+    return placed(kernel_model, model, state, options, own);
+  }
+  Recorded<T> recorded(model, options, state.q.worlds(), own);
+  State<T> result = placed(recorded.kernel_model, model, state, options, own);
+  tape->push(std::make_unique<PlaceNode<T>>(std::move(recorded), state, result));
+  return result;
+}
+
+template <class T>
 Trajectory<T> rollout(const Model& model, const State<T>& state, const Control<T>& control,
                       const RolloutOptions& options, Memory& memory) {
   check_rollout(model, state, control, options);
@@ -250,6 +367,7 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
 
 #define BACKDRIVE_INSTANTIATE(T)                                                                                       \
   template void check_rollout<T>(const Model&, const State<T>&, const Control<T>&, const RolloutOptions&);             \
+  template State<T> place_bodies<T>(Tape<T>*, const Model&, const State<T>&, const RolloutOptions&, Memory&);          \
   template Trajectory<T> rollout<T>(const Model&, const State<T>&, const Control<T>&, const RolloutOptions&, Memory&); \
   template Trajectory<T> rollout<T>(Tape<T>&, const Model&, const State<T>&, const Control<T>&, const RolloutOptions&, \
                                     std::shared_ptr<StateObserver<T>>);                                                \

@@ -50,7 +50,14 @@ class StateObserver {
   virtual void finish(Cotangents<T>& /*bars*/, Parameters& /*gradient*/, Parameters& /*gradient_dot*/) {}
 };
 
-/// Runs all worlds of `state` for options.steps steps of semi-implicit Euler; control.u may be empty (no effort).
+/// A state as rollouts of `model` want it. With featherstone it is `state` itself; with semi_implicit the bodies are
+/// put where the coordinates of the tree's joints say, and the coordinates of joints that close loops are read off
+/// them. A loop that is not closed there closes in the first steps. `tape` may be null. O(worlds · joints).
+template <class T>
+State<T> place_bodies(std::type_identity_t<Tape<T>*> tape, const Model& model, const State<T>& state,
+                      const RolloutOptions& options, Memory& memory = default_memory());
+
+/// Runs all worlds of `state` for options.steps steps of the model's integrator; control.u may be empty (no effort).
 /// A world that becomes non-finite stops (Trajectory::status), the others go on. O(worlds · steps · links).
 template <class T>
 Trajectory<T> rollout(const Model& model, const State<T>& state, const Control<T>& control,

@@ -199,6 +199,9 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
     bool read = false;
     for (int k = 0; k < size.nq; ++k) read = read || q.has(link.q + k);
     for (int k = 0; k < size.nv; ++k) read = read || qd.has(link.v + k);
+    const bool has_rows = t.has_bodies() && link.body >= 0;
+    for (int k = 0; has_rows && k < kBodyPositions; ++k) read = read || q.has(t.body_q(link.body) + k);
+    for (int k = 0; has_rows && k < kBodyVelocities; ++k) read = read || qd.has(t.body_v(link.body) + k);
     if (read) own.move_tree_of(t, static_cast<int>(i));
   }
   reach.read(state_.q.id(), moved_positions(t, own));

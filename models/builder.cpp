@@ -76,6 +76,33 @@ void check_mesh(const Model& model, const std::string& path, size_t shape) {
   }
 }
 
+/// What a joint that closes a loop must be, and what only such a joint has.
+void check_loop(const Model& model, size_t joint) {
+  const std::string path = "joints/" + model.joint_names[joint];
+  if (!model.joint_loops[joint]) {
+    const FrameParameters& frame = model.joints.child_frame;
+    const int j = static_cast<int>(joint);
+    const auto moves = [&](const Parameter& p, int c) { return p(j, c) != 0; };
+    bool at_origin = true;
+    for (int c = 0; c < 3; ++c) at_origin = at_origin && !moves(frame.position, c) && !moves(frame.orientation, c);
+    if (at_origin) return;
+    throw ModelError(path + "/child_frame",
+                     "a frame on the child of a joint of the tree, expected it of a joint that closes a loop (loop: "
+                     "true); others put the child's own frame where they are");
+  }
+  const int parent = model.joint_parents[joint], child = model.joint_children[joint];
+  if (model.topology.integrator != Integrator::semi_implicit) {
+    throw ModelError(path + "/loop", "a loop with the integrator featherstone, expected integrator semi_implicit");
+  }
+  if (model.joint_types[joint] == JointType::free) {
+    throw ModelError(path + "/type", "a loop closed by a free joint, which holds nothing; expected another type");
+  }
+  if (parent == child) {
+    throw ModelError(path + "/parent",
+                     "body " + quoted(model.body_names[child]) + " joined to itself, expected another body");
+  }
+}
+
 void check_references(const Model& model, const std::vector<bool>& driven) {
   for (size_t j = 0; j < model.joint_names.size(); ++j) {
     const std::string path = "joints/" + model.joint_names[j];
@@ -86,6 +113,7 @@ void check_references(const Model& model, const std::vector<bool>& driven) {
       throw ModelError(path + "/drive", "a drive on a " + std::string(to_string(type)) +
                                             " joint, expected a revolute or prismatic joint");
     }
+    check_loop(model, j);
     if (type == JointType::free && model.joint_parents[j] != ModelBuilder::world) {
       throw ModelError(path + "/parent", "body " + quoted(model.body_names[model.joint_parents[j]]) +
                                              " of a free joint, expected the world");
@@ -125,12 +153,13 @@ void check_contacts(const Model& model) {
 std::vector<int> joints_of_bodies(const Model& model) {
   std::vector<int> joint_of(model.body_names.size(), -1);
   for (size_t j = 0; j < model.joint_names.size(); ++j) {
+    if (model.joint_loops[j]) continue;
     int& own = joint_of[model.joint_children[j]];
     const std::string& body = model.body_names[model.joint_children[j]];
     if (own >= 0) {
       throw ModelError("joints/" + model.joint_names[j] + "/child",
                        "body " + quoted(body) + " is already the child of joint " + quoted(model.joint_names[own]) +
-                           ", expected one joint per body (closed loops are not supported)");
+                           ", expected one joint per body, or `loop: true` of a joint that closes a loop");
     }
     own = static_cast<int>(j);
   }
@@ -160,6 +189,7 @@ std::vector<std::vector<int>> joints_by_parent(const Model& model) {
   const size_t bodies = model.body_names.size();
   std::vector<std::vector<int>> children(bodies + 1);
   for (size_t j = 0; j < model.joint_names.size(); ++j) {
+    if (model.joint_loops[j]) continue;
     const int parent = model.joint_parents[j];
     children[parent == ModelBuilder::world ? bodies : parent].push_back(static_cast<int>(j));
   }
@@ -220,6 +250,19 @@ PoolVector<Link> ordered_links(const Model& model, const std::vector<int>& joint
   return links;
 }
 
+/// Behind the tree, in joint order.
+void append_loops(Model& model) {
+  PoolVector<Link>& links = model.topology.links;
+  for (size_t j = 0; j < model.joint_names.size(); ++j) {
+    if (!model.joint_loops[j]) continue;
+    const int parent = model.joint_parents[j], first = static_cast<int>(links.size());
+    const int child = model.link_of_body(model.joint_children[j]);
+    const int above = parent == ModelBuilder::world ? -1 : model.link_of_body(parent);
+    const int last = append_links(links, model.joint_types[j], static_cast<int>(j), above);
+    for (int i = first; i <= last; ++i) links[i].loop_child = child;
+  }
+}
+
 /// Components follow the joints as the user listed them, not the links.
 void number_components(Topology& topology, const PoolVector<JointType>& types, const std::vector<bool>& driven) {
   std::vector<Link*> link_of(types.size(), nullptr);
@@ -235,12 +278,36 @@ void number_components(Topology& topology, const PoolVector<JointType>& types, c
       topology.nv += joint_size(link->type).nv;
     }
   }
-  topology.nu = topology.nv;
+  topology.joint_nq = topology.nq;
+  topology.joint_nv = topology.nu = topology.nv;
   for (size_t j = 0; j < types.size(); ++j) {
     if (!driven[j]) continue;
     link_of[j]->target = topology.nu;
     topology.nu += 2;
   }
+}
+
+/// Rows of the bodies, where they are the state.
+void number_bodies(Model& model) {
+  Topology& t = model.topology;
+  if (!t.has_bodies()) return;
+  const int bodies = static_cast<int>(model.body_names.size());
+  t.nq += bodies * kBodyPositions;
+  t.nv += bodies * kBodyVelocities;
+}
+
+/// What the integrator does not know how to do.
+void check_no_contact(const Model& model) {
+  if (!model.topology.has_bodies() || model.topology.contact_pairs.empty()) return;
+  const ContactPair& pair = model.topology.contact_pairs.front();
+  const auto name = [&](int contact) {
+    return quoted(model.shape_names[model.topology.contact_shapes[contact].shape]);
+  };
+  throw ModelError(
+      "shapes/" + model.shape_names[model.topology.contact_shapes[pair.b].shape] + "/collision",
+      "may touch shape " + name(pair.a) +
+          ", which the integrator semi_implicit does not know yet; expected `collision: none`, or the integrator "
+          "featherstone");
 }
 
 /// Depth first, the last child of a link is the one with the highest index.
@@ -295,11 +362,14 @@ int ModelBuilder::add_joint(const std::string& name, JointType type, int parent,
   model_.joint_types.push_back(type);
   model_.joint_parents.push_back(parent);
   model_.joint_children.push_back(child);
+  model_.joint_loops.push_back(options.loop);
   driven_.push_back(options.driven);
   append_item(model_, FieldGroup::joints, joint + 1);
   JointParameters& joints = model_.joints;
   set_numbers(joints.frame.position, joint, options.frame.position.data());
   set_numbers(joints.frame.orientation, joint, options.frame.orientation.data());
+  set_numbers(joints.child_frame.position, joint, options.child_frame.position.data());
+  set_numbers(joints.child_frame.orientation, joint, options.child_frame.orientation.data());
   set_numbers(joints.axis, joint, options.axis.data());
   joints.armature.at(joint) = options.armature;
   joints.damping.at(joint) = options.damping;
@@ -311,6 +381,10 @@ int ModelBuilder::add_joint(const std::string& name, JointType type, int parent,
   joints.drive.stiffness.at(joint) = options.drive.stiffness;
   joints.drive.damping.at(joint) = options.drive.damping;
   joints.drive.effort_limit.at(joint) = options.drive.effort_limit;
+  joints.attachment.stiffness.at(joint) = options.attachment.stiffness;
+  joints.attachment.damping.at(joint) = options.attachment.damping;
+  joints.attachment.angular_stiffness.at(joint) = options.attachment.angular_stiffness;
+  joints.attachment.angular_damping.at(joint) = options.attachment.angular_damping;
   return joint;
 }
 
@@ -347,9 +421,12 @@ Model ModelBuilder::build() const {
   check_contacts(model);
   const std::vector<int> joint_of = joints_of_bodies(model);
   model.topology.links = ordered_links(model, joint_of);
-  number_components(model.topology, model.joint_types, driven_);
   mark_leaves_and_last_children(model.topology);
+  append_loops(model);
+  number_components(model.topology, model.joint_types, driven_);
+  number_bodies(model);
   find_contact_pairs(model);
+  check_no_contact(model);
   validate(model);
   return model;
 }

@@ -35,8 +35,18 @@ struct DriveOptions {
   double effort_limit = std::numeric_limits<double>::infinity();
 };
 
+struct AttachmentOptions {
+  double stiffness = 1e7;
+  double damping = 0;
+  double angular_stiffness = 1e5;
+  double angular_damping = 0;
+};
+
 struct JointOptions {
   Frame frame;
+  /// Closes a loop: the child hangs on another joint already. What places it then is child_frame.
+  bool loop = false;
+  Frame child_frame;
   Numbers3 axis{0, 0, 1};
   double armature = 0;
   double damping = 0;
@@ -45,6 +55,7 @@ struct JointOptions {
   /// A joint with a drive gets control channels for its target position and velocity.
   bool driven = false;
   DriveOptions drive;
+  AttachmentOptions attachment;
 };
 
 struct ShapeOptions {
@@ -57,7 +68,7 @@ struct ShapeOptions {
   double width = 1e-3;
   double dissipation = 1;
   double friction = 0.8;
-  double creep = 1e-4;
+  double creep = 1e-5;
   CollisionFilter filter = {};
   std::shared_ptr<const ConvexMesh> mesh = nullptr;           ///< of a mesh, whose scale is mostly {1, 1, 1}
   std::shared_ptr<const HeightField> height_field = nullptr;  ///< of a height field; its spacings do not count
@@ -86,6 +97,7 @@ class ModelBuilder {
   static constexpr int world = -1;
 
   void set_gravity(const Numbers3& gravity) { gravity_ = gravity; }
+  void set_integrator(Integrator integrator) { model_.topology.integrator = integrator; }
   int add_body(const std::string& name, const BodyOptions& options);
   int add_joint(const std::string& name, JointType type, int parent, int child, const JointOptions& options = {});
   int add_shape(const std::string& name, int body, const ShapeOptions& options);
@@ -94,9 +106,11 @@ class ModelBuilder {
   /// The two shapes may touch whatever their filters, the joints and exclude_contacts say.
   void include_contact(int shape_a, int shape_b) { model_.included_contacts.push_back({shape_a, shape_b}); }
 
-  /// Checks everything and orders the tree. Throws ModelError: a body without or with two joints, a loop, negative
-  /// mass, an inertia no body can have, a joint that moves no inertia, a zero axis, non-finite numbers, a mesh shape
-  /// without a mesh, included contacts that cannot be.
+  /// Checks everything and orders the tree. Throws ModelError: a body without or with two joints (but for those that
+  /// close loops), a circle of joints that does not hang on the world, negative mass, an inertia no body can have, a
+  /// joint that moves no inertia, a zero axis, non-finite numbers, a mesh shape without a mesh, included contacts that
+  /// cannot be, what the integrator cannot do: loops with featherstone, contact and bodies without inertia with
+  /// semi_implicit.
   Model build() const;
 
  private:

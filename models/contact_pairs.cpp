@@ -61,6 +61,9 @@ class PairFinder {
         groups_(rigid_groups(model)),
         excluded_(set_of(model.excluded_contacts)),
         included_(set_of(model.included_contacts)) {
+    for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
+      if (model.joint_loops[j]) excluded_.insert(std::minmax(model.joint_parents[j], model.joint_children[j]));
+    }
     check_included();
   }
 
@@ -130,6 +133,8 @@ class ContactShapes {
     const PoolVector<Link>& links = model.topology.links;
     for (std::size_t i = 0; i < links.size(); ++i) {
       root_.push_back(links[i].parent < 0 ? static_cast<int>(i) : root_[links[i].parent]);
+      const bool held = links[i].parent < 0 || fixed_[links[i].parent];
+      fixed_.push_back(held && links[i].type == JointType::fixed);
       if (links[i].body >= 0) link_of_[links[i].body] = static_cast<int>(i);
     }
   }
@@ -139,8 +144,10 @@ class ContactShapes {
     if (index_[shape] < 0) {
       index_[shape] = static_cast<int>(shapes.size());
       const int body = model_.shape_bodies[shape], link = body < 0 ? -1 : link_of_[body];
-      shapes.push_back(
-          {shape, link, link < 0 ? -1 : root_[link], model_.shape_types[shape], model_.shape_meshes[shape]});
+      ContactShape made{.shape = shape, .link = link};
+      if (link >= 0) made.root = root_[link], made.fixed = fixed_[link];
+      made.type = model_.shape_types[shape], made.mesh = model_.shape_meshes[shape];
+      shapes.push_back(made);
     }
     return index_[shape];
   }
@@ -148,6 +155,7 @@ class ContactShapes {
  private:
   Model& model_;
   std::vector<int> index_, link_of_, root_;
+  std::vector<bool> fixed_;
 };
 
 /// What stands on the ground comes first, and of others what the pair functions list first.

@@ -26,6 +26,13 @@ Quaternion<double> quaternion_at(std::span<const double> q, int row) {
   return load_quaternion(q.data() + row);
 }
 
+/// The joints' and the bodies'.
+template <class Visit>
+void each_quaternion_of_all(const Topology& topology, const Visit& visit) {
+  each_quaternion(topology, visit);
+  each_body(topology, [&](int q, int v) { visit(TurnSide::left, q, v); });
+}
+
 }  // namespace
 
 std::span<const JointComponent> position_components(JointType type) {
@@ -134,6 +141,9 @@ std::vector<int> tangent_rows(const Topology& topology) {
       rows[link.v + k] = link.q + k + (link.type == JointType::free && k > 2 ? 1 : 0);
     }
   }
+  each_body(topology, [&](int q, int v) {
+    for (int k = 0; k < kBodyVelocities; ++k) rows[v + k] = q + k + (k > 2 ? 1 : 0);
+  });
   return rows;
 }
 
@@ -146,7 +156,7 @@ std::vector<double> neutral_positions(const Topology& topology) {
 void add_tangent(const Topology& topology, std::span<const double> change, std::span<double> q) {
   const std::vector<int> rows = tangent_rows(topology);
   std::vector<bool> turns(topology.nv, false);
-  each_quaternion(topology, [&](TurnSide side, int row, int v) {
+  each_quaternion_of_all(topology, [&](TurnSide side, int row, int v) {
     const Vec3<double> theta{change[v], change[v + 1], change[v + 2]};
     const Quaternion<double> at = quaternion_at(q, row);
     const Quaternion<double> next =
@@ -161,7 +171,7 @@ void add_tangent(const Topology& topology, std::span<const double> change, std::
 
 // With dq = ½ Q θ and QᵀQ = 1: θ̄ = ½ Qᵀ q̄, whose least solution is q̄ = 2 Q θ̄, four times the rate along θ̄.
 void to_quaternion_components(const Topology& topology, std::span<const double> q, std::span<double> gradient) {
-  each_quaternion(topology, [&](TurnSide side, int row, int) {
+  each_quaternion_of_all(topology, [&](TurnSide side, int row, int) {
     const Vec3<double> theta_bar{gradient[row], gradient[row + 1], gradient[row + 2]};
     const Quaternion<double> bar = quaternion_rate(side, quaternion_at(q, row), theta_bar * 4.0);
     gradient[row] = bar.v.x, gradient[row + 1] = bar.v.y, gradient[row + 2] = bar.v.z, gradient[row + 3] = bar.w;
@@ -169,7 +179,7 @@ void to_quaternion_components(const Topology& topology, std::span<const double> 
 }
 
 void to_tangent_components(const Topology& topology, std::span<const double> q, std::span<double> gradient) {
-  each_quaternion(topology, [&](TurnSide side, int row, int) {
+  each_quaternion_of_all(topology, [&](TurnSide side, int row, int) {
     const Quaternion<double> bar = quaternion_at(gradient, row);
     const Vec3<double> theta = turn_of_rate(side, quaternion_at(q, row), bar) * 0.25;
     gradient[row] = theta.x, gradient[row + 1] = theta.y, gradient[row + 2] = theta.z, gradient[row + 3] = 0;

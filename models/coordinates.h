@@ -43,7 +43,7 @@ std::vector<ControlRow> control_rows(const Model& model);
 std::vector<std::string> position_names(const Model& model);
 std::vector<std::string> velocity_names(const Model& model);
 
-/// Calls visit(side of its small turns, first row of q, first row of q̇) for every quaternion.
+/// Calls visit(side of its small turns, first row of q, first row of q̇) for every quaternion of a joint.
 template <class Visit>
 void each_quaternion(const Topology& topology, Visit&& visit) {
   for (const Link& link : topology.links) {
@@ -52,10 +52,17 @@ void each_quaternion(const Topology& topology, Visit&& visit) {
   }
 }
 
+/// Calls visit(first row of q, first row of q̇) for every body of a state of the semi-implicit integrator; its
+/// quaternion has its small turns on the left.
+template <class Visit>
+void each_body(const Topology& topology, Visit&& visit) {
+  for (int body = 0; body < topology.bodies(); ++body) visit(topology.body_q(body), topology.body_v(body));
+}
+
 /// Row of q that begins to move with velocity row v: of a quaternion's turns the one where their cotangent stands.
 std::vector<int> tangent_rows(const Topology& topology);
 
-/// Positions of rest: zeros, and quaternions of no turn.
+/// Positions of rest: zeros, and quaternions of no turn. Those of bodies are none yet: place_bodies() makes them.
 std::vector<double> neutral_positions(const Topology& topology);
 
 /// The derivative of a quaternion's numbers along θ: ½ q (θ, 0) or ½ (θ, 0) q.

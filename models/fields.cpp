@@ -21,6 +21,8 @@ constexpr Field kFields[] = {
     {bodies, "inertia",            "kg·m²",              "xx, yy, zz, xy, xz, yz about the com, link axes",   6, 6, false, BACKDRIVE_AT(bodies.inertia)},
     {joints, "frame/position",     "m",                  "joint in the parent link's frame",                  3, 3, false, BACKDRIVE_AT(joints.frame.position)},
     {joints, "frame/orientation",  "1",                  "quaternion (x, y, z, w) of the joint in the parent link's frame", 4, 3, false, BACKDRIVE_AT(joints.frame.orientation)},
+    {joints, "child_frame/position", "m",                "joint that closes a loop, in the child link's frame", 3, 3, false, BACKDRIVE_AT(joints.child_frame.position)},
+    {joints, "child_frame/orientation", "1",             "quaternion (x, y, z, w) of a joint that closes a loop in the child link's frame", 4, 3, false, BACKDRIVE_AT(joints.child_frame.orientation)},
     {joints, "axis",               "1",                  "unit vector in the joint frame",                    3, 3, false, BACKDRIVE_AT(joints.axis)},
     {joints, "armature",           "kg·m² or kg",        "reflected inertia of the actuator",                 1, 1, true,  BACKDRIVE_AT(joints.armature)},
     {joints, "damping",            "N·m·s/rad or N·s/m", "viscous, implicit",                                 1, 1, true,  BACKDRIVE_AT(joints.damping)},
@@ -32,6 +34,10 @@ constexpr Field kFields[] = {
     {joints, "drive/stiffness",    "N·m/rad or N/m",     "gain on the position error",                        1, 1, true,  BACKDRIVE_AT(joints.drive.stiffness)},
     {joints, "drive/damping",      "N·m·s/rad or N·s/m", "gain on the velocity error",                        1, 1, true,  BACKDRIVE_AT(joints.drive.damping)},
     {joints, "drive/effort_limit", "N·m or N",           "bounds drive + commanded effort; +inf: none",       1, 1, true,  BACKDRIVE_AT(joints.drive.effort_limit)},
+    {joints, "attachment/stiffness", "N/m",              "spring against slides that the joint does not allow (semi_implicit)", 1, 1, true,  BACKDRIVE_AT(joints.attachment.stiffness)},
+    {joints, "attachment/damping", "N·s/m",              "damper against slides that the joint does not allow (semi_implicit)", 1, 1, true,  BACKDRIVE_AT(joints.attachment.damping)},
+    {joints, "attachment/angular_stiffness", "N·m/rad",  "spring against turns that the joint does not allow (semi_implicit)",  1, 1, true,  BACKDRIVE_AT(joints.attachment.angular_stiffness)},
+    {joints, "attachment/angular_damping", "N·m·s/rad",  "damper against turns that the joint does not allow (semi_implicit)",  1, 1, true,  BACKDRIVE_AT(joints.attachment.angular_damping)},
     {shapes, "frame/position",     "m",                  "shape in its body's link frame",                    3, 3, false, BACKDRIVE_AT(shapes.frame.position)},
     {shapes, "frame/orientation",  "1",                  "quaternion (x, y, z, w) of the shape in its body's link frame", 4, 3, false, BACKDRIVE_AT(shapes.frame.orientation)},
     {shapes, "geometry/scale",     "m",                  "radii and half lengths, by type; factors (1) of a mesh",                   3, 3, true,  BACKDRIVE_AT(shapes.geometry.scale)},
@@ -236,6 +242,10 @@ int edit_distance(std::string_view a, std::string_view b) {
 
 std::span<const Field> fields() {
   return kFields;
+}
+
+int used_components(const Model& model, const Field& field, int item) {
+  return field.leaf == "geometry/scale" ? scale_components(model.shape_types[item]) : field.components;
 }
 
 std::vector<FieldSelection> select_fields(const Model& model, std::string_view path) {

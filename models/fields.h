@@ -40,6 +40,9 @@ struct Field {
 
 std::span<const Field> fields();
 
+/// How many components of a parameter's item mean something: of a sphere's scale one of three. The first ones.
+int used_components(const Model& model, const Field& field, int item);
+
 /// One parameter of one item; component −1 is all of them.
 struct FieldSelection {
   const Field* field;

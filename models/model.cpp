@@ -143,6 +143,10 @@ void refresh_features(Model& model) {
   }
 }
 
+const char* to_string(Integrator integrator) {
+  return integrator == Integrator::featherstone ? "featherstone" : "semi_implicit";
+}
+
 const char* to_string(JointType type) {
   switch (type) {
     case JointType::revolute:

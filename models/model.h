@@ -36,6 +36,12 @@ enum class JointType { revolute, prismatic, fixed, universal, planar, ball, free
 constexpr JointType kJointTypes[] = {JointType::revolute, JointType::prismatic, JointType::universal, JointType::planar,
                                      JointType::ball,     JointType::free,      JointType::fixed};
 
+/// How a step is taken, which decides what a state is.
+enum class Integrator {
+  featherstone,   ///< trees in the positions and velocities of their joints
+  semi_implicit,  ///< loose bodies held together by joints in any graph: docs/semi_implicit.md
+};
+
 /// Meaning of geometry.scale. Volumes are centred on the shape's frame, the long axis along its z.
 enum class GeometryType {
   plane,         ///< z = 0, normal +z, infinite (scale unused); only on the world
@@ -64,9 +70,10 @@ struct ShapePair {
 
 /// A shape that may touch another.
 struct ContactShape {
-  int shape = -1;  ///< index in the model's shapes
-  int link = -1;   ///< that carries it, −1: world
-  int root = -1;   ///< link at the root of its tree, −1: world
+  int shape = -1;     ///< index in the model's shapes
+  int link = -1;      ///< that carries it, −1: world
+  int root = -1;      ///< link at the root of its tree, −1: world
+  bool fixed = true;  ///< nothing moves it: on the world, or on a link that fixed joints hold there
   GeometryType type = GeometryType::sphere;
   int mesh = -1;  ///< index in the model's meshes, of a height field in its height_fields; −1: neither
 };
@@ -96,6 +103,7 @@ struct Link {
   int parent = -1;          ///< link index, −1: world
   int q = 0;                ///< first position component
   int v = 0;                ///< first velocity component; the control's efforts stand at the same index
+  int loop_child = -1;      ///< of a joint that closes a loop the link that carries its child; −1: of the tree
   int target = -1;          ///< first of two control channels (target position, target velocity); −1: no drive
   bool leaf = true;         ///< has no children
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
@@ -104,14 +112,28 @@ struct Link {
   bool has_friction = false;
 };
 
+/// Rows of a body in a state of the semi-implicit integrator: unit quaternion of its link frame and the position of its
+/// origin; angular velocity and velocity of the origin. World axes; the quaternion's small turns stand on the left.
+constexpr int kBodyPositions = 7, kBodyVelocities = 6;
+
 /// What does not depend on any parameter's value, shared by all worlds.
 struct Topology {
+  /// Those of the tree; behind them, without bodies, those of joints that close loops.
   PoolVector<Link> links;
-  int nq = 0;                               ///< position components
-  int nv = 0;                               ///< velocity components = degrees of freedom
-  int nu = 0;                               ///< control components: nv efforts, then two targets per driven joint
+  Integrator integrator = Integrator::featherstone;
+  int joint_nq = 0;                         ///< position components of the joints, which stand first
+  int joint_nv = 0;                         ///< velocity components of the joints = degrees of freedom of all joints
+  int nq = 0;                               ///< position components: the joints', and with semi_implicit the bodies'
+  int nv = 0;                               ///< velocity components, likewise
+  int nu = 0;                               ///< control components: joint_nv efforts, then two targets per driven joint
   PoolVector<ContactShape> contact_shapes;  ///< those of contact_pairs
   PoolVector<ContactPair> contact_pairs;
+
+  bool has_bodies() const { return integrator == Integrator::semi_implicit; }
+  /// First rows of a body's pose and velocity, where there are any.
+  int body_q(int body) const { return joint_nq + body * kBodyPositions; }
+  int body_v(int body) const { return joint_nv + body * kBodyVelocities; }
+  int bodies() const { return (nq - joint_nq) / kBodyPositions; }
 };
 
 /// What kernels see of a Topology: on a device, the pointers are device pointers. What they point at outlives the
@@ -191,6 +213,7 @@ struct Model : Parameters {
   PoolVector<JointType> joint_types;
   PoolVector<int> joint_parents;  ///< body index, −1: world
   PoolVector<int> joint_children;
+  PoolVector<bool> joint_loops;  ///< whether it closes a loop: its child hangs on another joint
   PoolVector<GeometryType> shape_types;
   PoolVector<int> shape_bodies;  ///< body index, −1: world
   PoolVector<CollisionFilter> shape_filters;
@@ -221,6 +244,7 @@ Parameters zero_parameters(const Model& model, int worlds = 1);
 /// either calls it (set_requires_grad and validate do). Driven joints stay driven. O(links · worlds).
 void refresh_features(Model& model);
 
+const char* to_string(Integrator integrator);
 const char* to_string(JointType type);
 const char* to_string(GeometryType type);
 

@@ -23,7 +23,10 @@ ModelStructure structure_of(const Model& model) {
           static_cast<int>(model.shape_bodies.size()),
           static_cast<int>(model.body_names.size()),
           model.topology.contact_shapes.data(),
-          static_cast<int>(model.topology.contact_shapes.size())};
+          static_cast<int>(model.topology.contact_shapes.size()),
+          model.topology.integrator,
+          model.joint_types.data(),
+          static_cast<int>(model.joint_types.size())};
 }
 
 ParametersView view_of(const Parameters& parameters) {

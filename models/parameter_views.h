@@ -16,6 +16,9 @@ struct ModelStructure {
   int body_count;
   const ContactShape* contact_shapes;  ///< [contact_shape_count]
   int contact_shape_count;
+  Integrator integrator;
+  const JointType* joint_types;  ///< [joint_count], of the host, as the integrator semi_implicit is
+  int joint_count;
 };
 
 /// Good until the model is changed or goes. O(1).

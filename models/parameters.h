@@ -122,15 +122,27 @@ struct DriveParametersOf {
   P effort_limit{1};  ///< N·m or N, bounds drive + commanded effort; +inf: none
 };
 
+/// Springs and dampers with which the semi-implicit integrator holds what a joint does not let go.
+template <class P>
+struct AttachmentParametersOf {
+  P stiffness{1};          ///< N/m
+  P damping{1};            ///< N·s/m
+  P angular_stiffness{1};  ///< N·m/rad
+  P angular_damping{1};    ///< N·m·s/rad
+};
+
 template <class P>
 struct JointParametersOf {
   FrameParametersOf<P> frame;  ///< joint in the parent link's frame; the child link's frame at position zero
-  P axis{3};                   ///< unit vector in the joint frame
-  P armature{1};               ///< kg·m² or kg, reflected inertia of the actuator
-  P damping{1};                ///< N·m·s/rad or N·s/m, viscous, implicit
-  P friction{1};               ///< N·m or N, Coulomb level of μ q̇/√(q̇² + kFrictionVelocity²), implicit
+  /// Of a joint that closes a loop: where it sits on its child, which other joints place. Of others no shift, no turn.
+  FrameParametersOf<P> child_frame;
+  P axis{3};      ///< unit vector in the joint frame
+  P armature{1};  ///< kg·m² or kg, reflected inertia of the actuator
+  P damping{1};   ///< N·m·s/rad or N·s/m, viscous, implicit
+  P friction{1};  ///< N·m or N, Coulomb level of μ q̇/√(q̇² + kFrictionVelocity²), implicit
   LimitParametersOf<P> limit;
   DriveParametersOf<P> drive;
+  AttachmentParametersOf<P> attachment;
 };
 
 template <class P>
@@ -169,6 +181,7 @@ using FrameParameters = FrameParametersOf<Parameter>;
 using BodyParameters = BodyParametersOf<Parameter>;
 using LimitParameters = LimitParametersOf<Parameter>;
 using DriveParameters = DriveParametersOf<Parameter>;
+using AttachmentParameters = AttachmentParametersOf<Parameter>;
 using JointParameters = JointParametersOf<Parameter>;
 using GeometryParameters = GeometryParametersOf<Parameter>;
 using MaterialParameters = MaterialParametersOf<Parameter>;

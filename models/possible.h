@@ -156,6 +156,7 @@ struct PossibleWorld {
   /// Whether the joint of every link that moves moves inertia for sure, whatever hangs on it: its body resists every
   /// motion by itself, or it has an armature.
   BACKDRIVE_HD bool all_joints_sound() const {
+    if (model.integrator == Integrator::semi_implicit) return joint_of_hollow_body() < 0;
     for (int i = 0; i < model.link_count; ++i) {
       const Link& link = model.links[i];
       if (link.body < 0) continue;  // the last of its chain decides
@@ -166,6 +167,7 @@ struct PossibleWorld {
   /// A joint that moves no inertia, −1: none. A single configuration may be singular (a wrist stretched out), so only
   /// what is without inertia in three generic ones counts.
   BACKDRIVE_HD int idle_joint(const InertiaScratch& scratch) const {
+    if (model.integrator == Integrator::semi_implicit) return joint_of_hollow_body();
     const double phases[3] = {0.137, 0.419, 0.853};
     int joint = 0;
     for (int k = 0; k < 3 && joint >= 0; ++k) joint = joint_without_inertia(phases[k], scratch);
@@ -173,6 +175,13 @@ struct PossibleWorld {
   }
 
  private:
+  /// Bodies that are stepped by themselves all need mass and inertia. The joint that carries one without, −1: none.
+  BACKDRIVE_HD int joint_of_hollow_body() const {
+    for (int i = 0; i < model.link_count; ++i) {
+      if (model.links[i].body >= 0 && !solid(model.links[i].body)) return model.links[i].joint;
+    }
+    return -1;
+  }
   BACKDRIVE_HD double armature(const Link& link) const {
     return read.number(BACKDRIVE_PICK(joints.armature), link.joint);
   }

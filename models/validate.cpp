@@ -147,6 +147,13 @@ void check_moved_inertia(const Model& model, const ParametersView& view) {
     scratch.resize(static_cast<std::size_t>(structure.link_count) * kInertiaScratch);
     const int joint = world.idle_joint({scratch.data(), 1});
     if (joint < 0) continue;
+    if (model.topology.has_bodies()) {
+      throw ModelError("bodies/" + model.body_names[model.joint_children[joint]],
+                       std::string("no mass, or no inertia about some axis") +
+                           (worlds > 1 ? " in world " + std::to_string(w) : "") +
+                           ", expected both (mass, inertia, a shape with a density), since the integrator "
+                           "semi_implicit moves every body by itself");
+    }
     const bool one = has_one_degree(model.joint_types[joint]);
     const bool slides = model.joint_types[joint] == JointType::prismatic;
     const std::string body = model.body_names[model.joint_children[joint]];
@@ -179,6 +186,8 @@ void validate(Model& model) {
   check_scales(model);
   normalize_all(model.joints.axis, "joints", model.joint_names, "axis", "a vector");
   normalize_all(model.joints.frame.orientation, "joints", model.joint_names, "frame/orientation", "a quaternion");
+  normalize_all(model.joints.child_frame.orientation, "joints", model.joint_names, "child_frame/orientation",
+                "a quaternion");
   normalize_all(model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation", "a quaternion");
   const ParametersView view = view_of(model);
   check_joints_with_limits(model);

@@ -35,6 +35,13 @@ int index_of(const std::string& segment, size_t size, bool components) {
   return index >= 0 && static_cast<size_t>(index) < size ? index : -1;
 }
 
+/// The first `count` segments as text.
+std::string joined(const std::vector<std::string>& path, size_t count) {
+  std::string out;
+  for (size_t i = 0; i < count; ++i) out += (i > 0 ? "/" : "") + path[i];
+  return out;
+}
+
 /// Sets one value, copying the nodes on its path.
 class Setter {
  public:
@@ -163,11 +170,7 @@ class Setter {
          known.empty() ? "nothing below" : "one of " + list, nearest_name(path_[i], known));
   }
 
-  std::string prefix(size_t count) const {
-    std::string out;
-    for (size_t i = 0; i < count; ++i) out += (i > 0 ? "/" : "") + path_[i];
-    return out;
-  }
+  std::string prefix(size_t count) const { return joined(path_, count); }
 
   const NodePtr& root_;
   const std::vector<std::string>& path_;
@@ -222,22 +225,85 @@ std::vector<std::string> document_location(const Node& root, std::string_view mo
   return path;
 }
 
+namespace {
+
+/// Wherever they are listed.
+std::vector<std::string> shape_names(const Node& root) {
+  std::vector<std::string> names;
+  const NodePtr model = root.find("model");
+  if (!model) return names;
+  const NodePtr bodies = model->find("bodies"), apart = model->find("shapes");
+  for (const Entry& body : bodies ? bodies->map : std::vector<Entry>{}) {
+    const NodePtr shapes = body.value->find("shapes");
+    for (size_t i = 0; shapes && i < shapes->list.size(); ++i) {
+      names.push_back(listed_shape_name(body.key, *shapes, i));
+    }
+  }
+  for (const Entry& shape : apart ? apart->map : std::vector<Entry>{}) names.push_back(shape.key);
+  return names;
+}
+
+/// What a document has at a path; null: nothing.
+NodePtr value_at(NodePtr node, const std::vector<std::string>& path) {
+  for (const std::string& segment : path) {
+    if (!node) return nullptr;
+    if (node->kind == NodeKind::list) {
+      const int index = index_of(segment, node->list.size(), false);
+      node = index < 0 ? nullptr : node->list[index];
+    } else {
+      node = node->find(segment);
+    }
+  }
+  return node;
+}
+
+/// The document's path of an override's, whose first words may be left out.
+std::vector<std::string> full_path(const Node& root, std::vector<std::string> path) {
+  if (path[0] == "variables" || path[0] == "loss") path.insert(path.begin(), "optimize");
+  if (path[0] == "bodies" || path[0] == "joints" || path[0] == "shapes" || path[0] == "gravity") {
+    path.insert(path.begin(), "model");
+  }
+  if (path[0] != "model" || path.size() < 3 || path[1] != "shapes") return path;
+  std::vector<std::string> location = shape_location(root, path[2]);
+  if (location.empty()) return path;
+  location.insert(location.end(), path.begin() + 3, path.end());
+  return location;
+}
+
+/// Calls visit(path) for every path that one with `*` in place of components stands for.
+template <class Visit>
+void each_path(const NodePtr& root, std::vector<std::string> path, const Sources& sources, Place place,
+               const Visit& visit) {
+  const auto star = std::ranges::find(path, "*");
+  if (star == path.end()) return visit(full_path(*root, std::move(path)));
+  const std::vector<std::string> before = full_path(*root, {path.begin(), star});
+  std::vector<std::string> members;
+  const NodePtr above = value_at(root, before);
+  if (before.size() == 2 && before[0] == "model" && before[1] == "shapes") {
+    members = shape_names(*root);
+  } else if (above) {
+    for (const Entry& entry : above->map) members.push_back(entry.key);
+    for (size_t i = 0; i < above->list.size(); ++i) members.push_back(std::to_string(i));
+  }
+  const auto at = static_cast<std::size_t>(star - path.begin());
+  if (members.empty()) fail(sources, place, joined(path, at), "'*'", "members that it can stand for: there are none");
+  for (std::string& member : members) {
+    path[at] = std::move(member);
+    each_path(root, path, sources, place, visit);
+  }
+}
+
+}  // namespace
+
 NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources) {
   NodePtr result = root;
   for (size_t k = 0; k < overrides.size(); ++k) {
     const Place place{static_cast<int>(k) + 1, 1, 1};
     const NodePtr value = parse_document(overrides[k].value, sources, place.source);
-    std::vector<std::string> path = split(overrides[k].path);
-    const std::string& first = path[0];
-    if (first == "bodies" || first == "joints" || first == "shapes" || first == "gravity") {
-      path = document_location(*result, overrides[k].path);
-    } else if (first == "variables" || first == "loss") {
-      path.insert(path.begin(), "optimize");
-    } else if (first == "model" && path.size() > 2 && path[1] == "shapes") {
-      path = document_location(*result, overrides[k].path.substr(6));
-    }
     if (overrides[k].path.empty()) fail(sources, place, "", "path ''", "a path, like simulation/time_step");
-    result = set_value(result, path, value, sources, place);
+    const NodePtr before = result;
+    each_path(before, split(overrides[k].path), sources, place,
+              [&](const std::vector<std::string>& path) { result = set_value(result, path, value, sources, place); });
   }
   return result;
 }

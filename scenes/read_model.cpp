@@ -75,6 +75,9 @@ class ModelReader {
   Model read() {
     const std::vector<double> gravity = model_["gravity"].numbers();
     builder_.set_gravity({gravity[0], gravity[1], gravity[2]});
+    if (root_["simulation"]["integrator"].text() == to_string(Integrator::semi_implicit)) {
+      builder_.set_integrator(Integrator::semi_implicit);
+    }
     try {
       read_bodies();
       read_joints();
@@ -145,6 +148,11 @@ class ModelReader {
     const bool mixed = type == JointType::planar || type == JointType::free;
     const JointType* const unit = mixed ? nullptr : &type;
     options.frame = read_frame(joint["frame"]);
+    options.loop = joint["loop"].flag();
+    options.child_frame = read_frame(joint["child_frame"]);
+    if (!options.loop && joint.given("child_frame")) {
+      joint["child_frame"].refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
+    }
     options.axis = numbers3(joint["axis"]);
     options.armature = joint["armature"].number(unit);
     options.damping = joint["damping"].number(unit);
@@ -159,6 +167,11 @@ class ModelReader {
     options.drive.stiffness = drive["stiffness"].number(&type);
     options.drive.damping = drive["damping"].number(&type);
     if (const View limit_view = drive["effort_limit"]) options.drive.effort_limit = limit_view.number(&type);
+    const View attachment = joint["attachment"];
+    options.attachment.stiffness = attachment["stiffness"].number();
+    options.attachment.damping = attachment["damping"].number();
+    options.attachment.angular_stiffness = attachment["angular_stiffness"].number();
+    options.attachment.angular_damping = attachment["angular_damping"].number();
     return options;
   }
 
@@ -309,15 +322,20 @@ class ModelReader {
 
 }  // namespace
 
+bool make_unit(std::array<double, 4>& q) {
+  const double norm = std::hypot(std::hypot(q[0], q[1]), std::hypot(q[2], q[3]));
+  if (!(std::abs(norm - 1) < 1e-2)) return false;
+  const double scale = std::abs(norm - 1) < 1e-14 ? 1 : 1 / norm;
+  for (double& x : q) x *= scale;
+  return true;
+}
+
 std::array<double, 4> read_orientation(const View& view) {
   if (view.kind() == NodeKind::list) {
     const std::vector<double> q = view.numbers();
-    const double norm = std::hypot(std::hypot(q[0], q[1]), std::hypot(q[2], q[3]));
-    if (!(std::abs(norm - 1) < 1e-2)) view.refuse("a unit quaternion (x, y, z, w)");
-    // One that is unit to rounding stays as it is, so that written values read back to the same
-    // bits.
-    const double scale = std::abs(norm - 1) < 1e-14 ? 1 : 1 / norm;
-    return {q[0] * scale, q[1] * scale, q[2] * scale, q[3] * scale};
+    std::array<double, 4> unit{q[0], q[1], q[2], q[3]};
+    if (!make_unit(unit)) view.refuse("a unit quaternion (x, y, z, w)");
+    return unit;
   }
   if (view.given("axis")) {
     Numbers3 axis = numbers3(view["axis"]);

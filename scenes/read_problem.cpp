@@ -50,7 +50,6 @@ int ProblemReader::body(const View& view) const {
 void ProblemReader::read_simulation() {
   const View view = root_["simulation"];
   Simulation& simulation = problem_.simulation;
-  simulation.integrator = view["integrator"].text();
   simulation.time_step = view["time_step"].number();
   if (view.given("steps")) {
     simulation.steps = view["steps"].integer();
@@ -71,6 +70,7 @@ void ProblemReader::read_initial_state() {
   problem_.initial_velocity.assign(model.topology.nv, 0.0);
   for (const auto& [name, view, place] : root_["initial_state"].entries()) {
     const int joint = moving_joint(name, place, view.path());
+    if (model.joint_loops[joint]) view.refuse(kJointOfTheTree);
     const Link& link = model.topology.links[link_of_joint_[joint]];
     const JointType type = model.joint_types[joint];
     read_components(view["position"], joint, "position", position_components(type), &problem_.initial_position[link.q]);
@@ -113,7 +113,7 @@ void ProblemReader::read_components(const View& view, int joint, std::string_vie
   }
 }
 
-Dimension ProblemReader::channel_dimension(ControlChannel channel) const {
+Dimension dimension_of(ControlChannel channel) {
   switch (channel) {
     case ControlChannel::effort:
       return Dimension::joint_effort;
@@ -138,7 +138,7 @@ void ProblemReader::check_knots(size_t knots, const View& view) const {
 }
 
 ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, const View& view) const {
-  const Dimension dimension = channel_dimension(channel);
+  const Dimension dimension = dimension_of(channel);
   const JointType* type = &problem_.model.joint_types[joint];
   ControlSignal signal{joint, channel, {}, false};
   if (view.kind() != NodeKind::map) {

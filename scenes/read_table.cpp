@@ -1,10 +1,12 @@
-// Controls from a CSV file inside the scene's folder.
+// Controls and records of motions from CSV files inside the scene's folder.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "scenes/reader.h"
+#include "scenes/schema_make.h"
 
 namespace backdrive::scene {
 namespace {
@@ -30,16 +32,135 @@ std::vector<std::string> split_row(const std::string& line) {
   fail(sources, {0, row, static_cast<int>(column) + 1}, "", "value '" + excerpt(value) + "'", expected, hint);
 }
 
-void check_times(const std::vector<double>& times, const Sources& sources) {
-  const size_t n = times.size();
+/// A CSV file: a header, and rows with as many cells. Empty lines are passed over.
+class Table {
+ public:
+  Table(const fs::path& directory, const View& file) : sources_{(directory / file.text()).string(), {}} {
+    std::ifstream stream(resolve_inside(directory, file, kMaxBytes));
+    if (!stream) file.refuse("a file that can be read");
+    std::getline(stream, header_text_);
+    header_ = split_row(header_text_);
+    std::string text;
+    for (int line = 2; std::getline(stream, text); ++line) {
+      if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
+      rows_.push_back({line, split_row(text)});
+      const std::vector<std::string>& cells = rows_.back().cells;
+      if (cells.size() == header_.size()) continue;
+      refuse_cell(sources_, line, cells.size() - 1, text, std::to_string(header_.size()) + " cells, as in the header");
+    }
+    if (rows_.empty()) refuse_cell(sources_, 2, 0, "", "at least one row");
+  }
+
+  std::size_t rows() const { return rows_.size(); }
+  bool has(const std::string& name) const { return std::ranges::find(header_, name) != header_.end(); }
+  std::size_t column(const std::string& name) const {
+    const auto found = std::ranges::find(header_, name);
+    if (found == header_.end()) {
+      refuse_cell(sources_, 1, 0, header_text_, "a column '" + name + "'", nearest_name(name, header_));
+    }
+    return static_cast<std::size_t>(found - header_.begin());
+  }
+  double number(std::size_t row, std::size_t column, Dimension dimension, const JointType* joint = nullptr) const {
+    static const SchemaPtr any = scene::number(Dimension::none);
+    const auto& [line, cells] = rows_[row];
+    const NodePtr cell = make_scalar(cells[column], {0, line, static_cast<int>(column) + 1});
+    return read_quantity(*cell, *any, dimension, joint, sources_, header_[column]);
+  }
+  [[noreturn]] void refuse(std::size_t row, std::size_t column, const std::string& expected) const {
+    refuse_cell(sources_, rows_[row].line, column, rows_[row].cells[column], expected);
+  }
+
+ private:
+  struct Row {
+    int line;
+    std::vector<std::string> cells;
+  };
+  Sources sources_;
+  std::string header_text_;
+  std::vector<std::string> header_;
+  std::vector<Row> rows_;
+};
+
+void check_evenly_spaced(const Table& table, std::size_t column) {
+  const std::size_t n = table.rows();
   if (n < 2) return;
-  const double step = (times.back() - times.front()) / static_cast<double>(n - 1);
-  for (size_t i = 0; i < n; ++i) {
-    const double expected = times.front() + step * static_cast<double>(i);
-    if (!(step > 0) || std::abs(times[i] - expected) > 1e-3 * step) {
-      refuse_cell(sources, static_cast<int>(i) + 2, 0, std::to_string(times[i]), "times that are evenly spaced");
+  const double first = table.number(0, column, Dimension::time), last = table.number(n - 1, column, Dimension::time);
+  const double step = (last - first) / static_cast<double>(n - 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double expected = first + step * static_cast<double>(i), time = table.number(i, column, Dimension::time);
+    if (!(step > 0) || std::abs(time - expected) > 1e-3 * step) {
+      table.refuse(i, column, "times that are evenly spaced");
     }
   }
+}
+
+/// The numbers of a record's rows and where they stand, in a file or in the scene.
+struct RecordRows {
+  std::size_t count;
+  std::function<double(std::size_t row)> time;
+  std::function<double(std::size_t row, std::size_t component)> value;
+  std::function<void(std::size_t row, const std::string&expected)> refuse_time, refuse_value;  ///< throw
+};
+
+MotionRecord record_of(const RecordRows& rows, std::size_t components, bool turns) {
+  MotionRecord record;
+  for (std::size_t row = 0; row < rows.count; ++row) {
+    const double time = rows.time(row);
+    if (row > 0 && !(time > record.times.back())) rows.refuse_time(row, "a time after that of the row before");
+    std::array<double, 4> value{};
+    for (std::size_t c = 0; c < components; ++c) value[c] = rows.value(row, c);
+    if (turns && !make_unit(value)) rows.refuse_value(row, "a unit quaternion (x, y, z, w)");
+    record.times.push_back(time);
+    record.values.push_back(value);
+  }
+  return record;
+}
+
+/// Columns of a quantity: `<owner>/<quantity>` or, of several components, `<owner>/<quantity>/x` and so on; of the
+/// first owner that has any.
+std::vector<std::size_t> record_columns(const Table& table, const RecordedQuantity& what) {
+  const auto name = [&](const std::string& owner, std::size_t c) {
+    return owner + "/" + what.quantity + (what.components == 1 ? "" : std::string("/") + "xyzw"[c]);
+  };
+  const auto found =
+      std::ranges::find_if(what.owners, [&](const std::string& owner) { return table.has(name(owner, 0)); });
+  const std::string& owner = found == what.owners.end() ? what.owners.front() : *found;
+  std::vector<std::size_t> columns;
+  for (std::size_t c = 0; c < what.components; ++c) columns.push_back(table.column(name(owner, c)));
+  return columns;
+}
+
+MotionRecord file_record(const fs::path& directory, const View& file, const RecordedQuantity& what) {
+  const Table table(directory, file);
+  const std::size_t time = table.column("time");
+  const std::vector<std::size_t> columns = record_columns(table, what);
+  return record_of(
+      {table.rows(), [&](std::size_t row) { return table.number(row, time, Dimension::time); },
+       [&](std::size_t row, std::size_t c) { return table.number(row, columns[c], what.dimension, what.joint); },
+       [&](std::size_t row, const std::string& expected) { table.refuse(row, time, expected); },
+       [&](std::size_t row, const std::string& expected) { table.refuse(row, columns[0], expected); }},
+      what.components, what.turns);
+}
+
+MotionRecord listed_record(const View& view, const RecordedQuantity& what) {
+  const std::vector<double> times = view["times"].numbers();
+  const View values = view["values"];
+  std::vector<View> rows;
+  std::vector<std::vector<double>> numbers;
+  if (what.components == 1) {
+    for (const double x : values.numbers(what.dimension, what.joint)) numbers.push_back({x});
+  } else {
+    rows = values.items();
+    for (const View& row : rows) numbers.push_back(row.numbers());
+  }
+  if (numbers.size() != times.size()) {
+    values.refuse("a row for each of the " + std::to_string(times.size()) + " times");
+  }
+  return record_of({times.size(), [&](std::size_t row) { return times[row]; },
+                    [&](std::size_t row, std::size_t c) { return numbers[row][c]; },
+                    [&](std::size_t, const std::string&) { view["times"].refuse("times that increase"); },
+                    [&](std::size_t row, const std::string& expected) { rows[row].refuse(expected); }},
+                   what.components, what.turns);
 }
 
 }  // namespace
@@ -64,40 +185,18 @@ fs::path resolve_inside(const fs::path& directory, const View& file, std::size_t
   return path;
 }
 
-std::vector<double> ProblemReader::read_column(const View& file, const std::string& column, Dimension dimension,
+std::vector<double> ProblemReader::read_column(const View& file, const std::string& name, Dimension dimension,
                                                const JointType* joint) const {
-  const fs::path path = resolve_inside(directory_, file, kMaxBytes);
-  std::ifstream stream(path);
-  if (!stream) file.refuse("a file that can be read");
-  const Sources sources{(directory_ / file.text()).string(), {}};
-  Schema any;
-  any.kind = SchemaKind::number;
-  std::string line;
-  std::getline(stream, line);
-  const std::vector<std::string> header = split_row(line);
-  const auto found = std::find(header.begin(), header.end(), column);
-  if (found == header.end()) {
-    refuse_cell(sources, 1, 0, line, "a column '" + column + "'", nearest_name(column, header));
-  }
-  const size_t index = found - header.begin();
-  const bool has_time = header[0] == "time";
-  std::vector<double> values, times;
-  for (int row = 2; std::getline(stream, line); ++row) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const std::vector<std::string> cells = split_row(line);
-    if (cells.size() != header.size()) {
-      refuse_cell(sources, row, cells.size() - 1, line, std::to_string(header.size()) + " cells, as in the header");
-    }
-    const auto read = [&](size_t i, Dimension what) {
-      const NodePtr cell = make_scalar(cells[i], {0, row, static_cast<int>(i) + 1});
-      return read_quantity(*cell, any, what, joint, sources, column);
-    };
-    values.push_back(read(index, dimension));
-    if (has_time) times.push_back(read(0, Dimension::time));
-  }
-  if (values.empty()) refuse_cell(sources, 2, index, "", "at least one row");
-  check_times(times, sources);
+  const Table table(directory_, file);
+  const std::size_t column = table.column(name);
+  std::vector<double> values;
+  for (std::size_t row = 0; row < table.rows(); ++row) values.push_back(table.number(row, column, dimension, joint));
+  if (table.has("time")) check_evenly_spaced(table, table.column("time"));
   return values;
+}
+
+MotionRecord read_record(const fs::path& directory, const View& view, const RecordedQuantity& what) {
+  return view.given("file") ? file_record(directory, view["file"], what) : listed_record(view, what);
 }
 
 }  // namespace backdrive::scene

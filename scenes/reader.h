@@ -98,11 +98,37 @@ std::shared_ptr<const HeightField> load_height_field(const std::filesystem::path
 std::shared_ptr<const ConvexMesh> listed_mesh(const View& vertices);
 std::shared_ptr<const HeightField> listed_height_field(const View& heights);
 
+/// A quantity of a joint or body whose record a loss follows.
+struct RecordedQuantity {
+  std::vector<std::string> owners;  ///< whose columns they may be in a file, the best first
+  std::string quantity;             ///< "position", "velocity", "orientation"
+  std::size_t components;
+  Dimension dimension;
+  const JointType* joint;  ///< as in unit_fits; null: none
+  bool turns;              ///< unit quaternions
+};
+
+/// A record from a CSV file inside the scene's folder, or from numbers in the scene. Throws Error (input) about what
+/// names the file, or about a cell of it.
+MotionRecord read_record(const std::filesystem::path& directory, const View& view, const RecordedQuantity& what);
+
+ControlChannel channel_of(const View& view);
+
 /// What a field of the model measures, from the schema.
 Dimension dimension_of(const Field& field);
+/// And a control channel of a joint.
+Dimension dimension_of(ControlChannel channel);
+
+/// Makes numbers near the unit sphere a unit quaternion; false, and leaves them, where they are not. One that is unit
+/// to rounding stays as it is, so that written values read back to the same bits.
+bool make_unit(std::array<double, 4>& q);
 
 /// A frame's orientation: unit quaternion (x, y, z, w).
 std::array<double, 4> read_orientation(const View& view);
+
+/// What is expected in place of a joint that closes a loop, where initial states are given or varied.
+constexpr const char* kJointOfTheTree =
+    "a joint of the tree (this one closes a loop and begins where the others put its bodies)";
 
 /// Everything that refers to the model by name.
 class ProblemReader {
@@ -122,16 +148,12 @@ class ProblemReader {
   int moving_joint(const std::string& name, Place place, const std::string& path) const;
   int moving_joint(const View& name) const { return moving_joint(name.text(), name.node()->place, name.path()); }
   /// A joint with one position and one velocity.
-  /// The pair of two shapes that may touch; whether the model has them the other way round.
-  int contact_pair(const View& view, bool& swapped) const;
-  void read_contact_term(const View& view, LossTerm term);
   int joint_of_one_degree(const View& name) const;
   /// The numbers of one quantity of a joint among all its components.
   void read_components(const View& view, int joint, std::string_view quantity,
                        std::span<const JointComponent> components, double* values) const;
   int body(const View& view) const;
   void check_channel(int joint, ControlChannel channel, const View& view) const;
-  Dimension channel_dimension(ControlChannel channel) const;
   ControlSignal read_signal(int joint, ControlChannel channel, const View& view) const;
   std::vector<double> read_column(const View& file, const std::string& column, Dimension dimension,
                                   const JointType* joint) const;
@@ -141,7 +163,24 @@ class ProblemReader {
   void add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers, const View& view);
   void read_initial(Variable& variable, Dimension dimension, const JointType* joint, size_t numbers,
                     const View& view) const;
-  void read_term(const View& view, bool terminal);
+  /// Whole steps until a time of the run.
+  int steps_until(const View& time) const;
+  /// Terms that know when they are scored, named after their list.
+  LossTerm running_term(const View& view) const;
+  LossTerm waypoint(const View& view) const;
+  /// The pair of two shapes that may touch; whether the model has them the other way round.
+  int contact_pair(const View& view, bool& swapped) const;
+  bool on_circle(const View& view, int joint) const;
+  /// What a body's columns are called in a file: by its name, or that of the free joint that is where the body is.
+  std::vector<std::string> record_owners(int body) const;
+  /// Makes a running term follow a record: scored are steps within the record and the term's own.
+  void follow(const View& target, const RecordedQuantity& what, LossTerm& term) const;
+  void read_term(const View& view, LossTerm term);
+  void read_control_term(const View& view, LossTerm term);
+  void read_contact_term(const View& view, LossTerm term);
+  void read_joint_term(const View& view, LossTerm term);
+  void read_body_term(const View& view, LossTerm term);
+  /// `name`: behind that of the list.
   void add_term(LossTerm term, const std::string& name);
 
   View root_;

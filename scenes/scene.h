@@ -18,8 +18,8 @@ struct Node;
 
 /// One `--set path=value`. The path addresses anything in a scene document ("simulation/time_step",
 /// "optimize/variables/0/knots", "model/joints/hinge/damping"); `bodies/…`, `joints/…`, `shapes/…`
-/// and `gravity` are short for `model/…`, `variables/…` and `loss/…` for `optimize/…`. The value is
-/// YAML text, with units as in a scene.
+/// and `gravity` are short for `model/…`, `variables/…` and `loss/…` for `optimize/…`; `*` stands for
+/// every member that the document has there. The value is YAML text, with units as in a scene.
 struct Override {
   std::string path;
   std::string value;

@@ -1,4 +1,5 @@
 // The schema as docs/scenes.md.
+#include <algorithm>
 #include <string>
 
 #include "scenes/schema.h"
@@ -44,7 +45,8 @@ optimize:
 - A file that a scene names lies inside the scene's folder.
 - `--set path=value` replaces anything before it is checked: `--set simulation/duration=2`,
   `--set joints/hinge/damping=0.1`, `--set optimize/variables/0/knots=20`, `--set shapes/rod/geometry/scale/0=2cm`.
-  `bodies`, `joints`, `shapes` and `gravity` are short for `model/…`, `variables` and `loss` for `optimize/…`.
+  `bodies`, `joints`, `shapes` and `gravity` are short for `model/…`, `variables` and `loss` for `optimize/…`. A `*` stands for
+  every member that the scene has there: `--set 'joints/*/damping=0.1'`.
 
 Every mistake is reported with file, line, column, the value and what was expected, and `simctl` exits with 3.
 )";
@@ -143,31 +145,50 @@ std::string unit_words(const Schema& schema) {
   return dimension == Dimension::varied ? "its own" : si_unit(dimension);
 }
 
-void append_rows(const Schema& map, const std::string& prefix, std::string& out) {
+/// Adds the rows of keys that have none yet.
+void append_rows(const Schema& map, const std::string& prefix, std::vector<std::string>& rows) {
   for (const Key& key : map.keys) {
     const Schema& schema = *key.schema;
     std::string fallback = key.required ? "required" : key.default_words;
     if (!key.default_text.empty()) fallback = code(key.default_text);
-    out += "| `" + prefix + key.name + "` | " + value_words(schema) + " | " + unit_words(schema) + " | " + fallback +
-           " | " + key.doc + " |\n";
+    const std::string start = "| `" + prefix + key.name + "` | ";
+    const std::string row =
+        start + value_words(schema) + " | " + unit_words(schema) + " | " + fallback + " | " + key.doc + " |\n";
+    if (std::ranges::none_of(rows, [&](const std::string& other) { return other.starts_with(start); })) {
+      rows.push_back(row);
+    }
     const Schema* below = map_within(schema);
-    if (below && below->title.empty()) append_rows(*below, prefix + key.name + "/", out);
+    if (below && below->title.empty()) append_rows(*below, prefix + key.name + "/", rows);
   }
 }
 
-void append_sections(const Schema& schema, std::string& out) {
+/// What is said of all maps of one title.
+struct Section {
+  std::string title, doc;
+  std::vector<std::string> rows;
+};
+
+std::string text_of(const Section& section) {
+  const size_t comma = section.title.find(',');
+  const bool is_path = section.title.find(' ') == std::string::npos || comma != std::string::npos;
+  std::string out = "\n## " + (is_path ? code(section.title.substr(0, comma)) : section.title) +
+                    (comma == std::string::npos ? "" : section.title.substr(comma)) + "\n\n";
+  if (!section.doc.empty()) out += section.doc + "\n\n";
+  out += "| key | value | unit | default | meaning |\n| --- | --- | --- | --- | --- |\n";
+  for (const std::string& row : section.rows) out += row;
+  return out;
+}
+
+/// Maps of one title, as the terms of a loss's lists, share a section. The first that has a key says what it may be.
+void append_sections(const Schema& schema, std::vector<Section>& sections) {
   if (schema.kind == SchemaKind::map && !schema.title.empty()) {
-    const size_t comma = schema.title.find(',');
-    const bool is_path = schema.title.find(' ') == std::string::npos || comma != std::string::npos;
-    out += "\n## " + (is_path ? code(schema.title.substr(0, comma)) : schema.title) +
-           (comma == std::string::npos ? "" : schema.title.substr(comma)) + "\n\n";
-    if (!schema.doc.empty()) out += schema.doc + "\n\n";
-    out += "| key | value | unit | default | meaning |\n| --- | --- | --- | --- | --- |\n";
-    append_rows(schema, "", out);
+    auto section = std::ranges::find(sections, schema.title, &Section::title);
+    if (section == sections.end()) section = sections.insert(section, {schema.title, schema.doc, {}});
+    append_rows(schema, "", section->rows);
   }
-  for (const Key& key : schema.keys) append_sections(*key.schema, out);
-  if (schema.entry) append_sections(*schema.entry, out);
-  for (const SchemaPtr& option : schema.options) append_sections(*option, out);
+  for (const Key& key : schema.keys) append_sections(*key.schema, sections);
+  if (schema.entry) append_sections(*schema.entry, sections);
+  for (const SchemaPtr& option : schema.options) append_sections(*option, sections);
 }
 
 }  // namespace
@@ -176,13 +197,10 @@ std::string scenes_markdown() {
   std::string out = kIntroduction;
   const std::string units = "UNITS";
   out.replace(out.find(units), units.size(), units_markdown());
-  std::string sections;
+  std::vector<Section> sections;
   append_sections(scene_schema(), sections);
-  // Both lists of the loss hold the same terms: describe them once.
-  const size_t first = sections.find("\n## `optimize/loss/");
-  const size_t second = sections.find("\n## `optimize/loss/<terminal or running>/<index>`, a joint", first + 1);
-  if (second != std::string::npos) sections.erase(second);
-  return out + sections;
+  for (const Section& section : sections) out += text_of(section);
+  return out;
 }
 
 }  // namespace backdrive::scene

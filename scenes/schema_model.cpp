@@ -98,7 +98,7 @@ SchemaPtr shape(bool in_body) {
                               field(group, "material/width", positive(Dimension::length), "1e-3"),
                               field(group, "material/dissipation", at_least(0, Dimension::dissipation), "1"),
                               field(group, "material/friction", at_least(0, Dimension::none), "0.8"),
-                              field(group, "material/creep", positive(Dimension::velocity), "1e-4"),
+                              field(group, "material/creep", positive(Dimension::velocity), "1e-5"),
                           }),
                           "",
                           "How it feels to the touch. Two shapes in touch: springs in series, each with its own "
@@ -140,6 +140,16 @@ SchemaPtr joint() {
           required("child", name(), "The body it carries."),
           optional("frame", frame(group), "",
                    "The joint in the parent's frame, and the child's frame at position zero."),
+          optional(
+              "loop", boolean(), "false",
+              "Whether it closes a loop: its child hangs on another joint already. Such joints need the integrator "
+              "`semi_implicit`, and have no initial state of their own: other joints say where their bodies begin."),
+          optional("child_frame",
+                   map({
+                       field(group, "child_frame/position", vector(Dimension::length, {3}), "[0, 0, 0]"),
+                       field(group, "child_frame/orientation", orientation_schema(), "[0, 0, 0, 1]"),
+                   }),
+                   "", "Of a joint that closes a loop: the joint in the child's frame."),
           field(group, "axis", vector(Dimension::none, {3}), "[0, 0, 1]"),
           field(group, "armature", at_least(0, Dimension::joint_inertia), "0"),
           field(group, "damping", at_least(0, Dimension::joint_damping), "0"),
@@ -164,8 +174,20 @@ SchemaPtr joint() {
               "Position and velocity servo of a revolute or prismatic joint. A joint with one has the control channels "
               "`target_position` and "
               "`target_velocity`."),
+          optional(
+              "attachment",
+              map({
+                  field(group, "attachment/stiffness", at_least(0, Dimension::contact_stiffness), "1e7"),
+                  field(group, "attachment/damping", at_least(0, Dimension::damping), "0"),
+                  field(group, "attachment/angular_stiffness", at_least(0, Dimension::angular_stiffness), "1e5"),
+                  field(group, "attachment/angular_damping", at_least(0, Dimension::angular_damping), "0"),
+              }),
+              "",
+              "Springs and dampers with which the integrator `semi_implicit` holds what the joint does not let go. "
+              "They act implicitly: stiff ones need no smaller steps."),
       }),
-      "model/joints/<name>", "A joint; together they form a tree that begins at `world`.");
+      "model/joints/<name>",
+      "A joint; together, but for those that close loops, they form a tree that begins at `world`.");
 }
 
 }  // namespace

@@ -11,7 +11,10 @@ namespace {
 SchemaPtr simulation() {
   auto schema =
       titled(map({
-                 optional("integrator", word({"featherstone"}), "featherstone", "How a step is taken."),
+                 optional("integrator", word({"featherstone", "semi_implicit"}), "featherstone",
+                          "How a step is taken: `featherstone` moves trees in the coordinates of their joints; "
+                          "`semi_implicit` moves bodies by themselves, held together by their joints in any graph, "
+                          "loops included, without contact."),
                  optional("time_step", positive(Dimension::time), "0.004166666666666667",
                           "Length of a step; the default is 1/240 s."),
                  absent("duration", positive(Dimension::time), "1 s", "Length of the run, rounded to whole steps."),
@@ -139,47 +142,134 @@ SchemaPtr weights(std::string first, std::string second) {
                       optional(second, at_least(0, Dimension::none), "1", "Weight of the " + second + ".")})});
 }
 
-SchemaPtr loss_term() {
-  return variants({
-      titled(
-          map({
-              required("joint", name(), "A revolute or prismatic joint."),
-              absent("position", number(Dimension::joint_position), "not scored", "Where it should be."),
-              absent("velocity", number(Dimension::joint_velocity), "not scored", "How fast it should move."),
-              optional("weight", weights("position", "velocity"), "1", "Weight of both, or a map with one for each."),
-              absent("on_circle", boolean(), "true for a revolute joint without limits",
-                     "Score 2 − 2 cos(q − target), so that whole turns do not count, instead of "
-                     "(q − target)²."),
-          }),
-          "optimize/loss/<terminal or running>/<index>, a joint", "Weight times the squared error of a joint."),
-      titled(map({
-                 required("body", name(), "A body."),
-                 absent("position", vector(Dimension::length, {3}), "not scored",
-                        "Where its point should be, world axes."),
-                 absent("orientation", orientation_schema(), "not scored", "How it should be turned."),
-                 optional("point", vector(Dimension::length, {3}), "[0, 0, 0]", "Which point of it, in its own axes."),
-                 optional("weight", weights("position", "orientation"), "1",
-                          "Weight of both, or a map with one for each."),
-             }),
-             "optimize/loss/<terminal or running>/<index>, a body",
-             "Weight times the squared distance of a point (m²) or the squared angle of an "
-             "orientation (rad²)."),
-      titled(map({
-                 required("control", name(), "A revolute or prismatic joint."),
-                 optional("channel", channel(), "effort", "What of it."),
-                 optional("target", number(Dimension::varied), "0", "What it should be; unit of the channel."),
-                 optional("weight", at_least(0, Dimension::none), "1", "Weight."),
-             }),
-             "optimize/loss/<terminal or running>/<index>, a control", "Weight times the squared control."),
-      titled(map({
-                 required("contact", list(name(), "shape"), "Two shapes that may touch."),
-                 optional("force", vector(Dimension::joint_effort, {3}), "[0, 0, 0]",
-                          "The force on the first one that is sought, world axes."),
-                 optional("weight", at_least(0, Dimension::none), "1", "Weight."),
-             }),
-             "optimize/loss/running/<index>, a contact",
-             "Weight times the squared difference of a contact's force (N²) from what is sought."),
-  });
+/// The lists of a loss: what is scored at the end, over a part of the run, or at a time.
+enum class LossList { terminal, running, waypoints };
+
+/// Keys of a term that say when it is scored.
+std::vector<Key> when_keys(LossList of) {
+  if (of == LossList::running) {
+    return {optional("from", at_least(0, Dimension::time), "0",
+                     "`running`: the integral over time begins here, rounded to whole steps."),
+            absent("until", positive(Dimension::time), "the end of the run",
+                   "`running`: and ends here, rounded to whole steps.")};
+  }
+  if (of == LossList::waypoints) {
+    return {required("at", positive(Dimension::time),
+                     "`waypoints`: the time, after the start and no later than the end of the run, rounded to whole "
+                     "steps: the state then, or the control or force during the step that ends then.")};
+  }
+  return {};
+}
+
+/// What a term may be compared with over time in place of one target; `values`: rows of a record.
+SchemaPtr recorded(SchemaPtr values) {
+  const auto of = [](std::vector<Key> keys) {
+    return titled(
+        map(std::move(keys)), "optimize/loss/running/<index>/<quantity>, a record",
+        "A motion to follow, in place of one target: values at times (from the start of the run), linear in "
+        "between, orientations on the shorter way. Scored are the steps whose ends lie within the record, and "
+        "between `from` and `until`. The columns of a file are those of `trajectory.csv`: `time`, and "
+        "`<joint>/position`, `<joint>/velocity`; of a body `<body>/position/x`, `…/y`, `…/z`, and "
+        "`<body>/orientation/x`, … `…/w`, where the name of a free joint whose frame is the world's "
+        "does as well as that of the body it carries. Columns that are not asked for may hold anything.");
+  };
+  return variants(
+      {of({required(
+           "file", text(),
+           "Instead of `times` and `values`: CSV file inside the scene's folder, its header in the first line.")}),
+       of({required("times", vector(Dimension::time, {}), "Instead of `file`: times of the rows, increasing."),
+           required("values", std::move(values), "The rows: a number each, or a list of 3 or 4.")})});
+}
+
+/// A target, or where the list is `running` a record.
+SchemaPtr target(LossList of, SchemaPtr constant, SchemaPtr values) {
+  if (of != LossList::running) return constant;
+  std::vector<SchemaPtr> options{constant};
+  if (constant->kind == SchemaKind::choice) options = constant->options;
+  const SchemaPtr record = recorded(std::move(values));
+  for (SchemaPtr& option : options) {
+    if (option->kind != SchemaKind::variants) continue;
+    std::vector<SchemaPtr> maps = option->options;
+    maps.insert(maps.end(), record->options.begin(), record->options.end());
+    option = variants(std::move(maps));
+    return choice(std::move(options));
+  }
+  options.push_back(record);
+  return choice(std::move(options));
+}
+
+SchemaPtr loss_term(LossList of, std::vector<Key> keys, std::string what, std::string doc) {
+  for (Key& key : when_keys(of)) keys.push_back(std::move(key));
+  return titled(map(std::move(keys)), "optimize/loss/<list>/<index>, a " + std::move(what), std::move(doc));
+}
+
+/// Rows of so many numbers.
+SchemaPtr rows(Dimension dimension, int numbers) {
+  return list(vector(dimension, {numbers}), "row");
+}
+
+SchemaPtr joint_term(LossList of) {
+  const Dimension position = Dimension::joint_position, velocity = Dimension::joint_velocity;
+  return loss_term(
+      of,
+      {
+          required("joint", name(), "A revolute or prismatic joint."),
+          absent("position", target(of, number(position), vector(position, {})), "not scored",
+                 "Where it should be; `running`: or a record."),
+          absent("velocity", target(of, number(velocity), vector(velocity, {})), "not scored",
+                 "How fast it should move; `running`: or a record."),
+          optional("weight", weights("position", "velocity"), "1", "Weight of both, or a map with one for each."),
+          absent("on_circle", boolean(), "true for a revolute joint without limits",
+                 "Score 2 − 2 cos(q − target), so that whole turns do not count, instead of "
+                 "(q − target)²."),
+      },
+      "joint", "Weight times the squared error of a joint.");
+}
+
+SchemaPtr body_term(LossList of) {
+  return loss_term(
+      of,
+      {
+          required("body", name(), "A body."),
+          absent("position", target(of, vector(Dimension::length, {3}), rows(Dimension::length, 3)), "not scored",
+                 "Where its point should be, world axes; `running`: or a record."),
+          absent("orientation", target(of, orientation_schema(), rows(Dimension::none, 4)), "not scored",
+                 "How it should be turned; `running`: or a record."),
+          optional("point", vector(Dimension::length, {3}), "[0, 0, 0]", "Which point of it, in its own axes."),
+          optional("weight", weights("position", "orientation"), "1", "Weight of both, or a map with one for each."),
+      },
+      "body",
+      "Weight times the squared distance of a point (m²) or the squared angle of an "
+      "orientation (rad²).");
+}
+
+SchemaPtr control_term(LossList of) {
+  return loss_term(of,
+                   {
+                       required("control", name(), "A revolute or prismatic joint."),
+                       optional("channel", channel(), "effort", "What of it."),
+                       optional("target", number(Dimension::varied), "0", "What it should be; unit of the channel."),
+                       optional("weight", at_least(0, Dimension::none), "1", "Weight."),
+                   },
+                   "control", "Weight times the squared control.");
+}
+
+SchemaPtr contact_term(LossList of) {
+  return loss_term(of,
+                   {
+                       required("contact", list(name(), "shape"), "Two shapes that may touch."),
+                       optional("force", vector(Dimension::joint_effort, {3}), "[0, 0, 0]",
+                                "The force on the first one that is sought, world axes."),
+                       optional("weight", at_least(0, Dimension::none), "1", "Weight."),
+                   },
+                   "contact", "Weight times the squared difference of a contact's force (N²) from what is sought.");
+}
+
+Key loss_list(LossList of, std::string key, std::string doc) {
+  std::vector<SchemaPtr> terms{joint_term(of), body_term(of)};
+  // No step is taken, and no force acts, at the end.
+  if (of != LossList::terminal) terms.insert(terms.end(), {control_term(of), contact_term(of)});
+  return optional(std::move(key), list(variants(std::move(terms)), "loss term"), "[]", std::move(doc));
 }
 
 SchemaPtr gradient() {
@@ -200,13 +290,16 @@ SchemaPtr optimize() {
   return titled(
       map({
           optional("variables", list(variable(), "variable"), "[]", "What may be changed."),
-          optional("loss",
-                   map({
-                       optional("terminal", list(loss_term(), "loss term"), "[]", "Scored at the end of the run."),
-                       optional("running", list(loss_term(), "loss term"), "[]",
-                                "Scored over the whole run: the integral over time."),
-                   }),
-                   "", "What is to be made small: the sum of all terms."),
+          optional(
+              "loss",
+              map({
+                  loss_list(LossList::running, "running",
+                            "Scored over the whole run or a part of it: the integral over time, Σ Δt·weight·error² "
+                            "of the states after its steps, and of the controls and forces during them."),
+                  loss_list(LossList::terminal, "terminal", "Scored at the end of the run."),
+                  loss_list(LossList::waypoints, "waypoints", "Scored at one time each, as if the run ended there."),
+              }),
+              "", "What is to be made small: the sum of all terms."),
           optional("method", word({"auto", "lbfgs", "adam"}), "auto",
                    "Optimiser; auto: lbfgs, or adam for more than 256 starts at once on a GPU."),
           optional("iterations", integer(0, 1'000'000), "200", "At most so many."),

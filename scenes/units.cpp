@@ -189,6 +189,12 @@ DimensionRow row_of(Dimension dimension, bool rotates) {
       return {{1, 0, -2, 0}, false, "N/m", "a stiffness (N/m, N/mm)"};
     case Dimension::dissipation:
       return {{0, -1, 1, 0}, false, "s/m", "a dissipation (s/m)"};
+    case Dimension::damping:
+      return row_of(Dimension::joint_damping, false);
+    case Dimension::angular_stiffness:
+      return row_of(Dimension::joint_stiffness, true);
+    case Dimension::angular_damping:
+      return row_of(Dimension::joint_damping, true);
     case Dimension::angular_velocity:
       return row_of(Dimension::joint_velocity, true);
     case Dimension::joint_position:

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <span>
 
+#include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
-
 #include "scenes/reader.h"
 
 namespace backdrive {
@@ -86,11 +86,6 @@ NodePtr initial_state_node(const Problem& filled) {
   return states;
 }
 
-/// As many numbers as a document has for the field: a sphere's scale is one of three.
-size_t written_components(const Model& model, const Field& field, int item) {
-  return field.leaf == "geometry/scale" ? scale_components(model.shape_types[item]) : field.components;
-}
-
 /// Puts the parameters that differ into the document.
 NodePtr with_parameters(NodePtr root, const Model& original, const Model& filled) {
   const Sources sources{"result", {}};
@@ -98,12 +93,12 @@ NodePtr with_parameters(NodePtr root, const Model& original, const Model& filled
     const Parameter& before = field.in(original);
     const Parameter& after = field.in(filled);
     for (int item = 0; item < after.items(); ++item) {
-      const size_t count = written_components(filled, field, item);
+      const int count = used_components(filled, field, item);
       bool changed = false;
       std::vector<double> values;
-      for (size_t c = 0; c < count; ++c) {
-        values.push_back(after(item, static_cast<int>(c)));
-        changed = changed || values.back() != before(item, static_cast<int>(c));
+      for (int c = 0; c < count; ++c) {
+        values.push_back(after(item, c));
+        changed = changed || values.back() != before(item, c);
       }
       if (!changed) continue;
       const std::string path = path_of(filled, {&field, item, -1});
@@ -163,6 +158,37 @@ NodePtr with_meshes(NodePtr root, const Model& model) {
   return root;
 }
 
+NodePtr record_node(const LossTerm& term, const std::string& path) {
+  const bool one = term.quantity == LossQuantity::joint_position || term.quantity == LossQuantity::joint_velocity;
+  const std::ptrdiff_t components = term.quantity == LossQuantity::body_position ? 3 : 4;
+  NodePtr values = make_list(), node = make_map();
+  for (const std::array<double, 4>& row : term.record.values) {
+    values->list.push_back(one ? number_node(row[0], path) : list_node({row.begin(), row.begin() + components}, path));
+  }
+  put(node, "times", list_node(term.record.times, path));
+  put(node, "values", values);
+  return node;
+}
+
+/// Puts records that were read from files into the document: those of the loss, in the order of its running terms.
+NodePtr with_records(NodePtr root, const std::vector<LossTerm>& loss) {
+  const NodePtr optimize = root->find("optimize"), lists = optimize ? optimize->find("loss") : nullptr;
+  const NodePtr running = lists ? lists->find("running") : nullptr;
+  if (!running) return root;
+  auto term = loss.begin();
+  for (std::size_t i = 0; i < running->list.size(); ++i) {
+    for (const char* const quantity : {"position", "velocity", "orientation"}) {
+      const NodePtr target = running->list[i]->find(quantity);
+      if (!target || target->kind != NodeKind::map || !(target->find("file") || target->find("times"))) continue;
+      term = std::find_if(term, loss.end(), [](const LossTerm& t) { return !t.record.empty(); });
+      const std::vector<std::string> path{"optimize", "loss", "running", std::to_string(i), quantity};
+      root = set_value(root, path, record_node(*term, term->name), {"result", {}}, {});
+      ++term;
+    }
+  }
+  return root;
+}
+
 void replace(Node& root, const std::string& key, const NodePtr& value) {
   for (Entry& entry : root.map) {
     if (entry.key == key) {
@@ -190,6 +216,7 @@ std::string scene_with_values(const Scene& scene, const Problem& filled) {
   NodePtr root = std::make_shared<Node>(*scene.document);
   root = with_parameters(root, scene.problem.model, filled.model);
   root = with_meshes(root, scene.problem.model);
+  root = with_records(root, scene.problem.loss);
   root = std::make_shared<Node>(*root);
   replace(*root, "initial_state", initial_state_node(filled));
   replace(*root, "controls", controls_node(filled));

@@ -3,8 +3,9 @@
 // docs/contact.md, section 2, equations (C2)-(C6), and section 3, (L2)-(L6).
 //
 // Velocities are of the point in touch, the first body's minus the second's. The step is: smooth motion (b), predictor
-// with K = K_n n nᵀ + K_t (1 − n nᵀ) added to the bodies' inertias and the impulse r (its velocity change is e), then
-// the force with that e. The force is n f_n + f_t with f_n ≥ 0 and |f_t| ≤ μ f_n, whatever e is.
+// with K = K_n n nᵀ + K_t (1 − n nᵀ) added to the bodies' inertias and the impulse r (its velocity change is e), a
+// second one with the drag that the first asks for, then the force with the second's e. The force is n f_n + f_t with
+// f_n ≥ 0 and |f_t| ≤ μ f_n, whatever e is.
 #include "integrators/contact/force_law.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
@@ -27,15 +28,22 @@ struct Predictor {
 /// exact for the path at the centred velocity ½ (a + b), so that rest stays rest.
 template <class Real>
 struct LinearModel {
-  Real centred_end, smooth_end;            ///< depths d_r and d₁₀ that those paths end at
+  Real smooth_end;                   ///< d₁₀: depth that the path of b ends at
+  Real centred_force, smooth_force;  ///< N_r and N_0
+  Real stiffness;                    ///< κ = ½ (κ_r + κ_0)
+  Real normal;                       ///< r_n
+  Vec3<Real> slip;                   ///< u₀
+  Real drag;                         ///< c = μ N_r/√(|u_r|² + ε²)
+};
+/// And what its adjoint needs beside that.
+template <class Real>
+struct LinearModelTrace : LinearModel<Real> {
+  Real centred_end;                        ///< d_r
   NormalForce<Real> centred, smooth_path;  ///< N_r, κ_r and N_0, κ_0
-  Real stiffness;                          ///< κ = ½ (κ_r + κ_0)
   Real half_change;                        ///< ½ Δt n·(a − b)
-  Real normal;                             ///< r_n
-  Vec3<Real> late, mid;                    ///< 3/2 b − ½ a and ½ (a + b), and their tangential parts:
-  Vec3<Real> slip, mid_slip;               ///< u₀, u_r
+  Vec3<Real> late, mid;                    ///< 3/2 b − ½ a and ½ (a + b), whose tangential parts are u₀ and
+  Vec3<Real> mid_slip;                     ///< u_r
   Real mid_speed;                          ///< √(|u_r|² + ε²)
-  Real drag;                               ///< c = μ N_r/√(|u_r|² + ε²)
 };
 
 /// T x = x − n (n·x) and its adjoint (L2).
@@ -51,15 +59,17 @@ BACKDRIVE_INLINE void adj_tangential(const Vec3<Real>& n, const Vec3<Real>& x, c
 }
 
 template <class Real>
-BACKDRIVE_INLINE LinearModel<Real> linear_model(const PairMaterial<Real>& m, const ContactState<Real>& s,
-                                                const Real& dt) {
+BACKDRIVE_INLINE LinearModelTrace<Real> linear_model(const PairMaterial<Real>& m, const ContactState<Real>& s,
+                                                     const Real& dt) {
   const Real half = constant<Real>(0.5), three_halves = constant<Real>(1.5);
-  LinearModel<Real> l;
+  LinearModelTrace<Real> l;
   const Real start_rate = dot(s.normal, s.start), smooth_rate = dot(s.normal, s.smooth);
   l.smooth_end = s.depth - dt * smooth_rate;
   l.centred_end = s.depth - half * dt * (start_rate + smooth_rate);
   l.centred = normal_force(m, s.depth, l.centred_end, dt);
   l.smooth_path = normal_force(m, s.depth, l.smooth_end, dt);
+  l.centred_force = l.centred.value;
+  l.smooth_force = l.smooth_path.value;
   l.stiffness = half * (l.centred.stiffness + l.smooth_path.stiffness);
   l.half_change = half * dt * (start_rate - smooth_rate);
   l.normal = l.centred.value + l.stiffness * l.half_change;
@@ -72,10 +82,11 @@ BACKDRIVE_INLINE LinearModel<Real> linear_model(const PairMaterial<Real>& m, con
   return l;
 }
 
-/// (C4)
+/// (C4), with friction −drag (u₀ + T e).
 template <class Real>
-BACKDRIVE_INLINE Predictor<Real> predictor_of(const LinearModel<Real>& l, const ContactState<Real>& s, const Real& dt) {
-  return {(s.normal * l.normal - l.slip * l.drag) * dt, constant<Real>(0.5) * dt * dt * l.stiffness, dt * l.drag};
+BACKDRIVE_INLINE Predictor<Real> predictor_of(const LinearModel<Real>& l, const ContactState<Real>& s, const Real& drag,
+                                              const Real& dt) {
+  return {(s.normal * l.normal - l.slip * drag) * dt, constant<Real>(0.5) * dt * dt * l.stiffness, dt * drag};
 }
 
 /// Cotangents of the linear model that come from elsewhere.
@@ -93,7 +104,7 @@ BACKDRIVE_INLINE LinearModelBar<Real> no_cotangents() {
 /// Adjoint of linear_model (L5), (L6): adds to those of the state and of the material.
 template <class Real>
 BACKDRIVE_INLINE void adj_linear_model(const PairMaterial<Real>& m, const ContactState<Real>& s,
-                                       const LinearModel<Real>& l, const Real& dt, LinearModelBar<Real> bar,
+                                       const LinearModelTrace<Real>& l, const Real& dt, LinearModelBar<Real> bar,
                                        ContactState<Real>& s_bar, PairMaterial<Real>& m_bar) {
   const Real half = constant<Real>(0.5), three_halves = constant<Real>(1.5);
   bar.stiffness += l.half_change * bar.normal;
@@ -118,18 +129,16 @@ BACKDRIVE_INLINE void adj_linear_model(const PairMaterial<Real>& m, const Contac
   s_bar.smooth += mid_bar * half + late_bar * three_halves + s.normal * smooth_rate_bar;
 }
 
-/// Adjoint of predictor_of (L3), and of the model below it.
+/// Adjoint of predictor_of (L3): adds to the cotangents of the linear model, of its drag and of the state.
 template <class Real>
-BACKDRIVE_INLINE void adj_predictor(const PairMaterial<Real>& m, const ContactState<Real>& s,
-                                    const LinearModel<Real>& l, const Real& dt, const Predictor<Real>& bar,
-                                    ContactState<Real>& s_bar, PairMaterial<Real>& m_bar) {
-  LinearModelBar<Real> model = no_cotangents<Real>();
+BACKDRIVE_INLINE void adj_predictor(const ContactState<Real>& s, const LinearModel<Real>& l, const Real& drag,
+                                    const Real& dt, const Predictor<Real>& bar, LinearModelBar<Real>& model,
+                                    Real& drag_bar, ContactState<Real>& s_bar) {
   s_bar.normal += bar.impulse * (dt * l.normal);
-  model.normal = dt * dot(s.normal, bar.impulse);
-  model.drag = dt * (bar.tangential - dot(l.slip, bar.impulse));
-  model.slip = bar.impulse * -(dt * l.drag);
-  model.stiffness = constant<Real>(0.5) * dt * dt * bar.normal;
-  adj_linear_model(m, s, l, dt, model, s_bar, m_bar);
+  model.normal += dt * dot(s.normal, bar.impulse);
+  model.slip -= bar.impulse * (dt * drag);
+  model.stiffness += constant<Real>(0.5) * dt * dt * bar.normal;
+  drag_bar += dt * (bar.tangential - dot(l.slip, bar.impulse));
 }
 
 /// Newton steps of (C5): each keeps below the exact force, since the law is convex.
@@ -143,9 +152,9 @@ BACKDRIVE_INLINE Real no_force() {
   return constant<Real>(sizeof(ScalarOf<Real>) == 4 ? 1e-15 : 1e-30);
 }
 
-/// The values on the way to the force that its adjoint needs.
+/// The values on the way to the normal force that its adjoint needs.
 template <class Real>
-struct ForceTrace {
+struct NormalTrace {
   Real change;              ///< n·e
   Real linear;              ///< f1: the predictor's force
   Real spread;              ///< denominator of F1
@@ -156,23 +165,20 @@ struct ForceTrace {
   Real force[kForceSteps];  ///< before each Newton step
   Real depth[kForceSteps];  ///< X
   NormalForce<Real> law[kForceSteps];
-  Real last;                      ///< after the last; its positive part is f_n
-  Vec3<Real> e_slip, end_slip;    ///< T e and u₁ = u₀ + T e
-  Real end_speed, e_speed, lift;  ///< ν₁, ν_e, g
-  Vec3<Real> drag;                ///< λ
-  Real size, bound;               ///< |λ|, μ f_n
-  Vec3<Real> result;
+  Real last;   ///< after the last
+  Real value;  ///< f_n, its positive part
 };
 
-/// (C5): f_n by Newton's method on f = N(d₀, d₁(f)), with the effective mass that the predictor shows.
+/// (C5): f_n by Newton's method on f = N(d₀, d₁(f)), with the effective mass that the predictor shows. e: what the
+/// predictor changes the point's velocity by.
 template <class Real>
-BACKDRIVE_INLINE void find_normal_force(const PairMaterial<Real>& m, const ContactState<Real>& s,
-                                        const LinearModel<Real>& l, const Vec3<Real>& e, const Real& dt,
-                                        ForceTrace<Real>& t) {
+BACKDRIVE_INLINE NormalTrace<Real> find_normal_force(const PairMaterial<Real>& m, const ContactState<Real>& s,
+                                                     const LinearModel<Real>& l, const Vec3<Real>& e, const Real& dt) {
   const Real half = constant<Real>(0.5), one = constant<Real>(1), least = no_force<Real>();
+  NormalTrace<Real> t;
   t.change = dot(s.normal, e);
   t.linear = positive_part(l.normal - half * dt * l.stiffness * t.change);
-  t.spread = t.linear + constant<Real>(kForceFade) * (l.centred.value + l.smooth_path.value) + least;
+  t.spread = t.linear + constant<Real>(kForceFade) * (l.centred_force + l.smooth_force) + least;
   t.guess = t.linear * t.linear / t.spread;
   t.end = l.smooth_end - half * dt * t.change;
   t.approach = positive_part(t.change);
@@ -185,35 +191,16 @@ BACKDRIVE_INLINE void find_normal_force(const PairMaterial<Real>& m, const Conta
     f += (t.law[k].value - f) / (one + t.law[k].stiffness * t.compliance);
   }
   t.last = f;
-}
-
-/// (C5)-(C6). e: what the predictor changes the point's velocity by.
-template <class Real>
-BACKDRIVE_INLINE ForceTrace<Real> contact_force(const PairMaterial<Real>& m, const ContactState<Real>& s,
-                                                const LinearModel<Real>& l, const Vec3<Real>& e, const Real& dt) {
-  const Real half = constant<Real>(0.5), one = constant<Real>(1), least = no_force<Real>();
-  ForceTrace<Real> t;
-  find_normal_force(m, s, l, e, dt, t);
-  const Real normal = positive_part(t.last);
-  t.e_slip = tangential(s.normal, e);
-  t.end_slip = l.slip + t.e_slip;
-  t.end_speed = square_root(dot(t.end_slip, t.end_slip) + least);
-  t.e_speed = square_root(dot(t.e_slip, t.e_slip) + m.creep * m.creep);
-  t.lift = one + half * t.end_speed / (t.e_speed + half * t.end_speed);
-  t.drag = t.end_slip * (l.drag * t.lift);
-  t.size = square_root(dot(t.drag, t.drag) + least);
-  t.bound = m.friction * normal;
-  const Saturation<Real> s_of(t.size / (t.bound + least));
-  t.result = s.normal * normal - t.drag * (t.bound * s_of.value / t.size);
+  t.value = positive_part(f);
   return t;
 }
 
-/// Adjoint of find_normal_force (L4): f_bar, of f_n, to n·e and to the linear model.
+/// Adjoint of find_normal_force (L4): f_bar, of f_n, to e, the linear model, the state and the material.
 template <class Real>
-BACKDRIVE_INLINE void adj_normal_search(const PairMaterial<Real>& m, const ContactState<Real>& s,
-                                        const LinearModel<Real>& l, const ForceTrace<Real>& t, const Real& dt,
-                                        Real f_bar, Real& change_bar, LinearModelBar<Real>& model,
-                                        ContactState<Real>& s_bar, PairMaterial<Real>& m_bar) {
+BACKDRIVE_INLINE void adj_find_normal_force(const PairMaterial<Real>& m, const ContactState<Real>& s,
+                                            const LinearModel<Real>& l, const Vec3<Real>& e, const NormalTrace<Real>& t,
+                                            const Real& dt, Real f_bar, Vec3<Real>& e_bar, LinearModelBar<Real>& model,
+                                            ContactState<Real>& s_bar, PairMaterial<Real>& m_bar) {
   const Real half = constant<Real>(0.5), one = constant<Real>(1), zero = constant<Real>(0), least = no_force<Real>();
   f_bar = select(value_of(t.last) > value_of(zero), f_bar, zero);
   Real end_bar = zero, compliance_bar = zero, linear_bar = zero;
@@ -242,42 +229,110 @@ BACKDRIVE_INLINE void adj_normal_search(const PairMaterial<Real>& m, const Conta
   model.normal += normal_bar;
   model.stiffness -= half * dt * t.change * normal_bar;
   model.smooth_end += end_bar;
-  change_bar -= half * dt * (l.stiffness * normal_bar + end_bar);
-  change_bar += select(value_of(t.change) > value_of(zero), approach_bar, zero);
+  const Real change_bar = select(value_of(t.change) > value_of(zero), approach_bar, zero) -
+                          half * dt * (l.stiffness * normal_bar + end_bar);
+  s_bar.normal += e * change_bar;
+  e_bar += s.normal * change_bar;
 }
 
-/// Adjoint of contact_force (L4)-(L6): force_bar to the cotangents of e, of the state and of the material.
+/// (C5a): the drag of the second predictor, c₂ = μ f_n g/ν₁, and what its adjoint needs.
+template <class Real>
+struct SecondDrag {
+  NormalTrace<Real> normal;
+  Vec3<Real> e_slip, end_slip;  ///< T e and u₁ = u₀ + T e
+  Real end_speed, e_speed;      ///< ν₁ = √(|u₁|² + ε²) and ν_e = √(|T e|² + ε²)
+  Real lift;                    ///< g = 1 + ½ ν₁/(ν_e + ½ ν₁)
+  Real value;                   ///< c₂
+};
+
+/// e: of the first predictor.
+template <class Real>
+BACKDRIVE_INLINE SecondDrag<Real> second_drag(const PairMaterial<Real>& m, const ContactState<Real>& s,
+                                              const LinearModel<Real>& l, const Vec3<Real>& e, const Real& dt) {
+  const Real half = constant<Real>(0.5), creep = m.creep * m.creep;
+  SecondDrag<Real> t;
+  t.normal = find_normal_force(m, s, l, e, dt);
+  t.e_slip = tangential(s.normal, e);
+  t.end_slip = l.slip + t.e_slip;
+  t.end_speed = square_root(dot(t.end_slip, t.end_slip) + creep);
+  t.e_speed = square_root(dot(t.e_slip, t.e_slip) + creep);
+  t.lift = constant<Real>(1) + half * t.end_speed / (t.e_speed + half * t.end_speed);
+  t.value = m.friction * t.normal.value * t.lift / t.end_speed;
+  return t;
+}
+
+/// Adjoint of second_drag (L4a): drag_bar, of c₂, to e, the linear model, the state and the material.
+template <class Real>
+BACKDRIVE_INLINE void adj_second_drag(const PairMaterial<Real>& m, const ContactState<Real>& s,
+                                      const LinearModel<Real>& l, const Vec3<Real>& e, const SecondDrag<Real>& t,
+                                      const Real& dt, const Real& drag_bar, Vec3<Real>& e_bar,
+                                      LinearModelBar<Real>& model, ContactState<Real>& s_bar,
+                                      PairMaterial<Real>& m_bar) {
+  const Real half = constant<Real>(0.5);
+  const Real scale = t.lift / t.end_speed;
+  const Real lift_bar = drag_bar * m.friction * t.normal.value / t.end_speed;
+  const Real sum = t.e_speed + half * t.end_speed, share = half * lift_bar / (sum * sum);
+  // Each divided by its speed: cotangents of ½ |u₁|² + ½ ε² and ½ |T e|² + ½ ε².
+  const Real end_bar = (share * t.e_speed - drag_bar * t.value / t.end_speed) / t.end_speed;
+  const Real change_bar = -(share * t.end_speed / t.e_speed);
+  m_bar.friction += drag_bar * t.normal.value * scale;
+  m_bar.creep += (end_bar + change_bar) * m.creep;
+  const Vec3<Real> slip_bar = t.end_slip * end_bar;
+  model.slip += slip_bar;
+  adj_tangential(s.normal, e, slip_bar + t.e_slip * change_bar, s_bar.normal, e_bar);
+  adj_find_normal_force(m, s, l, e, t.normal, dt, drag_bar * m.friction * scale, e_bar, model, s_bar, m_bar);
+}
+
+/// The values on the way to the force that its adjoint needs.
+template <class Real>
+struct ForceTrace {
+  NormalTrace<Real> normal;
+  Vec3<Real> end_slip;  ///< u₂ = u₀ + T e
+  Vec3<Real> drag;      ///< λ = c₂ u₂
+  Real size, bound;     ///< |λ|, μ f_n
+  Vec3<Real> result;
+};
+
+/// (C5)-(C6): the force. e and drag: of the second predictor.
+template <class Real>
+BACKDRIVE_INLINE ForceTrace<Real> contact_force(const PairMaterial<Real>& m, const ContactState<Real>& s,
+                                                const LinearModel<Real>& l, const Real& drag, const Vec3<Real>& e,
+                                                const Real& dt) {
+  const Real least = no_force<Real>();
+  ForceTrace<Real> t;
+  t.normal = find_normal_force(m, s, l, e, dt);
+  t.end_slip = l.slip + tangential(s.normal, e);
+  t.drag = t.end_slip * drag;
+  t.size = square_root(dot(t.drag, t.drag) + least);
+  t.bound = m.friction * t.normal.value;
+  const Saturation<Real> s_of(t.size / (t.bound + least));
+  t.result = s.normal * t.normal.value - t.drag * (t.bound * s_of.value / t.size);
+  return t;
+}
+
+/// Adjoint of contact_force (L4): force_bar to the cotangents of e, of the drag, the linear model, the state and the
+/// material.
 template <class Real>
 BACKDRIVE_INLINE void adj_contact_force(const PairMaterial<Real>& m, const ContactState<Real>& s,
-                                        const LinearModel<Real>& l, const Vec3<Real>& e, const ForceTrace<Real>& t,
-                                        const Real& dt, const Vec3<Real>& force_bar, Vec3<Real>& e_bar,
+                                        const LinearModel<Real>& l, const Real& drag, const Vec3<Real>& e,
+                                        const ForceTrace<Real>& t, const Real& dt, const Vec3<Real>& force_bar,
+                                        Vec3<Real>& e_bar, Real& drag_bar, LinearModelBar<Real>& model,
                                         ContactState<Real>& s_bar, PairMaterial<Real>& m_bar) {
-  const Real half = constant<Real>(0.5), least = no_force<Real>();
-  const Real normal = positive_part(t.last);
-  LinearModelBar<Real> model = no_cotangents<Real>();
+  const Real least = no_force<Real>();
   // f_t = −ψ λ, ψ = F s(|λ|/F)/|λ|, F = μ f_n
   const Saturation<Real> s_of(t.size / (t.bound + least));
   const Real psi = t.bound * s_of.value / t.size, psi_bar = -dot(t.drag, force_bar);
   const Real rest = (s_of.value - t.size / (t.bound + least) * s_of.slope) / t.size;
   const Real bound_bar = psi_bar * rest;
-  Vec3<Real> drag_bar = force_bar * -psi - t.drag * (psi_bar * t.bound * rest / (t.size * t.size));
-  s_bar.normal += force_bar * normal;
-  const Real f_bar = dot(s.normal, force_bar) + m.friction * bound_bar;
-  m_bar.friction += normal * bound_bar;
-  // λ = c g u₁, g = 1 + ½ ν₁/(ν_e + ½ ν₁)
-  const Real scale_bar = dot(drag_bar, t.end_slip), lift_bar = scale_bar * l.drag;
-  model.drag += scale_bar * t.lift;
-  const Real sum = t.e_speed + half * t.end_speed, share = half * lift_bar / (sum * sum);
-  const Real end_speed_bar = share * t.e_speed, e_speed_bar = -(share * t.end_speed);
-  m_bar.creep += e_speed_bar * m.creep / t.e_speed;
-  const Vec3<Real> end_slip_bar = drag_bar * (l.drag * t.lift) + t.end_slip * (end_speed_bar / t.end_speed);
-  model.slip += end_slip_bar;
-  adj_tangential(s.normal, e, end_slip_bar + t.e_slip * (e_speed_bar / t.e_speed), s_bar.normal, e_bar);
-  Real change_bar = constant<Real>(0);
-  adj_normal_search(m, s, l, t, dt, f_bar, change_bar, model, s_bar, m_bar);
-  s_bar.normal += e * change_bar;
-  e_bar += s.normal * change_bar;
-  adj_linear_model(m, s, l, dt, model, s_bar, m_bar);
+  const Vec3<Real> size_bar = force_bar * -psi - t.drag * (psi_bar * t.bound * rest / (t.size * t.size));
+  s_bar.normal += force_bar * t.normal.value;
+  m_bar.friction += t.normal.value * bound_bar;
+  drag_bar += dot(size_bar, t.end_slip);
+  const Vec3<Real> slip_bar = size_bar * drag;
+  model.slip += slip_bar;
+  adj_tangential(s.normal, e, slip_bar, s_bar.normal, e_bar);
+  adj_find_normal_force(m, s, l, e, t.normal, dt, dot(s.normal, force_bar) + m.friction * bound_bar, e_bar, model,
+                        s_bar, m_bar);
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

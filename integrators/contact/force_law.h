@@ -111,7 +111,7 @@ BACKDRIVE_INLINE void adj_normal_force(const PairMaterial<Real>& m, const Normal
 /// min(x, 1), rounded off over 1 ± δ; never more than 1. x ≥ 0.
 template <class Real>
 struct Saturation {
-  static constexpr double delta = 0.05;
+  static constexpr double delta = 0.02;
   Real value, slope;
 
   BACKDRIVE_INLINE explicit Saturation(const Real& x) {

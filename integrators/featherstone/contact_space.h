@@ -21,20 +21,32 @@ struct PredictorFactors {
   Real x;
 };
 
+/// The predictor is solved twice, the second time with the drag that the first asks for (C5a).
+constexpr int kPredictors = 2;
+
 /// A degree of freedom of a rollout with contact: x holds D⁻¹ r, then Δv.
 template <class Real>
 struct alignas(kAlignment<Real>) ContactDof : DofScratch<Real> {
-  Real qdd;        ///< of all but contact
-  Real increment;  ///< what D has beside the inertias
-  PredictorFactors<Real> predictor;
+  Real qdd;                             ///< of all but contact
+  Real increment;                       ///< what D has beside the inertias
+  PredictorFactors<Real> predictor[1];  ///< of the running one
 };
-/// And of its adjoint: x holds right-hand sides and solutions, at last W of (A10).
+/// And of its adjoint, which needs the factors of both: x holds right-hand sides and solutions, at last W of (A10).
 template <class Real>
-struct alignas(kAlignment<Real>) ContactAdjointDof : ContactDof<Real> {
-  Real kick;        ///< Δv
-  Real change;      ///< Δv1
-  Real w, w1;       ///< (A3), (A6)
-  Real smooth_bar;  ///< cotangent of v_s
+struct alignas(kAlignment<Real>) ContactAdjointDof : DofScratch<Real> {
+  Real qdd, increment;
+  PredictorFactors<Real> predictor[kPredictors];
+  Real kick;                         ///< Δv
+  Real change[kPredictors];          ///< Δv1, Δv2
+  Real w, w_predictor[kPredictors];  ///< (A3), (A6)
+  Real smooth_bar;                   ///< cotangent of v_s
+
+  /// Σ w Δv over the solves of contact, for what resists them: implicit joint forces and armature.
+  BACKDRIVE_INLINE Real resisted() const {
+    Real sum = w * kick;
+    for (int s = 0; s < kPredictors; ++s) sum += w_predictor[s] * change[s];
+    return sum;
+  }
 };
 
 /// A link of a rollout with contact, for its shapes.
@@ -53,21 +65,22 @@ struct ContactLink : RolloutLink<Real> {
 /// What contact keeps of a link in a step.
 template <class Real>
 struct TouchLink {
-  Spatial<Real> smooth;  ///< twist with v_s
-  Spatial<Real> change;  ///< twist of Δv1
-  Spatial<Real> load;    ///< wrench of the contacts: impulses
+  Spatial<Real> smooth;               ///< twist with v_s
+  Spatial<Real> change[kPredictors];  ///< twists of Δv1 and Δv2
+  Spatial<Real> load;                 ///< wrench of the contacts: impulses
   ArticulatedInertia<Real> block;
   bool touched;  ///< has a block and a load
 };
 /// Cotangents with respect to twists, with the sign of φ as F, A and V of (7), and what is left of the pose's.
 template <class Real>
 struct TouchLinkBar {
-  Spatial<Real> v, smooth, change, w, w1;
+  Spatial<Real> v, smooth, w;
+  Spatial<Real> change[kPredictors], w_predictor[kPredictors];
   Spatial<Real> turn;
 };
 template <class Real>
 struct TouchAdjointLink : TouchLink<Real> {
-  Spatial<Real> kick, w, w1;  ///< twists
+  Spatial<Real> kick, w, w_predictor[kPredictors];  ///< twists
   TouchLinkBar<Real> bar;
 };
 
@@ -77,13 +90,18 @@ struct Contact {
   int point;  ///< of its pair
   Real depth;
   Vec3<Real> position, normal;
-  Vec3<Real> change;  ///< e: what the predictor changes the relative velocity by
-  Vec3<Real> force;   ///< on the first body
+  contact::LinearModel<Real> model;
+  Vec3<Real> change[kPredictors];  ///< e: what the predictors change the relative velocity by
+  Real drag;                       ///< c₂: of the second predictor and the force
+  Vec3<Real> force;                ///< on the first body
 };
 template <class Real>
 struct ContactBar {
   contact::ContactState<Real> state;
-  Vec3<Real> change;
+  Vec3<Real> change[kPredictors];
+  Real drag;
+  contact::LinearModelBar<Real> model;
+  contact::PairMaterial<Real> material;
 };
 
 /// A pair with points near each other, and its contacts.
@@ -94,15 +112,24 @@ struct TouchingPair {
   Vec3<Real> shift;  ///< O of the first body's tree minus that of the second's
 };
 
+/// A ball about a shape, and how far from it the shape's points may touch something that rests.
+template <class Real>
+struct ShapeBall {
+  Vec3<Real> centre;  ///< about O of its tree
+  Real radius;        ///< negative: no ball holds it
+  Real reach;         ///< margin, and what its points move by within the step
+};
+
 template <class Layout>
 struct ContactSpace {
   using Real = typename Layout::Real;
   const ContactShape* shapes;
   const ContactPair* pairs;
-  int pair_count;
+  int shape_count, pair_count;
   const contact::Geometry<ScalarOf<Real>>* geometry;  ///< [contact shape]
   typename Layout::ShapeRows constants;               ///< [contact shape]: ShapeConstants
   typename Layout::Touch* link;                       ///< [link]
+  ShapeBall<Real>* balls;                             ///< [contact shape]
   contact::ContactPoint<Real>* points;                ///< as many as a pair has
   Contact<Real>* contacts;
   ContactBar<Real>* bars;  ///< adjoint only
@@ -185,37 +212,22 @@ struct BlockShares {
   }
 };
 
-/// A pair in a step: its bodies, its material, its blocks' shares.
+/// The two sides of a pair.
 template <class Layout>
-struct PairInStep {
+struct PairSides {
   using Real = typename Layout::Real;
-  int number;  ///< in the topology
-  int a, b;    ///< contact shapes
-  int i, j;    ///< links; j = −1: the world
+  int a, b;  ///< contact shapes
+  int i, j;  ///< links; j = −1: the world
   Vec3<Real> shift;
   bool apart;  ///< in two trees
-  contact::PairMaterial<Real> material;
-  Real theta_i, theta_j;
 
-  BACKDRIVE_INLINE PairInStep(const Workspace<Layout>& ws, const TouchingPair<Real>& touching)
-      : number(touching.pair),
-        a(ws.contact.pairs[touching.pair].a),
+  BACKDRIVE_INLINE PairSides(const Workspace<Layout>& ws, const TouchingPair<Real>& touching)
+      : a(ws.contact.pairs[touching.pair].a),
         b(ws.contact.pairs[touching.pair].b),
         i(ws.contact.shapes[a].link),
         j(ws.contact.shapes[b].link),
         shift(touching.shift),
-        apart(j >= 0 && ws.contact.shapes[a].root != ws.contact.shapes[b].root),
-        material(pair_material<Real>(ws.contact.constants[a], ws.contact.constants[b])),
-        theta_i(constant<Real>(1)),
-        theta_j(constant<Real>(1)) {
-    if (j < 0) return;
-    const BlockShares<Real> shares = masses(ws);
-    theta_i = shares.of_first();
-    theta_j = shares.of_second();
-  }
-  BACKDRIVE_INLINE BlockShares<Real> masses(const Workspace<Layout>& ws) const {
-    return {in_packs<Real>(ws.constants[i].mass), in_packs<Real>(ws.constants[j].mass)};
-  }
+        apart(j >= 0 && ws.contact.shapes[a].root != ws.contact.shapes[b].root) {}
   /// twist_of(link): relative, about O of the first body's tree.
   template <class TwistOf>
   BACKDRIVE_INLINE Spatial<Real> relative(const TwistOf& twist_of) const {
@@ -225,6 +237,32 @@ struct PairInStep {
   }
   BACKDRIVE_INLINE Spatial<Real> to_second(const Spatial<Real>& wrench) const {
     return apart ? back(wrench, shift) : wrench;
+  }
+};
+
+/// A pair whose points touch: its sides, its material, its blocks' shares.
+template <class Layout>
+struct PairInStep : PairSides<Layout> {
+  using Real = typename Layout::Real;
+  int number;  ///< in the topology
+  contact::PairMaterial<Real> material;
+  bool shared;  ///< both bodies move
+  Real theta_i, theta_j;
+
+  BACKDRIVE_INLINE PairInStep(const Workspace<Layout>& ws, const TouchingPair<Real>& touching)
+      : PairSides<Layout>(ws, touching),
+        number(touching.pair),
+        material(pair_material<Real>(ws.contact.constants[this->a], ws.contact.constants[this->b])),
+        shared(!ws.contact.shapes[this->a].fixed && !ws.contact.shapes[this->b].fixed),
+        theta_i(constant<Real>(1)),
+        theta_j(constant<Real>(1)) {
+    if (!shared) return;
+    const BlockShares<Real> shares = masses(ws);
+    theta_i = shares.of_first();
+    theta_j = shares.of_second();
+  }
+  BACKDRIVE_INLINE BlockShares<Real> masses(const Workspace<Layout>& ws) const {
+    return {in_packs<Real>(ws.constants[this->i].mass), in_packs<Real>(ws.constants[this->j].mass)};
   }
 };
 

@@ -37,56 +37,61 @@ BACKDRIVE_INLINE Real bounding_radius(const contact::Geometry<ScalarOf<Real>>& g
   return constant<Real>(-1);
 }
 
-/// How near points of two shapes must be to touch within the step; `arm` from the first one's centre to its furthest
-/// point.
-template <class Layout>
-BACKDRIVE_INLINE typename Layout::Real reach_of(const Workspace<Layout>& ws, const PairInStep<Layout>& pair,
-                                                const Vec3<typename Layout::Real>& centre,
-                                                const typename Layout::Real& arm) {
-  using Real = typename Layout::Real;
-  const auto speed = [&](const Spatial<Real>& twist) __attribute__((always_inline)) {
-    const Vec3<Real> at = velocity_at(twist, centre);
-    return square_root(dot(at, at)) + arm * square_root(dot(twist.ang, twist.ang));
-  };
-  const Real start = speed(pair.relative([&](int i) { return ws.link[i].v; }));
-  const Real smooth = speed(pair.relative([&](int i) { return ws.contact.link[i].smooth; }));
-  return ws.dt * (start + smooth + constant<Real>(kPush));
+template <class Real>
+BACKDRIVE_INLINE Real sum_of_magnitudes(const Vec3<Real>& v) {
+  return maximum(v.x, -v.x) + maximum(v.y, -v.y) + maximum(v.z, -v.z);
 }
 
-/// Whether a ball about the first shape reaches the second in any lane. O(1).
-template <class Real, class T = ScalarOf<Real>>
-BACKDRIVE_INLINE bool may_meet(const contact::Geometry<T>& a, const contact::Geometry<T>& b,
-                               const contact::Shape<Real>& A, const contact::Shape<Real>& B, const Real& reach) {
-  const Real radius = bounding_radius(a, A.scale), zero = constant<Real>(0);
-  const Vec3<Real> apart = A.pose.origin - B.pose.origin;
-  Real gap;
-  if (b.kind == GeometryType::plane) {
-    gap = dot(B.pose.axes.cz, apart) - radius;
-  } else {
-    const Real radius_b = bounding_radius(b, B.scale);
-    gap = square_root(dot(apart, apart)) - radius - radius_b;
-    gap = select(value_of(radius_b) < value_of(zero), zero, gap);
-  }
-  return any(!(value_of(gap) > value_of(reach)));
+/// The ball of one shape. Points of it move by no more than what its centre and its turn do, before and after the
+/// smooth motion. O(1).
+template <class Layout>
+BACKDRIVE_INLINE ShapeBall<typename Layout::Real> ball_of(const Workspace<Layout>& ws, int shape) {
+  using Real = typename Layout::Real;
+  const auto& c = ws.contact.constants[shape];
+  const Vec3<Real> scale = in_packs<Real>(c.scale);
+  ShapeBall<Real> ball{in_packs<Real>(c.position), bounding_radius(ws.contact.geometry[shape], scale),
+                       in_packs<Real>(c.margin)};
+  const int link = ws.contact.shapes[shape].link;
+  if (link < 0) return ball;
+  const auto& pose = ws.link[link].pose;
+  ball.centre = plus_times(pose.origin, pose.axes, c.position);
+  const auto speed = [&](const Spatial<Real>& twist) __attribute__((always_inline)) {
+    return sum_of_magnitudes(velocity_at(twist, ball.centre)) + ball.radius * sum_of_magnitudes(twist.ang);
+  };
+  ball.reach += ws.dt * (speed(ws.link[link].v) + speed(ws.contact.link[link].smooth));
+  return ball;
+}
+
+/// How near points of two shapes must be to touch within the step.
+template <class Real>
+BACKDRIVE_INLINE Real reach_of(const ShapeBall<Real>& a, const ShapeBall<Real>& b, const Real& dt) {
+  return a.reach + b.reach + dt * constant<Real>(kPush);
+}
+
+/// Whether points of two shapes may come that near in any lane: a ball about the first against one about the second, or
+/// against its plane of this normal. O(1).
+template <class Real>
+BACKDRIVE_INLINE bool may_meet(const ShapeBall<Real>& a, const ShapeBall<Real>& b, const Vec3<Real>& apart,
+                               const Vec3<Real>* plane_normal, const Real& reach) {
+  const Real near = a.radius + reach;
+  if (plane_normal) return any(!(value_of(dot(*plane_normal, apart)) > value_of(near)));
+  const Real zero = constant<Real>(0), sum = near + b.radius;
+  const auto boundless = value_of(b.radius) < value_of(zero);
+  return any(boundless || !(value_of(dot(apart, apart)) > value_of(sum * sum)));
 }
 
 /// The points of one pair that are in reach, appended.
 template <class Layout>
-BACKDRIVE_CALLED void find_contacts_of(Workspace<Layout>& ws, int number) {
+BACKDRIVE_CALLED void find_points_of(Workspace<Layout>& ws, const TouchingPair<typename Layout::Real>& found,
+                                     const typename Layout::Real& reach) {
   using Real = typename Layout::Real;
   auto& space = ws.contact;
   TouchingPair<Real>& touching = space.touching[space.touching_count];
-  touching = {number, space.contact_count, 0, zero3<Real>()};
-  const ContactPair& named = space.pairs[number];
-  const ContactShape &of_a = space.shapes[named.a], &of_b = space.shapes[named.b];
-  if (of_a.root != of_b.root) touching.shift = tree_origin(ws, of_a.root) - tree_origin(ws, of_b.root);
-  const PairInStep<Layout> pair(ws, touching);
-  const contact::Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, touching.shift);
-  const auto &ga = space.geometry[pair.a], &gb = space.geometry[pair.b];
-  const Real radius = bounding_radius(ga, A.scale);
-  const Real margin = space.constants[pair.a].margin + space.constants[pair.b].margin;
-  const Real reach = reach_of(ws, pair, A.pose.origin, radius) + margin;
-  if (!may_meet(ga, gb, A, B, reach)) return;
+  touching = found;
+  const PairSides<Layout> sides(ws, touching);
+  const contact::Shape<Real> A = placed_shape(ws, sides.a, zero3<Real>()), B = placed_shape(ws, sides.b, sides.shift);
+  const auto &ga = space.geometry[sides.a], &gb = space.geometry[sides.b];
+  const Real margin = space.constants[sides.a].margin + space.constants[sides.b].margin;
   contact::contact_points(ga, A, gb, B, space.points);
   const int count = contact::contact_count(ga, gb);
   for (int k = 0; k < count; ++k) {
@@ -103,11 +108,30 @@ BACKDRIVE_CALLED void find_contacts_of(Workspace<Layout>& ws, int number) {
   if (touching.count > 0) ++space.touching_count;
 }
 
+/// The same of a pair that may be far apart.
+template <class Layout>
+BACKDRIVE_INLINE void find_contacts_of(Workspace<Layout>& ws, int number) {
+  using Real = typename Layout::Real;
+  auto& space = ws.contact;
+  const ContactPair& pair = space.pairs[number];
+  TouchingPair<Real> found{number, space.contact_count, 0, zero3<Real>()};
+  const ContactShape &of_a = space.shapes[pair.a], &of_b = space.shapes[pair.b];
+  if (of_a.root != of_b.root) found.shift = tree_origin(ws, of_a.root) - tree_origin(ws, of_b.root);
+  const ShapeBall<Real>&a = space.balls[pair.a], &b = space.balls[pair.b];
+  const Real reach = reach_of(a, b, ws.dt);
+  const Vec3<Real> normal = in_packs<Real>(space.constants[pair.b].rotation).cz;  // planes belong to the world
+  const bool plane = space.geometry[pair.b].kind == GeometryType::plane;
+  if (may_meet(a, b, a.centre - b.centre + found.shift, plane ? &normal : nullptr, reach)) {
+    find_points_of(ws, found, reach);
+  }
+}
+
 /// Contacts of this step. False: there are none in any lane.
 template <class Layout>
 BACKDRIVE_HD bool find_contacts(Workspace<Layout>& ws) {
   auto& space = ws.contact;
   space.touching_count = space.contact_count = 0;
+  for (int k = 0; k < space.shape_count; ++k) space.balls[k] = ball_of(ws, k);
   for (int k = 0; k < space.pair_count; ++k) find_contacts_of(ws, k);
   return space.contact_count > 0;
 }
@@ -135,19 +159,15 @@ BACKDRIVE_INLINE ArticulatedInertia<Real> zero_block() {
 
 template <class Layout>
 BACKDRIVE_HD void clear_loads(Workspace<Layout>& ws) {
-  for (int i = 0; i < ws.link_count; ++i) {
-    auto& t = ws.contact.link[i];
-    t.load = zero6<typename Layout::Real>();
-    t.touched = false;
-  }
+  for (int i = 0; i < ws.link_count; ++i) ws.contact.link[i].touched = false;
 }
 
-/// Adds θ Jᵀ K J of a contact: a point mass of K_t at x, and K_n − K_t along the normal.
+/// Adds θ Jᵀ K J of a contact: a point mass of K_t at x, and K_n − K_t along the normal. Before its add_load, which
+/// marks the link.
 template <class Real>
 BACKDRIVE_INLINE void add_block(const Real& theta, const contact::Predictor<Real>& p, const Vec3<Real>& x,
                                 const Vec3<Real>& n, TouchLink<Real>& t) {
   if (!t.touched) t.block = zero_block<Real>();
-  t.touched = true;
   const Real o = constant<Real>(0);
   RigidInertia<Real> mass;
   set(mass, theta * p.tangential, x, Sym3<Real>{o, o, o, o, o, o});
@@ -158,16 +178,23 @@ BACKDRIVE_INLINE void add_block(const Real& theta, const contact::Predictor<Real
   less_outer(t.block, normal * (theta * (p.tangential - p.normal)), normal);
 }
 
-/// The state of a contact that (C2)-(C6) want.
+/// The relative twists that (C2)-(C6) want.
 template <class Real>
 struct PairTwists {
-  Spatial<Real> start, smooth;  ///< relative
+  Spatial<Real> start, smooth;
+  Spatial<Real> change;  ///< of the last predictor before a stage: none, the first, the second
 };
-template <class Layout>
-BACKDRIVE_INLINE PairTwists<typename Layout::Real> pair_twists(const Workspace<Layout>& ws,
-                                                               const PairInStep<Layout>& pair) {
-  return {pair.relative([&](int i) { return ws.link[i].v; }),
-          pair.relative([&](int i) { return ws.contact.link[i].smooth; })};
+template <int Stage, class Layout>
+BACKDRIVE_INLINE PairTwists<typename Layout::Real> contact_twists(const Workspace<Layout>& ws,
+                                                                  const PairInStep<Layout>& pair) {
+  const auto touch = [&](int i) -> const auto& {
+    return ws.contact.link[i];
+  };
+  PairTwists<typename Layout::Real> twists;
+  twists.start = pair.relative([&](int i) { return ws.link[i].v; });
+  twists.smooth = pair.relative([&](int i) { return touch(i).smooth; });
+  if constexpr (Stage > 0) twists.change = pair.relative([&](int i) { return touch(i).change[Stage - 1]; });
+  return twists;
 }
 template <class Real>
 BACKDRIVE_INLINE contact::ContactState<Real> state_of(const Contact<Real>& c, const PairTwists<Real>& twists) {
@@ -178,20 +205,38 @@ BACKDRIVE_INLINE contact::ContactState<Real> state_of(const Contact<Real>& c, co
 template <class Layout>
 BACKDRIVE_INLINE void add_load(Workspace<Layout>& ws, const PairInStep<Layout>& pair,
                                const Spatial<typename Layout::Real>& wrench) {
-  ws.contact.link[pair.i].load += wrench;
-  if (pair.j >= 0) ws.contact.link[pair.j].load -= pair.to_second(wrench);
+  const auto of = [&](int link) -> auto& {
+    auto& t = ws.contact.link[link];
+    if (!t.touched) t.load = zero6<typename Layout::Real>();
+    t.touched = true;
+    return t.load;
+  };
+  of(pair.i) += wrench;
+  if (pair.j >= 0) of(pair.j) -= pair.to_second(wrench);
 }
 
-/// (C2)-(C4): blocks and impulses of the predictor onto the links.
-template <class Layout>
+/// The drag of a predictor: that of the linear model, or c₂.
+template <int Stage, class Real>
+BACKDRIVE_INLINE const Real& drag_of(const Contact<Real>& c) {
+  return Stage == 0 ? c.model.drag : c.drag;
+}
+
+/// (C2)-(C4), (C5a): blocks and impulses of a predictor onto the links.
+template <int Stage, class Layout>
 BACKDRIVE_CALLED void load_predictor(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   clear_loads(ws);
   each_contact(
-      ws, [&](const auto& pair) { return pair_twists(ws, pair); },
-      [&](const auto& pair, const PairTwists<Real>& twists, const Contact<Real>& c, int) {
+      ws, [&](const auto& pair) { return contact_twists<Stage>(ws, pair); },
+      [&](const auto& pair, const auto& twists, Contact<Real>& c, int) {
         const contact::ContactState<Real> state = state_of(c, twists);
-        const contact::Predictor<Real> p = predictor_of(linear_model(pair.material, state, ws.dt), state, ws.dt);
+        if constexpr (Stage == 0) {
+          c.model = linear_model(pair.material, state, ws.dt);
+        } else {
+          c.change[0] = velocity_at(twists.change, c.position);
+          c.drag = second_drag(pair.material, state, c.model, c.change[0], ws.dt).value;
+        }
+        const contact::Predictor<Real> p = predictor_of(c.model, state, drag_of<Stage>(c), ws.dt);
         add_block(pair.theta_i, p, c.position, c.normal, ws.contact.link[pair.i]);
         if (pair.j >= 0) {
           add_block(pair.theta_j, p, c.position + pair.shift, c.normal, ws.contact.link[pair.j]);
@@ -200,139 +245,100 @@ BACKDRIVE_CALLED void load_predictor(Workspace<Layout>& ws) {
       });
 }
 
-/// (2)-(3) of one link for M̃ + Σ θ Jᵀ K J, as articulate_link for M̃.
-template <int K, class Layout>
-BACKDRIVE_PART void articulate_predictor(Workspace<Layout>& ws, int i, Articulated<typename Layout::Real>& top,
-                                         Waiting<Articulated<typename Layout::Real>>& waiting) {
-  using Real = typename Layout::Real;
-  const Link& link = ws.links[i];
-  constexpr int last = K > 0;
-  Spatial<Real> U, UD;
-  Real x;
-  for (int k = K - 1; k >= 0; --k) {
-    typename Layout::Dof& dof = ws.dof[link.v + k];
-    U = top.IA * dof.S;
-    const Real inverse = constant<Real>(1) / (dot(dof.S, U) + dof.increment);
-    UD = U * inverse;
-    x = -(inverse * dot(dof.S, top.P));
-    dof.predictor.UD = UD;
-    dof.predictor.inverse = inverse;
-    dof.predictor.x = x;
-    if (k == 0) break;
-    less_outer(top.IA, U, UD);
-    top.P += U * x;
+/// Where the factors of a predictor are: an adjoint keeps both.
+template <int Stage>
+struct PredictorOf {
+  template <class Dof>
+  BACKDRIVE_INLINE auto& operator()(Dof& dof) const {
+    constexpr int kept = sizeof(dof.predictor) / sizeof(dof.predictor[0]);
+    return dof.predictor[Stage % kept];
   }
-  if (link.parent < 0) return;
-  read_again();
-  if (link.last_child) {
-    const auto& touch = ws.contact.link[link.parent];
-    set_less_outer<last>(top.IA, ws.link[link.parent].I, top.IA, &U, &UD);
+};
+
+/// M̃ + Σ θ Jᵀ K J, with the loads of the links as right-hand side.
+template <int Stage, class Layout>
+struct PredictorSystem {
+  using Real = typename Layout::Real;
+  Workspace<Layout>& ws;
+
+  BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const {
+    const auto& touch = ws.contact.link[i];
+    if (!touch.touched) return;
     top.P = top.P - touch.load;
-    if (touch.touched) top.IA += touch.block;
-  } else {
-    const Articulated<Real>& others = waiting.pop();
-    add_less_outer<last>(top.IA, others.IA, &U, &UD);
-    top.P += others.P;
+    top.IA += touch.block;
   }
-  if constexpr (K > 0) top.P += U * x;
-  if (link.parent != i - 1) waiting.push(top);
-}
+  BACKDRIVE_INLINE void joint(int i, int k, Real& effort, Real& increment) const {
+    effort = constant<Real>(0);
+    increment = ws.dof[ws.links[i].v + k].increment;
+  }
+  BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return PredictorOf<Stage>()(dof); }
+};
 
-/// Leaves to root: factors of the predictor, with the loads of the links as right-hand side.
-template <class Layout>
-BACKDRIVE_CALLED void factor_predictor(Workspace<Layout>& ws) {
+/// One predictor: its change of velocity per link and, for an adjoint, per degree of freedom.
+template <int Stage, class Layout>
+BACKDRIVE_CALLED void predict(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
-  Articulated<Real> top;
-  Waiting<Articulated<Real>> waiting(ws.waiting);
-  for (int i = ws.link_count - 1; i >= 0; --i) {
-    if (ws.links[i].leaf) {
-      const auto& touch = ws.contact.link[i];
-      set(top.IA, ws.link[i].I);
-      if (touch.touched) top.IA += touch.block;
-      top.P = zero6<Real>() - touch.load;
-    }
-    visit_dofs(
-        ws.links[i].type, [&](auto dofs)
-                              __attribute__((always_inline)) { articulate_predictor<dofs()>(ws, i, top, waiting); });
-  }
+  load_predictor<Stage>(ws);
+  articulate_system(ws, PredictorSystem<Stage, Layout>{ws});
+  solve_outwards_with(
+      ws, PredictorOf<Stage>(), [](auto& dof, const Real& x) __attribute__((always_inline)) {
+        if constexpr (requires { dof.change; }) dof.change[Stage] = x;
+      },
+      [&](int i, const Spatial<Real>& delta)
+          __attribute__((always_inline)) { ws.contact.link[i].change[Stage] = delta; });
 }
 
-/// Leaves-to-root half of a solve whose right-hand side is the links' loads alone: factors_of(dof) has UD, inverse, x.
+/// Leaves-to-root half of a solve whose right-hand side is the links' loads alone.
 template <class Layout, class FactorsOf>
 BACKDRIVE_INLINE void solve_loads_inwards(Workspace<Layout>& ws, const FactorsOf& factors_of) {
   using Real = typename Layout::Real;
-  Spatial<Real> force = zero6<Real>();
-  Waiting<Spatial<Real>> waiting(ws.waiting);
-  for (int i = ws.link_count - 1; i >= 0; --i) {
-    const Link& link = ws.links[i];
-    if (link.leaf) force = zero6<Real>();
-    force -= ws.contact.link[i].load;
-    visit_dofs(
-        link.type, [&](auto dofs) __attribute__((always_inline)) {
-          for (int k = dofs() - 1; k >= 0; --k) {
-            typename Layout::Dof& dof = ws.dof[link.v + k];
-            auto& factors = factors_of(dof);
-            const Real r = -dot(dof.S, force);
-            factors.x = factors.inverse * r;
-            force += factors.UD * r;
-          }
-        });
-    if (link.parent < 0) continue;
-    if (!link.last_child) force += waiting.pop();
-    if (link.parent != i - 1) waiting.push(force);
-  }
+  solve_inwards_with(
+      ws, factors_of,
+      [&](int i, Spatial<Real>& force) __attribute__((always_inline)) {
+        const auto& touch = ws.contact.link[i];
+        if (touch.touched) force -= touch.load;
+      },
+      [](const auto&, const Real& carried) __attribute__((always_inline)) { return -carried; });
 }
 
-/// Root-to-leaves half of a solve with the predictor's factors: keep(dof, solution), visit(link, its twist).
-template <class Layout, class Keep, class Visit>
-BACKDRIVE_INLINE void solve_predictor_outwards(Workspace<Layout>& ws, const Keep& keep, const Visit& visit) {
-  solve_outwards_with(
-      ws, [](auto& dof) -> auto& { return dof.predictor; }, keep, visit);
-}
-
-/// (C5)-(C6): the forces, from the predictor's change of velocity, onto the links as impulses.
+/// (C5)-(C6): the forces, from the second predictor's change of velocity, onto the links as impulses.
 template <class Layout>
 BACKDRIVE_CALLED void load_forces(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   clear_loads(ws);
-  struct Context {
-    PairTwists<Real> twists;
-    Spatial<Real> change;
-  };
   each_contact(
-      ws,
-      [&](const auto& pair) {
-        return Context{pair_twists(ws, pair), pair.relative([&](int i) { return ws.contact.link[i].change; })};
-      },
-      [&](const auto& pair, const Context& context, Contact<Real>& c, int) {
-        const contact::ContactState<Real> state = state_of(c, context.twists);
-        c.change = velocity_at(context.change, c.position);
-        c.force =
-            contact_force(pair.material, state, linear_model(pair.material, state, ws.dt), c.change, ws.dt).result;
+      ws, [&](const auto& pair) { return contact_twists<2>(ws, pair); },
+      [&](const auto& pair, const auto& twists, Contact<Real>& c, int) {
+        const contact::ContactState<Real> state = state_of(c, twists);
+        c.change[1] = velocity_at(twists.change, c.position);
+        c.force = contact_force(pair.material, state, c.model, c.drag, c.change[1], ws.dt).result;
         add_load(ws, pair, wrench_at(c.position, c.force * ws.dt));
       });
 }
 
-/// Twists with v_s, from those with q̇ and of q̈. For links in their order, from solve_outwards.
-template <class Layout>
-BACKDRIVE_INLINE void keep_smooth(Workspace<Layout>& ws, int i, const Spatial<typename Layout::Real>& delta) {
-  ws.contact.link[i].smooth = ws.link[i].v + delta * ws.dt;
+/// (1)-(3), (C1): q̈ of all but contact into dof[].qdd, the twists with v_s of the links; visit(link, δ) of q̈.
+template <class Layout, class Visit>
+BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
+  using Real = typename Layout::Real;
+  kinematics(ws);
+  articulate(ws);
+  solve_outwards(
+      ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+        ws.contact.link[i].smooth = ws.link[i].v + delta * ws.dt;
+        visit(i, delta);
+      });
 }
 
-/// The predictor, and with it the force of every contact, as impulses on the links. False: nothing is in reach of
-/// anything, and nothing was written.
-template <class Layout>
-BACKDRIVE_HD bool predict_forces(Workspace<Layout>& ws) {
-  using Real = typename Layout::Real;
+/// (C2)-(C7), after smooth_motion: what contact adds to the velocity into dof[].*kick; visit(link, its twist). False:
+/// nothing is in reach of anything, and nothing was written.
+template <class Layout, class Kick, class Visit>
+BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, Kick kick, const Visit& visit) {
   if (!find_contacts(ws)) return false;
-  load_predictor(ws);
-  factor_predictor(ws);
-  solve_predictor_outwards(
-      ws, [](auto& dof, const Real& x) __attribute__((always_inline)) {
-        if constexpr (requires { dof.change; }) dof.change = x;
-      },
-      [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) { ws.contact.link[i].change = delta; });
+  predict<0>(ws);
+  predict<1>(ws);
   load_forces(ws);
+  solve_loads_inwards(ws, OwnFactors{});
+  solve_outwards(ws, kick, visit);
   return true;
 }
 
@@ -390,19 +396,10 @@ BACKDRIVE_CALLED void store_contacts(const Workspace<Layout>& ws, StorageOf<type
 template <class Layout>
 BACKDRIVE_HD void forward_dynamics_with_contact(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
-  kinematics(ws);
-  articulate(ws);
-  solve_outwards(
-      ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        keep_smooth(ws, i, delta);
-      });
-  if (!predict_forces(ws)) {
-    for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = constant<Real>(0);
-    return;
-  }
-  solve_loads_inwards(
-      ws, [](auto& dof) -> auto& { return dof; });
-  solve_outwards(ws, &Layout::Dof::x, [](int, const auto&) __attribute__((always_inline)){});
+  const auto nothing = [](int, const Spatial<Real>&) __attribute__((always_inline)){};
+  smooth_motion(ws, nothing);
+  if (contact_kick(ws, &Layout::Dof::x, nothing)) return;
+  for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = constant<Real>(0);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

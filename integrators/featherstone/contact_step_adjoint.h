@@ -2,8 +2,8 @@
 // Adjoint of contact_step.h: (A1)-(A13) of docs/contact.md.
 //
 // Everything is linear in cotangents, so what contact adds is apart from (7)-(8): with the twists Y of v (of q̇), v_s,
-// Δv1, Δv, w and w1, and G^Y = ∂φ/∂Y of the subtree, the turn of a subtree together with the twists that carry it
-// changes φ by no more than what its contacts see of the world, R. So
+// Δv, w, Δv1, w1, Δv2 and w2, and G^Y = ∂φ/∂Y of the subtree, the turn of a subtree together with the twists that carry
+// it changes φ by no more than what its contacts see of the world, R. So
 //
 //   Z = R + Σ_Y Y_p ×* G^Y        q̄ += Sᵀ Z        q̇̄ −= Sᵀ G^v        R = Σ (pose̅ + Y ×* y̅)  over its contacts.
 //
@@ -17,28 +17,20 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 template <class Layout>
 BACKDRIVE_HD bool recompute_with_contact(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
-  kinematics(ws);
-  articulate(ws);
-  solve_outwards(
-      ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        keep_smooth(ws, i, delta);
-        keep_acceleration(ws.link[i], delta);
-      });
-  const bool touching = predict_forces(ws);
-  if (!touching) {
-    for (int k = 0; k < ws.nv; ++k) {
-      typename Layout::Dof& dof = ws.dof[k];
-      dof.kick = dof.change = dof.w = dof.w1 = constant<Real>(0);
-    }
-    return false;
-  }
-  solve_loads_inwards(
-      ws, [](auto& dof) -> auto& { return dof; });
-  solve_outwards(
+  smooth_motion(
+      ws, [&](int i, const Spatial<Real>& delta)
+              __attribute__((always_inline)) { keep_acceleration(ws.link[i], delta); });
+  const bool touching = contact_kick(
       ws, &Layout::Dof::kick, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
         ws.contact.link[i].kick = delta;
       });
-  return true;
+  if (touching) return true;
+  for (int k = 0; k < ws.nv; ++k) {
+    typename Layout::Dof& dof = ws.dof[k];
+    dof.kick = dof.w = constant<Real>(0);
+    for (int s = 0; s < kPredictors; ++s) dof.change[s] = dof.w_predictor[s] = constant<Real>(0);
+  }
+  return false;
 }
 
 // ---- (A3)-(A10): the solves -----------------------------------------------------------------------------------------
@@ -54,44 +46,41 @@ BACKDRIVE_INLINE contact::PairMaterial<Real> zero_material() {
   return {o, o, o, o, o};
 }
 
-template <class Layout>
-BACKDRIVE_INLINE void add_material(Workspace<Layout>& ws, const PairInStep<Layout>& pair, const StepBar<Layout>& bar,
-                                   const contact::PairMaterial<typename Layout::Real>& m_bar) {
-  using Real = typename Layout::Real;
-  if (!bar.wants_parameters()) return;
-  adj_pair_material<Real>(ws.contact.constants[pair.a], ws.contact.constants[pair.b], pair.material, m_bar,
-                          bar.shapes[pair.a], bar.shapes[pair.b]);
+template <class Real>
+BACKDRIVE_INLINE ContactBar<Real> zero_bar() {
+  return {zero_state<Real>(),
+          {zero3<Real>(), zero3<Real>()},
+          constant<Real>(0),
+          contact::no_cotangents<Real>(),
+          zero_material<Real>()};
 }
 
-/// (A4)-(A5), with what the loss says of the forces: from the twists of w to the cotangents of the contacts' states and
-/// of e, the latter as loads.
+/// (A4)-(A5), with what the loss says of the forces: from the twists of w to the cotangents of the contacts' states, of
+/// c₂, and of e₂, which become loads.
 template <class Layout>
 BACKDRIVE_CALLED void adj_forces(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   clear_loads(ws);
-  struct Context {
-    PairTwists<Real> twists;
+  struct Context : PairTwists<Real> {
     Spatial<Real> w;
     Vec3<Real> seed;
   };
   each_contact(
       ws,
       [&](const auto& pair) {
-        return Context{pair_twists(ws, pair), pair.relative([&](int i) { return ws.contact.link[i].w; }),
+        return Context{contact_twists<0>(ws, pair), pair.relative([&](int i) { return ws.contact.link[i].w; }),
                        bar.pair_forces ? bar.pair_forces[pair.number] : zero3<Real>()};
       },
       [&](const auto& pair, const Context& context, const Contact<Real>& c, int number) {
-        const contact::ContactState<Real> state = state_of(c, context.twists);
-        const auto model = linear_model(pair.material, state, ws.dt);
-        const auto trace = contact_force(pair.material, state, model, c.change, ws.dt);
+        const contact::ContactState<Real> state = state_of(c, context);
+        const auto trace = contact_force(pair.material, state, c.model, c.drag, c.change[1], ws.dt);
+        const Vec3<Real> force_bar = velocity_at(context.w, c.position) * ws.dt + context.seed;
         ContactBar<Real>& own = ws.contact.bars[number];
-        own = {zero_state<Real>(), zero3<Real>()};
-        contact::PairMaterial<Real> m_bar = zero_material<Real>();
-        adj_contact_force(pair.material, state, model, c.change, trace, ws.dt,
-                          velocity_at(context.w, c.position) * ws.dt + context.seed, own.change, own.state, m_bar);
-        if (mutated(Mutation::frozen_predictor)) own.change = zero3<Real>();
-        add_material(ws, pair, bar, m_bar);
-        add_load(ws, pair, wrench_at(c.position, own.change));
+        own = zero_bar<Real>();
+        adj_contact_force(pair.material, state, c.model, c.drag, c.change[1], trace, ws.dt, force_bar, own.change[1],
+                          own.drag, own.model, own.state, own.material);
+        own.change[1] = unless(Mutation::frozen_predictor, own.change[1]);
+        add_load(ws, pair, wrench_at(c.position, own.change[1]));
       });
 }
 
@@ -107,40 +96,64 @@ BACKDRIVE_INLINE void adj_block(const Real& theta, const contact::Predictor<Real
   n_bar += unless(Mutation::block_normal, (P * nE + E * nP) * (theta * (p.tangential - p.normal)));
 }
 
-/// (A7)-(A8): from the twists of w1; the cotangents of v_s, as loads (A9).
-template <class Layout>
+/// (A7)-(A8) of one contact: from the twists of its predictor's w to the cotangents of the model, of c₂ (of the model's
+/// drag, for the first) and of the blocks' shares.
+template <int Stage, class Layout>
+BACKDRIVE_INLINE void adj_predictor_of(Workspace<Layout>& ws, const PairInStep<Layout>& pair,
+                                       const contact::ContactState<typename Layout::Real>& state,
+                                       const Contact<typename Layout::Real>& c, ContactBar<typename Layout::Real>& own,
+                                       const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  const Real zero = constant<Real>(0), &drag = drag_of<Stage>(c);
+  const contact::Predictor<Real> p = predictor_of(c.model, state, drag, ws.dt);
+  contact::Predictor<Real> p_bar{zero3<Real>(), zero, zero};
+  Vec3<Real>& n_bar = own.state.normal;
+  const auto add_body = [&](int link, const Vec3<Real>& x, const Real& theta, bool frozen) {
+    const auto& t = ws.contact.link[link];
+    const Vec3<Real> P = velocity_at(t.w_predictor[Stage], x), E = velocity_at(t.change[Stage], x);
+    Real theta_bar = zero;
+    if (!frozen) adj_block(theta, p, c.normal, P, E, p_bar, n_bar, theta_bar);
+    p_bar.impulse = P - p_bar.impulse;
+    return theta_bar;
+  };
+  Real theta_j_bar = zero;
+  if (pair.j >= 0) theta_j_bar = add_body(pair.j, c.position + pair.shift, pair.theta_j, false);
+  const Real theta_i_bar = add_body(pair.i, c.position, pair.theta_i, mutated(Mutation::frozen_block));
+  adj_predictor(state, c.model, drag, ws.dt, p_bar, own.model, Stage == 0 ? own.model.drag : own.drag, own.state);
+  if constexpr (Layout::parameters) {
+    if (pair.shared && bar.wants_parameters()) {
+      pair.masses(ws).adj(theta_i_bar, theta_j_bar, bar.constants[pair.i].mass, bar.constants[pair.j].mass);
+    }
+  }
+}
+
+/// (A7)-(A8) of a predictor. The second hands on to e₁ by (C5a), the first to the states, and so to v_s (A9) and the
+/// materials; what goes on becomes loads.
+template <int Stage, class Layout>
 BACKDRIVE_CALLED void adj_predictors(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   clear_loads(ws);
   each_contact(
-      ws, [&](const auto& pair) { return pair_twists(ws, pair); },
+      ws, [&](const auto& pair) { return contact_twists<0>(ws, pair); },
       [&](const auto& pair, const PairTwists<Real>& twists, const Contact<Real>& c, int number) {
         const contact::ContactState<Real> state = state_of(c, twists);
-        const auto model = linear_model(pair.material, state, ws.dt);
-        const contact::Predictor<Real> p = predictor_of(model, state, ws.dt);
+        const auto& m = pair.material;
         ContactBar<Real>& own = ws.contact.bars[number];
-        const Real zero = constant<Real>(0);
-        const auto of = [&](const Spatial<Real>& twist, const Vec3<Real>& x) { return velocity_at(twist, x); };
-        const auto &ti = ws.contact.link[pair.i], &tj = ws.contact.link[pair.j < 0 ? pair.i : pair.j];
-        const Vec3<Real> x = c.position, y = x + pair.shift;
-        contact::Predictor<Real> p_bar{of(ti.w1, x), zero, zero};
-        Real theta_i_bar = zero, theta_j_bar = zero;
-        Vec3<Real>& n_bar = own.state.normal;
-        if (!mutated(Mutation::frozen_block)) {
-          adj_block(pair.theta_i, p, c.normal, of(ti.w1, x), of(ti.change, x), p_bar, n_bar, theta_i_bar);
-        }
-        if (pair.j >= 0) {
-          p_bar.impulse -= of(tj.w1, y);
-          adj_block(pair.theta_j, p, c.normal, of(tj.w1, y), of(tj.change, y), p_bar, n_bar, theta_j_bar);
-        }
-        contact::PairMaterial<Real> m_bar = zero_material<Real>();
-        adj_predictor(pair.material, state, model, ws.dt, p_bar, own.state, m_bar);
-        add_material(ws, pair, bar, m_bar);
-        add_load(ws, pair, wrench_at(x, own.state.smooth));
-        if constexpr (Layout::parameters) {
-          if (pair.j >= 0 && bar.wants_parameters()) {
-            pair.masses(ws).adj(theta_i_bar, theta_j_bar, bar.constants[pair.i].mass, bar.constants[pair.j].mass);
+        adj_predictor_of<Stage>(ws, pair, state, c, own, bar);
+        if constexpr (Stage == 1) {
+          const auto trace = second_drag(m, state, c.model, c.change[0], ws.dt);
+          const Real drag_bar = unless(Mutation::frozen_drag, own.drag);
+          adj_second_drag(m, state, c.model, c.change[0], trace, ws.dt, drag_bar, own.change[0], own.model, own.state,
+                          own.material);
+          add_load(ws, pair, wrench_at(c.position, own.change[0]));
+        } else {
+          adj_linear_model(m, state, linear_model(m, state, ws.dt), ws.dt, own.model, own.state, own.material);
+          if (bar.wants_parameters()) {
+            const auto& constants = ws.contact.constants;
+            adj_pair_material<Real>(constants[pair.a], constants[pair.b], m, own.material, bar.shapes[pair.a],
+                                    bar.shapes[pair.b]);
           }
+          add_load(ws, pair, wrench_at(c.position, own.state.smooth));
         }
       });
 }
@@ -154,7 +167,7 @@ BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     if (link.leaf) load = zero6<Real>();
-    load += ws.contact.link[i].load;
+    if (ws.contact.link[i].touched) load += ws.contact.link[i].load;
     const int dofs = joint_size(link.type).nv;
     for (int k = 0; k < dofs; ++k) {
       typename Layout::Dof& dof = ws.dof[link.v + k];
@@ -164,6 +177,18 @@ BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
     if (!link.last_child) load += waiting.pop();
     if (link.parent != i - 1) waiting.push(load);
   }
+}
+
+/// (A6): a solve with a predictor's factors and the loads as right-hand side.
+template <int Stage, class Layout>
+BACKDRIVE_HD void solve_predictor(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  solve_loads_inwards(ws, PredictorOf<Stage>());
+  solve_outwards_with(
+      ws, PredictorOf<Stage>(),
+      [](auto& dof, const Real& x) __attribute__((always_inline)) { dof.w_predictor[Stage] = x; },
+      [&](int i, const Spatial<Real>& delta)
+          __attribute__((always_inline)) { ws.contact.link[i].w_predictor[Stage] = delta; });
 }
 
 /// (A3)-(A9): with the cotangents of Δv in dof[].x and those of v_s in dof[].smooth_bar; adds to the latter.
@@ -176,47 +201,63 @@ BACKDRIVE_HD void adj_kick(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
         ws.contact.link[i].w = delta;
       });
   adj_forces(ws, bar);
-  solve_loads_inwards(
-      ws, [](auto& dof) -> auto& { return dof.predictor; });
-  solve_predictor_outwards(
-      ws, [](auto& dof, const Real& x) __attribute__((always_inline)) { dof.w1 = x; },
-      [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) { ws.contact.link[i].w1 = delta; });
-  adj_predictors(ws, bar);
+  solve_predictor<1>(ws);
+  adj_predictors<1>(ws, bar);
+  solve_predictor<0>(ws);
+  adj_predictors<0>(ws, bar);
   project_loads(ws);
 }
 
 // ---- (A11): what contacts do to twists and places -------------------------------------------------------------------
 
+/// Of the links in touch; nobody reads those of the others.
 template <class Layout>
 BACKDRIVE_HD void clear_bars(Workspace<Layout>& ws) {
   const auto o = zero6<typename Layout::Real>();
-  for (int i = 0; i < ws.link_count; ++i) ws.contact.link[i].bar = {o, o, o, o, o, o};
-}
-
-/// The wrenches of one contact on one body: cotangents of the velocities of its point with five twists.
-template <class Real>
-struct PointBars {
-  Vec3<Real> v, smooth, change, w, w1;
-};
-/// Notes them on a link, `x` from its O, and returns the turn of the point with them: Σ y̅ × Y_ang.
-template <class Real>
-BACKDRIVE_INLINE Vec3<Real> add_point_bars(const PointBars<Real>& b, const Vec3<Real>& x, const Spatial<Real>& v,
-                                           TouchAdjointLink<Real>& t) {
-  const auto add = [&](Spatial<Real> & bar, const Vec3<Real>& y_bar, const Spatial<Real>& Y)
-      __attribute__((always_inline)) {
-    const Spatial<Real> wrench = wrench_at(x, y_bar);
-    bar -= wrench;
-    t.bar.turn = plus_cross_force(t.bar.turn, Y, wrench);
-    return cross(y_bar, Y.ang);
-  };
-  return add(t.bar.v, b.v, v) + add(t.bar.smooth, b.smooth, t.smooth) + add(t.bar.change, b.change, t.change) +
-         add(t.bar.w, b.w, t.w) + add(t.bar.w1, b.w1, t.w1);
+  for (int i = 0; i < ws.link_count; ++i) {
+    auto& t = ws.contact.link[i];
+    if (t.touched) t.bar = {o, o, o, {o, o}, {o, o}, o};
+  }
 }
 
 /// K u of a contact.
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> block_times(const contact::Predictor<Real>& p, const Vec3<Real>& n, const Vec3<Real>& u) {
   return u * p.tangential + n * ((p.normal - p.tangential) * dot(n, u));
+}
+
+/// One contact's cotangents onto one of its links, x from its O: those of the velocities of its point with the seven
+/// twists, `sign` (1 or −1) times what the relative ones receive. Returns the turn of the point with them, Σ y̅ × Y_ang.
+template <class Layout>
+BACKDRIVE_HD Vec3<typename Layout::Real> adj_side(Workspace<Layout>& ws, int link, double sign,
+                                                  const Vec3<typename Layout::Real>& x,
+                                                  const typename Layout::Real& theta,
+                                                  const Contact<typename Layout::Real>& c,
+                                                  const contact::Predictor<typename Layout::Real>* p,
+                                                  const ContactBar<typename Layout::Real>& own) {
+  using Real = typename Layout::Real;
+  auto& t = ws.contact.link[link];
+  Vec3<Real> turn = zero3<Real>();
+  const auto add = [&](Spatial<Real> & bar, const Spatial<Real>& Y, const Vec3<Real>& y_bar)
+      __attribute__((always_inline)) {
+    const Spatial<Real> wrench = wrench_at(x, y_bar);
+    bar -= wrench;
+    t.bar.turn = plus_cross_force(t.bar.turn, Y, wrench);
+    turn = plus_cross(turn, y_bar, Y.ang);
+  };
+  const Real s = constant<Real>(sign);
+  add(t.bar.v, ws.link[link].v, unless(Mutation::contact_start, own.state.start * s));
+  add(t.bar.smooth, t.smooth, own.state.smooth * s);
+  add(t.bar.w, t.w, c.force * (s * ws.dt));
+  for (int k = 0; k < kPredictors; ++k) {
+    const auto block = [&](const Spatial<Real>& twist) __attribute__((always_inline)) {
+      return block_times(p[k], c.normal, velocity_at(twist, x)) * theta;
+    };
+    const Vec3<Real> KP = unless(Mutation::block_of_change, block(t.w_predictor[k])), KE = block(t.change[k]);
+    add(t.bar.change[k], t.change[k], own.change[k] * s - KP);
+    add(t.bar.w_predictor[k], t.w_predictor[k], p[k].impulse * s - KE);
+  }
+  return turn;
 }
 
 /// One contact's cotangents onto its links; returns those of its gap, place and normal.
@@ -229,24 +270,11 @@ BACKDRIVE_HD contact::ContactPoint<typename Layout::Real> adj_contact(Workspace<
                                                                       Vec3<typename Layout::Real>& shift_bar) {
   using Real = typename Layout::Real;
   const contact::ContactState<Real> state = state_of(c, twists);
-  const contact::Predictor<Real> p = predictor_of(linear_model(pair.material, state, ws.dt), state, ws.dt);
-  const Vec3<Real> impulse = c.force * ws.dt;
-  auto& ti = ws.contact.link[pair.i];
-  const auto push = [&](const TouchAdjointLink<Real>& t, const Vec3<Real>& x, const Real& theta,
-                        const auto& with_sign) {
-    const Vec3<Real> KP = block_times(p, c.normal, velocity_at(t.w1, x)) * theta;
-    const Vec3<Real> KE = block_times(p, c.normal, velocity_at(t.change, x)) * theta;
-    return PointBars<Real>{unless(Mutation::contact_start, with_sign(own.state.start)), with_sign(own.state.smooth),
-                           with_sign(own.change) - unless(Mutation::block_of_change, KP), with_sign(impulse),
-                           with_sign(p.impulse) - KE};
-  };
-  const auto plus = [](const Vec3<Real>& v) { return v; };
-  const auto minus = [](const Vec3<Real>& v) { return -v; };
-  Vec3<Real> x_bar = add_point_bars(push(ti, c.position, pair.theta_i, plus), c.position, ws.link[pair.i].v, ti);
+  const contact::Predictor<Real> p[kPredictors] = {predictor_of(c.model, state, drag_of<0>(c), ws.dt),
+                                                   predictor_of(c.model, state, drag_of<1>(c), ws.dt)};
+  Vec3<Real> x_bar = adj_side(ws, pair.i, 1, c.position, pair.theta_i, c, p, own);
   if (pair.j >= 0) {
-    auto& tj = ws.contact.link[pair.j];
-    const Vec3<Real> x = c.position + pair.shift;
-    const Vec3<Real> own_bar = add_point_bars(push(tj, x, pair.theta_j, minus), x, ws.link[pair.j].v, tj);
+    const Vec3<Real> own_bar = adj_side(ws, pair.j, -1, c.position + pair.shift, pair.theta_j, c, p, own);
     x_bar += own_bar;
     if (pair.apart) shift_bar += own_bar;
   }
@@ -303,7 +331,7 @@ BACKDRIVE_CALLED void adj_contacts_of(Workspace<Layout>& ws, const TouchingPair<
   using Real = typename Layout::Real;
   auto& space = ws.contact;
   const PairInStep<Layout> pair(ws, touching);
-  const PairTwists<Real> twists = pair_twists(ws, pair);
+  const PairTwists<Real> twists = contact_twists<0>(ws, pair);
   const auto &ga = space.geometry[pair.a], &gb = space.geometry[pair.b];
   const int count = contact::contact_count(ga, gb);
   const Vec3<Real> o = zero3<Real>();
@@ -337,12 +365,14 @@ BACKDRIVE_CALLED void adj_contacts_of(Workspace<Layout>& ws, const TouchingPair<
 /// ∂φ/∂Y of a subtree, and R.
 template <class Real>
 struct KickBar {
-  Spatial<Real> v, smooth, change, kick, w, w1, turn;
+  Spatial<Real> v, smooth, kick, w;
+  Spatial<Real> change[kPredictors], w_predictor[kPredictors];
+  Spatial<Real> turn;
 };
 template <class Real>
 BACKDRIVE_INLINE void operator+=(KickBar<Real>& a, const KickBar<Real>& b) {
-  a.v += b.v, a.smooth += b.smooth, a.change += b.change, a.kick += b.kick;
-  a.w += b.w, a.w1 += b.w1, a.turn += b.turn;
+  a.v += b.v, a.smooth += b.smooth, a.kick += b.kick, a.w += b.w, a.turn += b.turn;
+  for (int s = 0; s < kPredictors; ++s) a.change[s] += b.change[s], a.w_predictor[s] += b.w_predictor[s];
 }
 
 /// Numbers of the largest that waits in a sweep with contact.
@@ -351,17 +381,19 @@ constexpr int kContactWaitingNumbers = sizeof(KickBar<Real>) > sizeof(Articulate
                                            ? sizeof(KickBar<Real>) / sizeof(Real)
                                            : kWaitingNumbers<Real>;
 
-/// Of one body: contacts, and w·I Δv + w1·I Δv1 (A12).
+/// Adds what one body brings: Σ w·I Δv over the three solves (A12), and its contacts.
 template <class Real>
-BACKDRIVE_INLINE KickBar<Real> kick_of_body(const TouchAdjointLink<Real>& t, const RigidInertia<Real>& I) {
+BACKDRIVE_INLINE void add_body(const TouchAdjointLink<Real>& t, const RigidInertia<Real>& I, KickBar<Real>& sum) {
+  sum.kick += unless(Mutation::kick_inertia, I * t.w);
+  sum.w = plus_times(sum.w, I, t.kick);
+  for (int s = 0; s < kPredictors; ++s) {
+    sum.change[s] = plus_times(sum.change[s], I, unless(Mutation::kick_inertia, t.w_predictor[s]));
+    sum.w_predictor[s] = plus_times(sum.w_predictor[s], I, t.change[s]);
+  }
+  if (!t.touched) return;
   const auto& b = t.bar;
-  return {b.v,
-          b.smooth,
-          unless(Mutation::kick_inertia, plus_times(b.change, I, t.w1)),
-          unless(Mutation::kick_inertia, I * t.w),
-          plus_times(b.w, I, t.kick),
-          plus_times(b.w1, I, t.change),
-          b.turn};
+  sum.v += b.v, sum.smooth += b.smooth, sum.w += b.w, sum.turn += b.turn;
+  for (int s = 0; s < kPredictors; ++s) sum.change[s] += b.change[s], sum.w_predictor[s] += b.w_predictor[s];
 }
 
 /// Σ Y ×* G^Y + R for the twists of one link, that carries the subtree.
@@ -370,10 +402,13 @@ BACKDRIVE_INLINE Spatial<Real> turned_with_twists(const KickBar<Real>& bar, cons
                                                   const TouchAdjointLink<Real>& t) {
   Spatial<Real> Z = plus_cross_force(bar.turn, v, bar.v);
   Z = plus_cross_force(Z, t.smooth, bar.smooth);
-  Z = plus_cross_force(Z, t.change, bar.change);
   Z = plus_cross_force(Z, t.kick, bar.kick);
   Z = plus_cross_force(Z, t.w, bar.w);
-  return plus_cross_force(Z, t.w1, bar.w1);
+  for (int s = 0; s < kPredictors; ++s) {
+    Z = plus_cross_force(Z, t.change[s], bar.change[s]);
+    Z = plus_cross_force(Z, t.w_predictor[s], bar.w_predictor[s]);
+  }
+  return Z;
 }
 
 /// What (A12) adds to mass, com and inertia: x·I y with both pairs of twists.
@@ -428,15 +463,14 @@ BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& b
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     const auto& t = ws.contact.link[i];
-    if (link.leaf) {
-      top = kick_of_body(t, ws.link[i].I);
-    } else {
-      top += kick_of_body(t, ws.link[i].I);
-    }
+    if (link.leaf) top = KickBar<Real>{};
+    add_body(t, ws.link[i].I, top);
     if constexpr (Layout::parameters) {
       if (bar.wants_parameters()) {
         kick_mass_adjoint(ws.link[i], ws.constants[i], t.w, t.kick, bar.constants[i]);
-        kick_mass_adjoint(ws.link[i], ws.constants[i], t.w1, t.change, bar.constants[i]);
+        for (int s = 0; s < kPredictors; ++s) {
+          kick_mass_adjoint(ws.link[i], ws.constants[i], t.w_predictor[s], t.change[s], bar.constants[i]);
+        }
       }
     }
     kick_joint(ws, i, top, bar);

@@ -290,24 +290,25 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
   }
 }
 
-/// One degree of freedom of (2): U, U D⁻¹, and D⁻¹ r.
-template <class Real, class Dof>
-BACKDRIVE_INLINE void factor(Dof& dof, const Articulated<Real>& top, const Real& effort, const Real& increment,
-                             Spatial<Real>& U, Spatial<Real>& UD, Real& x) {
-  U = top.IA * dof.S;
-  const Real inverse = constant<Real>(1) / (dot(dof.S, U) + increment);
-  const Real r = effort - dot(dof.S, top.P);
+/// One degree of freedom of (2): U, U D⁻¹, and D⁻¹ r; the latter two and D⁻¹ into `factors`.
+template <class Real, class Factors>
+BACKDRIVE_INLINE void factor(const Spatial<Real>& S, const Articulated<Real>& top, const Real& effort,
+                             const Real& increment, Factors& factors, Spatial<Real>& U, Spatial<Real>& UD, Real& x) {
+  U = top.IA * S;
+  const Real inverse = constant<Real>(1) / (dot(S, U) + increment);
+  const Real r = effort - dot(S, top.P);
   UD = U * inverse;
   x = inverse * r;
-  dof.UD = UD;
-  dof.x = x;
-  dof.inverse = inverse;
+  factors.UD = UD;
+  factors.x = x;
+  factors.inverse = inverse;
 }
 
 /// Equations (2)-(3) of one link. `top` holds what its subtree sums to, and then what its parent's does so far. The
 /// last child starts its parent's, from the parent's own body; the others add.
-template <int K, class Layout>
-BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, int i, Articulated<typename Layout::Real>& top,
+template <int K, class Layout, class System>
+BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, const System& system, int i,
+                                    Articulated<typename Layout::Real>& top,
                                     Waiting<Articulated<typename Layout::Real>>& waiting) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
@@ -315,10 +316,10 @@ BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, int i, Articulated<ty
   Spatial<Real> U, UD;
   Real x;
   for (int k = K - 1; k >= 0; --k) {
+    typename Layout::Dof& dof = ws.dof[link.v + k];
     Real effort, increment;
-    joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, effort, increment);
-    factor(ws.dof[link.v + k], top, effort, increment, U, UD, x);
-    if constexpr (Layout::contact) ws.dof[link.v + k].increment = increment;
+    system.joint(i, k, effort, increment);
+    factor(dof.S, top, effort, increment, system.factors(dof), U, UD, x);
     if (k == 0) break;
     less_outer(top.IA, U, UD);
     top.P += U * x;
@@ -326,9 +327,8 @@ BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, int i, Articulated<ty
   if (link.parent < 0) return;
   read_again();
   if (link.last_child) {
-    const RolloutLink<Real>& parent = ws.link[link.parent];
-    set_less_outer<last>(top.IA, parent.I, top.IA, &U, &UD);
-    top.P = parent.force + top.P;
+    set_less_outer<last>(top.IA, ws.link[link.parent].I, top.IA, &U, &UD);
+    system.add_body(link.parent, top);
   } else {
     const Articulated<Real>& others = waiting.pop();
     add_less_outer<last>(top.IA, others.IA, &U, &UD);
@@ -338,20 +338,80 @@ BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, int i, Articulated<ty
   if (link.parent != i - 1) waiting.push(top);
 }
 
-/// Equations (2)-(3), leaves to root.
-template <class Layout>
-BACKDRIVE_HD void articulate(Workspace<Layout>& ws) {
+/// Equations (2)-(3), leaves to root, of the system that says what a body brings (add_body: beside its inertia, which
+/// top has), what a degree of freedom brings (joint: effort, and what D has beside the inertias), and where its factors
+/// are kept (factors).
+template <class Layout, class System>
+BACKDRIVE_HD void articulate_system(Workspace<Layout>& ws, const System& system) {
   using Real = typename Layout::Real;
   Articulated<Real> top;
   Waiting<Articulated<Real>> waiting(ws.waiting);
   for (int i = ws.link_count - 1; i >= 0; --i) {
     if (ws.links[i].leaf) {
       set(top.IA, ws.link[i].I);
-      top.P = ws.link[i].force;
+      top.P = zero6<Real>();
+      system.add_body(i, top);
     }
     visit_dofs(
         ws.links[i].type, [&](auto dofs)
-                              __attribute__((always_inline)) { articulate_link<dofs()>(ws, i, top, waiting); });
+                              __attribute__((always_inline)) { articulate_link<dofs()>(ws, system, i, top, waiting); });
+  }
+}
+
+/// All but contact: bias forces, joint forces and their increments.
+template <class Layout>
+struct SmoothSystem {
+  using Real = typename Layout::Real;
+  Workspace<Layout>& ws;
+
+  BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const { top.P = ws.link[i].force + top.P; }
+  BACKDRIVE_INLINE void joint(int i, int k, Real& effort, Real& increment) const {
+    const Link& link = ws.links[i];
+    joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, effort, increment);
+    if constexpr (Layout::contact) ws.dof[link.v + k].increment = increment;
+  }
+  BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof; }
+};
+
+/// Equations (2)-(3) of everything but contact.
+template <class Layout>
+BACKDRIVE_HD void articulate(Workspace<Layout>& ws) {
+  articulate_system(ws, SmoothSystem<Layout>{ws});
+}
+
+/// The factors of M̃ of a degree of freedom.
+struct OwnFactors {
+  template <class Dof>
+  BACKDRIVE_INLINE Dof& operator()(Dof& dof) const {
+    return dof;
+  }
+};
+
+/// Leaves-to-root half of a solve (6): add_force(i, P) adds a link's own to the force P that its subtree hands on;
+/// remainder(dof, Sᵀ P) is r, and D⁻¹ r goes into factors_of(dof).x.
+template <class Layout, class FactorsOf, class AddForce, class Remainder>
+BACKDRIVE_HD void solve_inwards_with(Workspace<Layout>& ws, const FactorsOf& factors_of, const AddForce& add_force,
+                                     const Remainder& remainder) {
+  using Real = typename Layout::Real;
+  Spatial<Real> force = zero6<Real>();
+  Waiting<Spatial<Real>> waiting(ws.waiting);
+  for (int i = ws.link_count - 1; i >= 0; --i) {
+    const Link& link = ws.links[i];
+    if (link.leaf) force = zero6<Real>();
+    add_force(i, force);
+    visit_dofs(
+        link.type, [&](auto dofs) __attribute__((always_inline)) {
+          for (int k = dofs() - 1; k >= 0; --k) {
+            typename Layout::Dof& dof = ws.dof[link.v + k];
+            auto& factors = factors_of(dof);
+            const Real r = remainder(dof, dot(dof.S, force));
+            factors.x = factors.inverse * r;
+            force += factors.UD * r;
+          }
+        });
+    if (link.parent < 0) continue;
+    if (!link.last_child) force += waiting.pop();
+    if (link.parent != i - 1) waiting.push(force);
   }
 }
 
@@ -391,8 +451,7 @@ BACKDRIVE_HD void solve_outwards(Workspace<Layout>& ws, Solution x, const Visit&
   using Dof = typename Layout::Dof;
   using Real = typename Layout::Real;
   solve_outwards_with(
-      ws, [](Dof & dof) __attribute__((always_inline))->Dof & { return dof; },
-      [x](Dof & dof, const Real& sum) __attribute__((always_inline)) { dof.*x = sum; }, visit);
+      ws, OwnFactors{}, [x](Dof & dof, const Real& sum) __attribute__((always_inline)) { dof.*x = sum; }, visit);
 }
 
 /// (1)-(4): q̈ from ws.q, ws.qd and ws.control into dof[].x.

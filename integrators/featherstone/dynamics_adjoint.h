@@ -53,32 +53,13 @@ BACKDRIVE_HD void accelerations_and_forces(Workspace<Layout>& ws) {
       });
 }
 
-/// Leaves-to-root half of (6) for one link; `force` is P.
-template <int K, class Real, class Dof>
-BACKDRIVE_INLINE void solve_inwards_joint(Dof* dof, Spatial<Real>& force) {
-  for (int k = K - 1; k >= 0; --k) {
-    const Real r = dof[k].x - dot(dof[k].S, force);
-    dof[k].x = dof[k].inverse * r;
-    force += dof[k].UD * r;
-  }
-}
-
 /// Leaves-to-root half of (6), of dof[].x.
 template <class Layout>
 BACKDRIVE_HD void solve_inwards(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
-  Spatial<Real> force = zero6<Real>();
-  Waiting<Spatial<Real>> waiting(ws.waiting);
-  for (int i = ws.link_count - 1; i >= 0; --i) {
-    const Link& link = ws.links[i];
-    if (link.leaf) force = zero6<Real>();
-    visit_dofs(
-        link.type, [&](auto dofs)
-                       __attribute__((always_inline)) { solve_inwards_joint<dofs()>(ws.dof + link.v, force); });
-    if (link.parent < 0) continue;
-    if (!link.last_child) force += waiting.pop();
-    if (link.parent != i - 1) waiting.push(force);
-  }
+  solve_inwards_with(
+      ws, OwnFactors{}, [](int, Spatial<Real>&) __attribute__((always_inline)){},
+      [](const auto& dof, const Real& carried) __attribute__((always_inline)) { return dof.x - carried; });
 }
 
 /// Equation (6): M w = g with the factors of the forward step. g stands in dof[].x, and then w; δ per link.
@@ -277,8 +258,7 @@ BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layo
       JointInputBar<Real> in{zero, zero, zero, zero, zero};
       const typename Layout::Dof& dof = ws.dof[link.v + k];
       Real resisted = dof.x * dof.qdd;
-      if constexpr (Layout::contact)
-        resisted += unless(Mutation::kick_increment, dof.w * dof.kick + dof.w1 * dof.change);
+      if constexpr (Layout::contact) resisted += unless(Mutation::kick_increment, dof.resisted());
       adj_joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, dof.x, resisted, in,
                       bar.wants_parameters() ? bar.constants + i : nullptr);
       if (dofs == 1) bar.q[link.q] += in.q;

@@ -11,6 +11,9 @@
 #include "models/model.h"
 
 namespace backdrive {
+namespace semi_implicit {
+struct TablesView;
+}
 
 /// What the launches share. All arrays are [row][world] with rows `stride` numbers apart.
 template <class T>
@@ -27,6 +30,7 @@ struct Launch {
   /// Counts steps before that, where the kernel runs; null: none. For launches that are repeated as they are.
   const int* steps_before = nullptr;
   const contact::Geometry<ScalarOf<T>>* geometry = nullptr;  ///< [contact shape], where the kernel runs
+  const semi_implicit::TablesView* bodies = nullptr;  ///< of models that semi_implicit steps, whose kernels run then
 };
 
 template <class T>

@@ -7,21 +7,37 @@
 #include "engine/launch.h"
 #include "engine/parallel.h"
 #include "integrators/featherstone/device_kernels.h"
+#include "integrators/semi_implicit/kernels.h"
 
 namespace backdrive {
 namespace {
 
-/// Runs a kernel over all lane groups, each thread with its own scratch.
-template <class T, class Arguments>
-void on_threads(void (*kernel)(const Arguments&, int, int, std::byte*), const Arguments& arguments, int threads,
-                Memory& memory) {
-  const KernelTable<T>& table = kernels<T>();
+template <class T>
+std::size_t scratch_of(const KernelTable<T>& table, const Launch<T>& launch) {
+  return table.scratch_bytes(launch.topology);
+}
+template <class T>
+std::size_t scratch_of(const semi_implicit::KernelTable<T>& table, const Launch<T>& launch) {
+  return table.scratch_bytes(launch);
+}
+
+/// Runs a kernel of the table over all lane groups, each thread with its own scratch.
+template <class Table, class Arguments>
+void on_threads(const Table& table, void (*kernel)(const Arguments&, int, int, std::byte*), const Arguments& arguments,
+                int threads, Memory& memory) {
   const int groups = (arguments.launch.worlds + table.lanes - 1) / table.lanes;
   const int parts = std::min(threads, groups);
-  const std::size_t bytes = (table.scratch_bytes(arguments.launch.topology) + 4095) / 4096 * 4096;
+  const std::size_t bytes = (scratch_of(table, arguments.launch) + 4095) / 4096 * 4096;
   const std::shared_ptr<std::byte> scratch = memory.allocate(bytes * parts);
   parallel_for(threads, groups,
                [&](Range range, int part) { kernel(arguments, range.begin, range.end, scratch.get() + bytes * part); });
+}
+
+/// Calls visit with the table of the integrator that the launch is of.
+template <class T, class Visit>
+void with_table(const Launch<T>& launch, Visit&& visit) {
+  if (launch.bodies) return visit(semi_implicit::kernels<T>());
+  visit(kernels<T>());
 }
 
 /// A thread to each world. `tree` is the functor's topology where the host reads it.
@@ -65,7 +81,10 @@ bool needs_memory(const TopologyView& tree) {
 
 template <class T>
 void launch_rollout(const RolloutArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory) {
-  if (!memory.backend()) return on_threads<T>(kernels<T>().rollout, arguments, threads, memory);
+  if (!memory.backend()) {
+    return with_table(arguments.launch,
+                      [&](const auto& table) { on_threads(table, table.rollout, arguments, threads, memory); });
+  }
   with_rollout_bucket<T>(tree, memory, [&](auto n) {
     on_device(featherstone::RolloutWorld<T, n()>{arguments}, tree, featherstone::in_blocks(n()), memory);
   });
@@ -74,7 +93,10 @@ void launch_rollout(const RolloutArguments<T>& arguments, const TopologyView& tr
 template <class T>
 void launch_rollout_adjoint(const RolloutAdjointArguments<T>& arguments, const TopologyView& tree, int threads,
                             Memory& memory) {
-  if (!memory.backend()) return on_threads<T>(kernels<T>().rollout_adjoint, arguments, threads, memory);
+  if (!memory.backend()) {
+    return with_table(arguments.launch,
+                      [&](const auto& table) { on_threads(table, table.rollout_adjoint, arguments, threads, memory); });
+  }
   with_rollout_bucket<T>(tree, memory, [&](auto n) {
     constexpr bool contact = n() == featherstone::kContactLinks;  // one functor, with or without parameters
     constexpr bool in_blocks = featherstone::in_blocks(n());
@@ -86,7 +108,10 @@ void launch_rollout_adjoint(const RolloutAdjointArguments<T>& arguments, const T
 
 template <class T>
 void launch_poses(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory) {
-  if (!memory.backend()) return on_threads<T>(kernels<T>().poses, arguments, threads, memory);
+  if (!memory.backend()) {
+    return with_table(arguments.launch,
+                      [&](const auto& table) { on_threads(table, table.poses, arguments, threads, memory); });
+  }
   with_bucket<T>(tree, memory, [&](auto n) {
     on_device(featherstone::PosesWorld<T, n()>{arguments}, tree, n() == featherstone::kAnyLinks, memory);
   });
@@ -94,7 +119,10 @@ void launch_poses(const PoseArguments<T>& arguments, const TopologyView& tree, i
 
 template <class T>
 void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory) {
-  if (!memory.backend()) return on_threads<T>(kernels<T>().poses_adjoint, arguments, threads, memory);
+  if (!memory.backend()) {
+    return with_table(arguments.launch,
+                      [&](const auto& table) { on_threads(table, table.poses_adjoint, arguments, threads, memory); });
+  }
   with_bucket<T>(tree, memory, [&](auto n) {
     const bool in_blocks = n() == featherstone::kAnyLinks;
     arguments.constants_bar
@@ -103,11 +131,25 @@ void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView&
   });
 }
 
+template <class T>
+void launch_place(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory) {
+  const auto& table = semi_implicit::kernels<T>();
+  on_threads(table, table.place, arguments, threads, memory);
+}
+
+template <class T>
+void launch_place_adjoint(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory) {
+  const auto& table = semi_implicit::kernels<T>();
+  on_threads(table, table.place_adjoint, arguments, threads, memory);
+}
+
 #define BACKDRIVE_INSTANTIATE(T)                                                                                 \
   template void launch_rollout<T>(const RolloutArguments<T>&, const TopologyView&, int, Memory&);                \
   template void launch_rollout_adjoint<T>(const RolloutAdjointArguments<T>&, const TopologyView&, int, Memory&); \
   template void launch_poses<T>(const PoseArguments<T>&, const TopologyView&, int, Memory&);                     \
-  template void launch_poses_adjoint<T>(const PoseArguments<T>&, const TopologyView&, int, Memory&);
+  template void launch_poses_adjoint<T>(const PoseArguments<T>&, const TopologyView&, int, Memory&);             \
+  template void launch_place<T>(const semi_implicit::PlaceArguments<T>&, int, Memory&);                          \
+  template void launch_place_adjoint<T>(const semi_implicit::PlaceArguments<T>&, int, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

@@ -5,6 +5,10 @@
 #include "integrators/featherstone/kernels.h"
 
 namespace backdrive {
+namespace semi_implicit {
+template <class T>
+struct PlaceArguments;
+}
 
 /// All pointers of the arguments are into memory that `memory` is of, which gives the scratch; `tree` is the topology
 /// of the arguments where the host reads it. On a device they return before it is done; `threads` are the processor's.
@@ -20,5 +24,10 @@ template <class T>
 void launch_poses(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
 template <class T>
 void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
+/// Processors only.
+template <class T>
+void launch_place(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory);
+template <class T>
+void launch_place_adjoint(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory);
 
 }  // namespace backdrive

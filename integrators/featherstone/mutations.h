@@ -44,7 +44,8 @@ enum class Mutation {
   turn_jacobian,       ///< ω̄⁺ without the Jacobian of exp
   turn_transport,      ///< θ̄ of a rotation left where θ̄⁺ was
   frozen_predictor,    ///< contact's force with the predictor held
-  frozen_block,        ///< the predictor with the first body's block held
+  frozen_drag,         ///< the second predictor with its drag held
+  frozen_block,        ///< the predictors with the first body's block held
   block_normal,        ///< the predictor's block without its normal's cotangent
   block_of_change,     ///< the twist of Δv1 without θ K P
   smooth_of_contacts,  ///< v_s without what contacts send it

@@ -143,16 +143,17 @@ struct ConstantsOfWorld {
     }
   }
 
- private:
-  template <class Numbers>
-  static constexpr int kNumbers = sizeof(Numbers) / sizeof(Exact<T>);
-
+  /// Numbers of one world into the rows from first_row on.
   template <class Numbers>
   BACKDRIVE_HD void write(int world, int first_row, const Numbers& from) const {
     const auto* numbers = reinterpret_cast<const Exact<T>*>(&from);
     T* to = constants + static_cast<std::size_t>(first_row) * stride + world;
     for (int k = 0; k < kNumbers<Numbers>; ++k) to[static_cast<std::size_t>(k) * stride] = T(numbers[k]);
   }
+
+ private:
+  template <class Numbers>
+  static constexpr int kNumbers = sizeof(Numbers) / sizeof(Exact<T>);
 };
 
 /// Adjoint of ConstantsOfWorld: adds the gradient of one world's parameters to its slots, and of dual numbers the
@@ -178,7 +179,7 @@ struct ParameterGradientOfWorld {
     for (int k = 0; shapes && k < structure.contact_shape_count; ++k) add_shape(link, k);
   }
 
- private:
+  /// Numbers of one world from the rows from first_row on.
   template <class Numbers>
   BACKDRIVE_HD Numbers read(int world, int first_row) const {
     Numbers result;
@@ -189,14 +190,6 @@ struct ParameterGradientOfWorld {
     }
     return result;
   }
-  BACKDRIVE_HD LinkGradient<C> bar_of(int world, int i) const {
-    return read<LinkGradient<C>>(world, i * kLinkGradients<C>);
-  }
-
-  BACKDRIVE_HD ShapeGradient<C> bar_of_shape(int world, int k) const {
-    return read<ShapeGradient<C>>(world, gradient_rows<C>(structure.link_count) + k * kShapeGradients<C>);
-  }
-
   template <class Pick>
   BACKDRIVE_HD void add(Pick pick, int item, int component, int world, const C& x) const {
     if (!pick(slots)) return;
@@ -210,6 +203,36 @@ struct ParameterGradientOfWorld {
     add(pick, item, 0, world, x.x);
     add(pick, item, 1, world, x.y);
     add(pick, item, 2, world, x.z);
+  }
+
+  /// Spreads the cotangent `bar` of a body's mass properties, `whole`, over the body and its shapes.
+  BACKDRIVE_HD void add_body(const ParameterReader<C>& reader, int body, const MassProperties<C>& whole,
+                             const MassProperties<C>& bar) const {
+    const int world = reader.world;
+    const MassProperties<C> own = part_bar(explicit_mass(reader, body), whole, bar);
+    add(BACKDRIVE_PICK(bodies.mass), body, 0, world, own.mass);
+    add(BACKDRIVE_PICK(bodies.com), body, world, own.com);
+    const C inertia[6] = {own.inertia.xx, own.inertia.yy, own.inertia.zz,
+                          own.inertia.xy, own.inertia.xz, own.inertia.yz};
+    for (int k = 0; k < 6; ++k) add(BACKDRIVE_PICK(bodies.inertia), body, k, world, inertia[k]);
+    each_shape_of(structure, body, [&](int s) {
+      const SolidShape<C> solid = solid_shape(structure, reader, s);
+      SolidShapeBar<C> solid_bar;
+      adj_shape_mass(solid, part_bar(shape_mass(solid), whole, bar), solid_bar);
+      add(BACKDRIVE_PICK(shapes.geometry.scale), s, world, solid_bar.scale);
+      add(BACKDRIVE_PICK(shapes.density), s, 0, world, solid_bar.density);
+      add(BACKDRIVE_PICK(shapes.frame.position), s, world, solid_bar.position);
+      add(BACKDRIVE_PICK(shapes.frame.orientation), s, world, solid_bar.theta);
+    });
+  }
+
+ private:
+  BACKDRIVE_HD LinkGradient<C> bar_of(int world, int i) const {
+    return read<LinkGradient<C>>(world, i * kLinkGradients<C>);
+  }
+
+  BACKDRIVE_HD ShapeGradient<C> bar_of_shape(int world, int k) const {
+    return read<ShapeGradient<C>>(world, gradient_rows<C>(structure.link_count) + k * kShapeGradients<C>);
   }
 
   /// Calls visit(j) for each child of link i, from the first to the last.
@@ -258,26 +281,6 @@ struct ParameterGradientOfWorld {
     return eta;
   }
 
-  BACKDRIVE_HD void add_body(const LinkReader<C>& link, int body, const MassProperties<C>& whole,
-                             const MassProperties<C>& bar) const {
-    const int world = link.read.world;
-    const MassProperties<C> own = part_bar(explicit_mass(link.read, body), whole, bar);
-    add(BACKDRIVE_PICK(bodies.mass), body, 0, world, own.mass);
-    add(BACKDRIVE_PICK(bodies.com), body, world, own.com);
-    const C inertia[6] = {own.inertia.xx, own.inertia.yy, own.inertia.zz,
-                          own.inertia.xy, own.inertia.xz, own.inertia.yz};
-    for (int k = 0; k < 6; ++k) add(BACKDRIVE_PICK(bodies.inertia), body, k, world, inertia[k]);
-    each_shape_of(structure, body, [&](int s) {
-      const SolidShape<C> solid = solid_shape(structure, link.read, s);
-      SolidShapeBar<C> solid_bar;
-      adj_shape_mass(solid, part_bar(shape_mass(solid), whole, bar), solid_bar);
-      add(BACKDRIVE_PICK(shapes.geometry.scale), s, world, solid_bar.scale);
-      add(BACKDRIVE_PICK(shapes.density), s, 0, world, solid_bar.density);
-      add(BACKDRIVE_PICK(shapes.frame.position), s, world, solid_bar.position);
-      add(BACKDRIVE_PICK(shapes.frame.orientation), s, world, solid_bar.theta);
-    });
-  }
-
   /// What touching adds to a shape; its mass is its body's affair.
   BACKDRIVE_HD void add_shape(const LinkReader<C>& link, int k) const {
     const int world = link.read.world;
@@ -301,7 +304,8 @@ struct ParameterGradientOfWorld {
       add(BACKDRIVE_PICK(joints.frame.orientation), joint, world, A * bar.rotation);
     }
     if (body >= 0) {
-      add_body(link, body, mass, {bar.mass, A * bar.com, six_numbers(rotated(A, symmetric_gradient(bar.inertia)))});
+      add_body(link.read, body, mass,
+               {bar.mass, A * bar.com, six_numbers(rotated(A, symmetric_gradient(bar.inertia)))});
     }
     each_joint_scalar([&](auto number, auto pick) {
       // An absent limit was replaced by a constant, which has no gradient.

@@ -234,10 +234,10 @@ BACKDRIVE_HD void mark_stopped(const WorldStatus* status, int worlds, int first_
 /// Scales what the window of steps [begin, end) contributes to a norm of at most a.window.clip: the cotangents of its
 /// controls and of the state that it begins with, and, by the same factor, of the parameters, whose sum over the
 /// windows so far stands in a.constants_bar.
-template <class Layout>
-BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
-                              AdjointScratch<Layout>& g, int begin, int end, int first_world) {
-  using Real = typename Layout::Real;
+template <class Scratch>
+BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
+                              int begin, int end, int first_world) {
+  using Real = typename Scratch::Real;
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   Real sum = constant<Real>(0);
@@ -254,7 +254,7 @@ BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename L
   const auto over = value_of(norm) > value_of(most);
   const Real factor = select(over, most / norm, one);
   if (g.bar.wants_parameters()) {
-    for (int k = 0; k < parameter_rows<Layout>(t); ++k) {
+    for (int k = 0; k < g.parameter_rows(t); ++k) {
       StorageOf<Real>* const at = a.constants_bar + std::size_t(k) * stride + first_world;
       store<Real>(at, load<Real>(at) + g.parameter_bar[k] * factor);
     }
@@ -280,20 +280,20 @@ BACKDRIVE_HD int window_begin(const RolloutAdjointArguments<T>& a, int end) {
   return begin > 0 ? begin : 0;
 }
 
-template <class Layout>
-BACKDRIVE_INLINE void clear_parameters(AdjointScratch<Layout>& g, const TopologyView& t) {
-  using Real = typename Layout::Real;
+template <class Scratch>
+BACKDRIVE_INLINE void clear_parameters(Scratch& g, const TopologyView& t) {
+  using Real = typename Scratch::Real;
   if (!g.bar.wants_parameters()) return;
-  for (int k = 0; k < parameter_rows<Layout>(t); ++k) g.parameter_bar[k] = constant<Real>(0);
+  for (int k = 0; k < g.parameter_rows(t); ++k) g.parameter_bar[k] = constant<Real>(0);
 }
 
 /// The cotangents that a launch begins with: none, or what the one before has left.
-template <class Layout>
-BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
-                                  AdjointScratch<Layout>& g, int first_world) {
-  using Real = typename Layout::Real;
+template <class Scratch>
+BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
+                                  int first_world) {
+  using Real = typename Scratch::Real;
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride, rows = parameter_rows<Layout>(t);
+  const int stride = a.launch.stride, rows = g.parameter_rows(t);
   clear_parameters(g, t);
   const bool clips = value_of(a.window.clip) > 0;
   if (a.resume) {
@@ -350,9 +350,9 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typenam
 }
 
 /// Walks steps [begin, end) back.
-template <class Layout>
-BACKDRIVE_HD void walk_back(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
-                            AdjointScratch<Layout>& g, int begin, int end, int first_world) {
+template <class Scratch>
+BACKDRIVE_HD void walk_back(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g, int begin,
+                            int end, int first_world) {
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   for (int step = end; step-- > begin;) {
@@ -371,18 +371,18 @@ BACKDRIVE_HD void walk_back(const RolloutAdjointArguments<StorageOf<typename Lay
 }
 
 /// What a launch leaves.
-template <class Layout>
-BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
-                                   AdjointScratch<Layout>& g, int first_world) {
-  using Real = typename Layout::Real;
+template <class Scratch>
+BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
+                                   int first_world) {
+  using Real = typename Scratch::Real;
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride, rows = parameter_rows<Layout>(t);
+  const int stride = a.launch.stride, rows = g.parameter_rows(t);
   const bool whole =
       a.launch.first_step == 0;  // else the seeds of the first state belong to the launch that ends there
   if (whole) {
     add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
     add_seeds(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);
-    if constexpr (Layout::contact) add_seeds(a.drift_bar, 0, t.nv, stride, first_world, g.bar.qd);
+    if constexpr (Scratch::contact) add_seeds(a.drift_bar, 0, t.nv, stride, first_world, g.bar.qd);
   }
   store_rows(a.q0_bar, 0, t.nq, stride, first_world, g.bar.q);
   store_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.bar.qd);
@@ -399,10 +399,10 @@ BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typen
   mark(a.constants_bar, rows);
 }
 
-template <class Layout>
-BACKDRIVE_HD void rollout_adjoint_worlds(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
-                                         AdjointScratch<Layout>& g, int first_world) {
-  using Real = typename Layout::Real;
+template <class Scratch>
+BACKDRIVE_HD void rollout_adjoint_worlds(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a,
+                                         Scratch& g, int first_world) {
+  using Real = typename Scratch::Real;
   const TopologyView& t = a.launch.topology;
   const bool clips = value_of(a.window.clip) > 0;
   load_cotangents(a, g, first_world);

@@ -105,16 +105,18 @@ struct PackAdjoint : PackRollout<R, Contact> {
 /// Workspace of an adjoint and the cotangents that run through it.
 template <class Layout>
 struct AdjointScratch {
+  using Real = typename Layout::Real;
+  static constexpr bool contact = Layout::contact;
+
   Workspace<Layout> ws;
   StepBar<Layout> bar;
-  Vec3<typename Layout::Real>* pair_forces;  ///< with contact only
-  typename Layout::Real* parameter_bar;      ///< bar.constants, bar.gravity and bar.shapes: parameter_rows() numbers
-};
+  Vec3<Real>* pair_forces;  ///< with contact only
+  Real* parameter_bar;      ///< bar.constants, bar.gravity and bar.shapes: parameter_rows() numbers
 
-template <class Layout>
-BACKDRIVE_HD int parameter_rows(const TopologyView& t) {
-  return gradient_rows<typename Layout::Real>(t.link_count, Layout::contact ? t.contact_shape_count : 0);
-}
+  BACKDRIVE_HD static int parameter_rows(const TopologyView& t) {
+    return gradient_rows<Real>(t.link_count, contact ? t.contact_shape_count : 0);
+  }
+};
 
 /// Most values that ever wait in a sweep (see Waiting): non-last children among a link and its ancestors. O(links).
 BACKDRIVE_HD inline int waiting_values(const TopologyView& t) {
@@ -150,8 +152,10 @@ BACKDRIVE_HD void carve_contact(const TopologyView& t, Carver& carver, Workspace
   ws.drift = carver.take<Real>(t.nv);
   space.shapes = t.contact_shapes;
   space.pairs = t.contact_pairs;
+  space.shape_count = t.contact_shape_count;
   space.pair_count = t.contact_pair_count;
   space.link = carver.take<typename Layout::Touch>(t.link_count);
+  space.balls = carver.take<ShapeBall<Real>>(t.contact_shape_count);
   space.points = carver.take<contact::ContactPoint<Real>>(t.most_points_of_pair);
   space.contacts = carver.take<Contact<Real>>(t.contact_point_count);
   space.bars = carver.take<ContactBar<Real>>(kIsAdjoint<Layout> ? t.contact_point_count : 0);
@@ -179,7 +183,7 @@ BACKDRIVE_HD void carve(const TopologyView& t, bool parameters, Carver& carver, 
   g.bar.qd = carver.take<Real>(t.nv);
   g.bar.drift = Layout::contact ? carver.take<Real>(t.nv) : nullptr;
   g.pair_forces = Layout::contact ? carver.take<Vec3<Real>>(t.contact_pair_count) : nullptr;
-  name_parameters(t, parameters ? carver.take<Real>(parameter_rows<Layout>(t)) : nullptr, g);
+  name_parameters(t, parameters ? carver.take<Real>(g.parameter_rows(t)) : nullptr, g);
 }
 
 /// Copies `count` Reals of constants, row by row; uniform ones are broadcast.

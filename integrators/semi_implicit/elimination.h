@@ -5,8 +5,8 @@
 // with least fill first (here by greedy search) fills in nothing: elimination costs O(joints) for bounded branching.
 // A loop fills in what it must.
 #include <algorithm>
-#include <vector>
 
+#include "engine/pool_containers.h"
 #include "integrators/semi_implicit/system.h"
 
 namespace backdrive::semi_implicit {
@@ -15,11 +15,11 @@ class Elimination {
  public:
   /// O(joints³ · neighbours²) at worst; some milliseconds for a hundred joints.
   Elimination(const Joint* joints, int joint_count) : position_(joint_count, -1) {
-    std::vector<std::vector<bool>> coupled(joint_count, std::vector<bool>(joint_count, false));
+    PoolVector<PoolVector<bool>> coupled(joint_count, PoolVector<bool>(joint_count, false));
     for (int a = 0; a < joint_count; ++a) {
       for (int b = 0; b < a; ++b) coupled[a][b] = coupled[b][a] = share_body(joints[a], joints[b]);
     }
-    std::vector<std::vector<int>> later;  // per position, joints
+    PoolVector<PoolVector<int>> later;  // per position, joints
     for (int k = 0; k < joint_count; ++k) later.push_back(eliminate_next(coupled, k));
     lay_out(later);
   }
@@ -37,8 +37,8 @@ class Elimination {
   }
 
   /// Joints not yet eliminated that `a` is coupled with.
-  std::vector<int> neighbours(const std::vector<std::vector<bool>>& coupled, int a) const {
-    std::vector<int> found;
+  PoolVector<int> neighbours(const PoolVector<PoolVector<bool>>& coupled, int a) const {
+    PoolVector<int> found;
     for (int b = 0; b < static_cast<int>(coupled.size()); ++b) {
       if (b != a && position_[b] < 0 && coupled[a][b]) found.push_back(b);
     }
@@ -46,11 +46,11 @@ class Elimination {
   }
 
   /// Chooses the joint for position k; returns those that it is coupled with then.
-  std::vector<int> eliminate_next(std::vector<std::vector<bool>>& coupled, int k) {
+  PoolVector<int> eliminate_next(PoolVector<PoolVector<bool>>& coupled, int k) {
     int best = -1, least = 0;
     for (int a = 0; a < static_cast<int>(coupled.size()); ++a) {
       if (position_[a] >= 0) continue;
-      const std::vector<int> around = neighbours(coupled, a);
+      const PoolVector<int> around = neighbours(coupled, a);
       int fill = 0;
       for (const int b : around) {
         for (const int c : around) fill += c < b && !coupled[b][c];
@@ -59,7 +59,7 @@ class Elimination {
       const int cost = fill * static_cast<int>(coupled.size()) + static_cast<int>(around.size());
       if (best < 0 || cost <= least) best = a, least = cost;
     }
-    const std::vector<int> around = neighbours(coupled, best);
+    const PoolVector<int> around = neighbours(coupled, best);
     for (const int b : around) {
       for (const int c : around) coupled[b][c] = true;
     }
@@ -68,11 +68,11 @@ class Elimination {
     return around;
   }
 
-  void lay_out(const std::vector<std::vector<int>>& later) {
+  void lay_out(const PoolVector<PoolVector<int>>& later) {
     const int count = static_cast<int>(order_.size());
     for (int k = 0; k < count; ++k) {
       first_column_.push_back(static_cast<int>(columns_.size()));
-      std::vector<int> own;
+      PoolVector<int> own;
       for (const int joint : later[k]) own.push_back(position_[joint]);
       std::sort(own.begin(), own.end());
       columns_.insert(columns_.end(), own.begin(), own.end());
@@ -94,7 +94,7 @@ class Elimination {
     return static_cast<int>(order_.size()) + entry;
   }
 
-  std::vector<int> position_, order_, first_column_, columns_, first_target_, targets_;
+  PoolVector<int> position_, order_, first_column_, columns_, first_target_, targets_;
 };
 
 }  // namespace backdrive::semi_implicit

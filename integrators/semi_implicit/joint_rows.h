@@ -152,33 +152,31 @@ BACKDRIVE_INLINE void joint_errors(JointType type, const JointGeometry<Real>& g,
   e[3] = dot(P.cx, g.r), e[4] = dot(P.cy, g.r), e[5] = dot(P.cz, g.r);
 }
 
-/// Position of a joint of one degree of freedom. Of angles, bodies know no full turns: of all that differ by those, the
-/// one nearest to the middle of the limits, or to zero as far as one limit allows it.
+/// Angle of (x, y), of all that differ by full turns the one nearest to `near`.
 template <class Real>
-BACKDRIVE_INLINE Real joint_position(const Joint& joint, const JointGeometry<Real>& g, const JointEfforts<Real>& c) {
-  if (joint.type != JointType::revolute) return dot(g.P.cz, g.r);
-  const Real angle = angle_of(dot(g.P.cx, g.C.cx) + dot(g.P.cy, g.C.cy), dot(g.P.cy, g.C.cx) - dot(g.P.cx, g.C.cy));
-  if (!joint.has_limit) return angle;
-  const Real far = constant<Real>(1e8), turn = constant<Real>(6.28318530717958647693);
-  const Real& lower = c.limit_lower;
-  const Real& upper = c.limit_upper;
-  const auto both = value_of(lower) > value_of(-far) && value_of(upper) < value_of(far);
-  const Real middle = select(both, constant<Real>(0.5) * (lower + upper), clamp(constant<Real>(0), lower, upper));
-  return angle + turn * nearest_whole((middle - angle) / turn);
+BACKDRIVE_INLINE Real angle_near(const Real& near, const Real& x, const Real& y) {
+  const Real turn = constant<Real>(6.28318530717958647693), angle = angle_of(x, y);
+  return angle + turn * nearest_whole((near - angle) / turn);
+}
+/// Of the child about the joint's z.
+template <class Real>
+BACKDRIVE_INLINE Real angle_about_z(const JointGeometry<Real>& g, const Real& near) {
+  return angle_near(near, dot(g.P.cx, g.C.cx) + dot(g.P.cy, g.C.cy), dot(g.P.cy, g.C.cx) - dot(g.P.cx, g.C.cy));
 }
 
-/// The inputs of featherstone's joint_force for a row. Drives turn the short way round.
+/// Position of a joint of one degree of freedom.
+template <class Real>
+BACKDRIVE_INLINE Real joint_position(const Joint& joint, const JointGeometry<Real>& g, const Real& near) {
+  return joint.type == JointType::revolute ? angle_about_z(g, near) : dot(g.P.cz, g.r);
+}
+
+/// The inputs of featherstone's joint_force for a row.
 template <class Real>
 BACKDRIVE_INLINE featherstone::JointInput<Real> effort_input(const Joint& joint, int dof, const Real& position,
                                                              const Real& rate, const JointInputs<Real>& in) {
   const Real zero = constant<Real>(0);
   if (!joint.has_drive) return {position, rate, in.effort[dof], zero, zero};
-  Real target = in.target_position;
-  if (joint.type == JointType::revolute) {
-    const Real turn = constant<Real>(6.28318530717958647693);
-    target -= turn * nearest_whole((target - position) / turn);
-  }
-  return {position, rate, in.effort[dof], target, in.target_velocity};
+  return {position, rate, in.effort[dof], in.target_position, in.target_velocity};
 }
 
 /// What joint_force and its adjoint read of a link and of its constants.

@@ -38,6 +38,10 @@ enum class Mutation {
   mass_of_gravity,       ///< mass without its weight
   inertia_off_diagonal,  ///< off-diagonals of the inertia's gradient counted once
   gravity_sign,
+  read_turn,       ///< coordinates as if they did not depend on how bodies are turned
+  read_direction,  ///< rates of joints as if their directions did not move
+  place_lever,     ///< a placed body's angular velocity without its lever
+  place_axis,      ///< rates of joints placed without the turn of their axes
   count
 };
 

@@ -38,16 +38,22 @@ BACKDRIVE_PART Drift<Real> drift_of(const BodyConstants<Real>& body, const Mat3<
   return d;
 }
 
-/// (1): where the body is, how it moves, and where it would drift to.
+/// Where the body is and how it moves.
 template <class Real>
-BACKDRIVE_PART void prepare_body(const BodyConstants<Real>& body, const BodyState<Real>& state, const Real& dt,
-                                 BodyScratch<Real>& s) {
+BACKDRIVE_INLINE void set_motion(const BodyConstants<Real>& body, const BodyState<Real>& state, BodyScratch<Real>& s) {
   s.pose.axes = rotation_matrix(state.rotation);
   s.lever = s.pose.axes * body.com;
   s.pose.centre = state.position + s.lever;
+  s.velocity = {state.velocity.ang, plus_cross(state.velocity.lin, state.velocity.ang, s.lever)};
+}
+
+/// (1): that, and where it would drift to.
+template <class Real>
+BACKDRIVE_PART void prepare_body(const BodyConstants<Real>& body, const BodyState<Real>& state, const Real& dt,
+                                 BodyScratch<Real>& s) {
+  set_motion(body, state, s);
   s.inertia = rotated(s.pose.axes, body.inertia);
   s.inverse_inertia = rotated(s.pose.axes, body.inverse_inertia);
-  s.velocity = {state.velocity.ang, plus_cross(state.velocity.lin, state.velocity.ang, s.lever)};
   const Drift<Real> d = drift_of(body, s.pose.axes, state.rotation, s.velocity.ang, dt);
   s.predicted = {d.axes, s.pose.centre + s.velocity.lin * dt};
   s.predicted_velocity = {d.axes * d.omega, s.velocity.lin};
@@ -92,7 +98,7 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.drifted);
   s.position = constant<Real>(0);
-  if (has_one_degree(joint.type)) s.position = joint_position(joint, s.geometry, c.efforts);
+  if (has_one_degree(joint.type)) s.position = joint_position(joint, s.geometry, in.near);
   const Link link = effort_link(joint);
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);

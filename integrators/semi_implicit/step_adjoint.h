@@ -99,7 +99,7 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
   JointGradient<Real>* const gradient = out.joint_parameters ? out.joint_parameters + j : nullptr;
   JointInputs<Real>& input_bar = out.joints[j];
   for (Real& x : input_bar.effort) x = zero;
-  input_bar.target_position = input_bar.target_velocity = zero;
+  input_bar.target_position = input_bar.target_velocity = input_bar.near = zero;
   RowBars<Real> bar;
   bar.position = zero;
   for (int row = 0; row < kRows; ++row) {
@@ -292,6 +292,19 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
   adj_predicted(system, ws, j, bar, to);
 }
 
+/// Adjoint of set_motion: from cotangents of pose and velocity, in `bar`, those of the state, set.
+template <class Real>
+BACKDRIVE_INLINE void adj_set_motion(const BodyScratch<Real>& s, const BodyBar<Real>& bar, BodyStateBar<Real>& state,
+                                     BodyGradient<Real>* gradient) {
+  // c = p + lever, v_c = ṗ + ω × lever
+  const Vec3<Real> lever_bar = bar.centre + unless(Mutation::momentum_of_com, cross(bar.velocity.lin, s.velocity.ang));
+  state.turn = bar.turn + cross(s.lever, lever_bar);
+  state.position = bar.centre;
+  state.velocity = {bar.velocity.ang + unless(Mutation::momentum_of_com, cross(s.lever, bar.velocity.lin)),
+                    bar.velocity.lin};
+  if (gradient) gradient->com += transposed_times(s.pose.axes, lever_bar);
+}
+
 /// Adjoint of (1), the predicted pose included (11): everything of a body comes together in the state before the step.
 template <class Real>
 BACKDRIVE_PART void adj_prepare_body(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
@@ -304,13 +317,7 @@ BACKDRIVE_PART void adj_prepare_body(const BodyConstants<Real>& body, const Quat
   if (!mutated(Mutation::predicted_velocity)) {
     bar.velocity += Spatial<Real>{omega_bar, bar.predicted_centre * dt + bar.predicted_velocity.lin};
   }
-  // c = p + lever, v_c = ṗ + ω × lever
-  const Vec3<Real> lever_bar = bar.centre + unless(Mutation::momentum_of_com, cross(bar.velocity.lin, s.velocity.ang));
-  state.turn = bar.turn + cross(s.lever, lever_bar);
-  state.position = bar.centre;
-  state.velocity = {bar.velocity.ang + unless(Mutation::momentum_of_com, cross(s.lever, bar.velocity.lin)),
-                    bar.velocity.lin};
-  if (gradient) gradient->com += transposed_times(s.pose.axes, lever_bar);
+  adj_set_motion(s, bar, state, gradient);
 }
 
 /// Adjoint of one step, from the state before it: everything else is computed again. On entry bar.state holds the

@@ -61,11 +61,14 @@ struct BodyStateBar {
   Spatial<Real> velocity;
 };
 
-/// Of one joint in one step, and the cotangents of that. efforts beyond the joint's degrees of freedom are not read.
+/// Of one joint in one step, and the cotangents of that, of which `near` has none. Efforts beyond the joint's degrees
+/// of freedom are not read.
 template <class Real>
 struct JointInputs {
   Real effort[kRows];  ///< N·m or N, by degree of freedom
   Real target_position, target_velocity;
+  /// Where the joint was a moment ago. Bodies know no full turns: its angle is the one nearest to this.
+  Real near;
 };
 
 /// Nothing is kept of a body but its parameters, and inverses that save a division in every step.

@@ -55,8 +55,66 @@ TEST_F(SimctlMainJobsTest, ArmReaches) {
   EXPECT_LE(loss_terms_.at("terminal/tool/orientation"), 100 * 0.02 * 0.02);
 }
 
+// What `simctl run` writes is a record as it stands: its own run follows it exactly, and another finds what was
+// different.
+TEST_F(SimctlMainJobsTest, ARunIsARecord) {
+  ASSERT_EQ(simctl({"run", write("film.yaml", kPendulum), "--output", "film"}).exit, 0);
+  const std::string again = write("again.yaml", kPendulum);
+  const std::string follow =
+      "optimize/loss={running: [{joint: hinge, position: {file: film/trajectory.csv}, velocity: {file: "
+      "film/trajectory.csv}, from: 0.1 s}]}";
+  const Outcome same = simctl({"run", again, "--set", follow, "--json"});
+  ASSERT_EQ(same.exit, 0) << same.err;
+  EXPECT_EQ(same.json().at("loss"), 0);
+  for (const std::string precision : {"float64", "float32"}) {
+    const Outcome found = simctl({"optimize",        again,
+                                  "--set",           follow,
+                                  "--set",           "joints/hinge/damping=0.5",
+                                  "--set",           "optimize/variables=[{parameter: joints/hinge/damping}]",
+                                  "--set",           "optimize/starts=1",
+                                  "--set",           "optimize/goal=1e-6",
+                                  "--precision",     precision,
+                                  "--memory-budget", "16KiB",
+                                  "--output",        "out",
+                                  "--force",         "--json"});
+    ASSERT_EQ(found.exit, 0) << found.err << found.out;
+    EXPECT_NEAR(found.json().at("found").at("joints/hinge/damping"), 0.02, 1e-3);
+    EXPECT_EQ(found.json().at("memory_plan").get<std::string>().find("every one"), std::string::npos);
+    const std::string result = read("out/result.yaml");
+    EXPECT_NEAR(std::stod(result.substr(result.find("damping: ") + 9)), 0.02, 1e-3) << precision;
+  }
+}
+
+// And its loop is closed: the tip of the rocker is where the coupler has it.
+TEST_F(SimctlMainJobsTest, FourBarLeans) {
+  const nlohmann::json state = optimise_and_replay("four_bar");
+  const double crank = angle(state, "motor"), coupler = crank + angle(state, "crank_pin"),
+               rocker = angle(state, "pivot");
+  EXPECT_NEAR(rocker, -20 * M_PI / 180, 0.01);
+  EXPECT_NEAR(state.at("pivot").at("velocity"), 0, 0.1);
+  EXPECT_LE(largest_effort("motor"), 20);
+  const auto x = [](double turn, double x, double z) { return x * std::cos(turn) + z * std::sin(turn); };
+  const auto z = [](double turn, double x, double z) { return z * std::cos(turn) - x * std::sin(turn); };
+  EXPECT_NEAR(x(crank, 0, 0.1) + x(coupler, 0.4, 0.3), 0.4 + x(rocker, 0, 0.4), 1e-4);
+  EXPECT_NEAR(z(crank, 0, 0.1) + z(coupler, 0.4, 0.3), z(rocker, 0, 0.4), 1e-4);
+  EXPECT_NEAR(angle(state, "rocker_pin"), rocker - coupler, 1e-4);
+}
+
+TEST_F(SimctlMainJobsTest, GradientsOfALoopAreChecked) {
+  const Outcome o = simctl({"gradcheck", scene("four_bar"), "--controls", "4", "--set", "simulation/duration=0.1",
+                            "--set", "simulation/time_step=0.01", "--json"});
+  EXPECT_EQ(o.exit, 0) << o.err << o.out;
+}
+
+TEST_F(SimctlMainJobsTest, LoopsAreForTheProcessor) {
+  const Outcome o = simctl({"run", scene("four_bar"), "--device", "emulated", "--output", "out"});
+  EXPECT_EQ(o.exit, 2);
+  EXPECT_NE(o.err.find("semi_implicit on emulated:0, expected the processor"), std::string::npos) << o.err;
+}
+
 TEST_F(SimctlMainJobsTest, EveryShippedSceneIsValid) {
-  for (const char* name : {"pendulum_swingup", "cartpole_swingup", "double_pendulum", "arm_reach", "chain32"}) {
+  for (const char* name :
+       {"pendulum_swingup", "cartpole_swingup", "double_pendulum", "arm_reach", "chain32", "four_bar"}) {
     EXPECT_EQ(simctl({"validate", scene(name)}).exit, 0) << name;
   }
 }

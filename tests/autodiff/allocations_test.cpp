@@ -27,6 +27,12 @@ Problem problem() {
     term.quantity = quantity;
     term.terminal = quantity != LossQuantity::control;
     term.index = 1;
+    term.integral = false;  // of the control: a window
+    term.first_step = 3;
+    if (term.is_control()) continue;
+    LossTerm& record = p.loss.emplace_back(term);
+    record.terminal = false;
+    record.record = {{0, 0.1}, {{0.3, 0.1, 0.2, 0.9}, {0.1, 0.4, 0.2, 0.9}}};
   }
   return p;
 }

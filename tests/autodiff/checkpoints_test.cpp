@@ -49,6 +49,20 @@ Problem busy_problem(int steps) {
     add(LossQuantity::body_orientation, terminal, body);
   }
   add(LossQuantity::control, false, joint);
+  for (std::size_t k = 4; k < 9; ++k) {  // a window that begins and ends within pieces, and one step
+    LossTerm term = problem.loss[k];
+    term.first_step = steps / 3;
+    term.last_step = steps - 3;
+    if (!term.is_control()) {
+      term.record.times = {0, 0.01 * steps / 2, 0.01 * steps};
+      term.record.values = {{0, 0, 0, 1}, {0.6, 0, 0, 0.8}, {0, 0.8, 0, 0.6}};
+    }
+    problem.loss.push_back(term);
+    term.record = {};
+    term.first_step = term.last_step = steps / 2;
+    term.integral = false;
+    problem.loss.push_back(term);
+  }
   return problem;
 }
 
@@ -177,6 +191,7 @@ TEST(Windows, ACutIsADetachedState) {
   problem.loss.erase(std::remove_if(problem.loss.begin(), problem.loss.end(),
                                     [](const LossTerm& term) { return term.quantity == LossQuantity::control; }),
                      problem.loss.end());
+  for (LossTerm& term : problem.loss) term.record = {};  // times that are moved are rounded anew
   const Result<double> cut = gradient<double>(problem, {}, {8, true, 0});
   const Result<double> whole = gradient<double>(problem, {});
   Memory memory;
@@ -191,6 +206,13 @@ TEST(Windows, ACutIsADetachedState) {
     Problem part = problem;
     part.simulation.steps = 8;
     if (window < 2) std::erase_if(part.loss, [](const LossTerm& term) { return term.terminal; });
+    for (LossTerm& term : part.loss) {
+      term.first_step -= 8 * window;
+      if (term.last_step <= problem.simulation.steps) term.last_step -= 8 * window;
+      if (term.last_step < 1) term.weight = 0;
+      term.first_step = std::max(term.first_step, 1);
+      term.last_step = std::max(term.last_step, term.first_step);
+    }
     Control<double> own;
     own.u = Buffer<double>(memory, 8 * nu, 3);
     for (int r = 0; r < 8 * nu; ++r) {

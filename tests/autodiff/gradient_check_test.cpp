@@ -70,6 +70,7 @@ TEST_P(GradientFault, OfAThousandthIsCaught) {
   const GradientCheckRow& row = row_of(check, GetParam());
   EXPECT_GT(row.dual_error, row.dual_tolerance);
   EXPECT_FALSE(row.zero);
+  EXPECT_FALSE(row.rough) << "a wrong gradient of a smooth motion";
 }
 INSTANTIATE_TEST_SUITE_P(Rows, GradientFault,
                          testing::Values("initial_state/hinge/position", "initial_state/slider/velocity",
@@ -103,6 +104,33 @@ TEST(GradientCheck, NamesAKinkThatItStandsOn) {
   EXPECT_NE(row.note.find("kink"), std::string::npos) << row.note << ": " << row.adjoint << " " << row.differences;
   EXPECT_TRUE(row.passed);
   EXPECT_TRUE(check.passed);
+}
+
+// A pendulum in steps of a second is the standard map of chaos: what is h apart at first is 5 h apart a step later.
+TEST(GradientCheck, SaysWhereDifferencesAreNoMeasure) {
+  Problem problem = cases::pendulum();
+  problem.simulation.time_step = 1;
+  problem.controls.clear();
+  problem.variables.clear();
+  problem.model.joints.damping.at(0) = 0;
+  problem.initial_position = {0.7};
+  problem.initial_velocity = {0.1};
+  problem.loss = {{.name = "angle", .target = {0.3, 0, 0, 0}, .on_circle = true}};
+  GradientCheckOptions options;
+  options.controls = 0;
+  for (const int steps : {4, 13, 14, 18}) {
+    problem.simulation.steps = steps;
+    const GradientCheck check = check_gradients(problem, options);
+    const GradientCheckRow& row = row_of(check, "initial_state/hinge/position");
+    EXPECT_EQ(row.passed, steps == 4) << steps;
+    EXPECT_EQ(row.rough, steps > 4) << steps;
+    EXPECT_EQ(row.note.find("do not settle") != std::string::npos, steps > 4) << row.note;
+    EXPECT_LE(row.dual_error, row.dual_tolerance) << steps;
+  }
+  problem.simulation.steps = 13;
+  options.fault_row = "initial_state/hinge/position";
+  options.fault_factor = 100;
+  EXPECT_FALSE(row_of(check_gradients(problem, options), options.fault_row).rough) << "the adjoint is wrong as well";
 }
 
 TEST(GradientCheck, SamplesControlsBySeed) {

@@ -151,7 +151,7 @@ TEST(HessianVectorProduct, OfAQuadraticIsItsMatrix) {
   builder.add_joint("slide", JointType::prismatic, ModelBuilder::world, body);
   Problem problem;
   problem.model = builder.build();
-  problem.simulation = {"featherstone", 0.1, 8};
+  problem.simulation = {0.1, 8};
   problem.initial_position = problem.initial_velocity = {0};
   problem.loss.push_back({.name = "end", .target = {1, 0, 0, 1}, .weight = 3});
   Variable control;

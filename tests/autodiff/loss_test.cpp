@@ -48,6 +48,31 @@ Problem loss_problem() {
     add("orientation", LossQuantity::body_orientation, terminal, 3).target = {0.5, -0.5, 0.5, 0.5};
   }
   add("effort", LossQuantity::control, false, 1).target[0] = 0.1;
+  for (const LossTerm& term : std::vector<LossTerm>(p.loss)) {
+    if (term.terminal) continue;
+    LossTerm window = term;
+    window.name = term.name + " of steps 3 to 5";
+    window.first_step = 3;
+    window.last_step = 5;
+    p.loss.push_back(window);
+    LossTerm waypoint = window;
+    waypoint.name = term.name + " at step 4";
+    waypoint.first_step = waypoint.last_step = 4;
+    waypoint.integral = false;
+    p.loss.push_back(waypoint);
+    if (term.is_control()) continue;
+    // Rows before, between and at steps 2 to 6.
+    waypoint.name = term.name + " on record";
+    waypoint.last_step = 6;
+    waypoint.first_step = 2;
+    waypoint.integral = true;
+    waypoint.record.times = {0.005, 0.025, 0.03, 0.055};
+    for (const double s : {0.4, -0.3, 0.1, 0.8}) waypoint.record.values.push_back({s, 1 - s, s * s, 0.6});
+    if (term.quantity == LossQuantity::body_orientation) {
+      waypoint.record.values = {{0, 0, 0, 1}, {-0.6, 0, 0, -0.8}, {0.6, 0, 0.8, 0}, {0, 1, 0, 0}};
+    }
+    p.loss.push_back(waypoint);
+  }
   add("target position", LossQuantity::control, false, 3).channel = ControlChannel::target_position;
   add("target velocity", LossQuantity::control, false, 3).channel = ControlChannel::target_velocity;
   return p;
@@ -67,8 +92,29 @@ struct Scored {
   Trajectory<double> trajectory = rollout(problem.model, batch.state, batch.control, options_of(problem));
 };
 
+/// The target at a step's end: of a record by its definition.
+LossTerm with_target_of(LossTerm term, int step) {
+  if (term.record.empty()) return term;
+  const double time = 0.01 * step;
+  const std::vector<double>& times = term.record.times;
+  std::size_t k = 0;
+  while (k + 2 < times.size() && times[k + 1] < time) ++k;
+  const double share = std::min((time - times[k]) / (times[k + 1] - times[k]), 1.0);
+  double dot = 0, square = 0;
+  for (int c = 0; c < 4; ++c) dot += term.record.values[k][c] * term.record.values[k + 1][c];
+  const bool turns = term.quantity == LossQuantity::body_orientation;
+  for (int c = 0; c < 4; ++c) {
+    const double next = turns && dot < 0 ? -term.record.values[k + 1][c] : term.record.values[k + 1][c];
+    term.target[c] = (1 - share) * term.record.values[k][c] + share * next;
+    square += term.target[c] * term.target[c];
+  }
+  for (double& x : term.target) x /= turns ? std::sqrt(square) : 1;
+  return term;
+}
+
 /// error² of a term in one state, from its definition.
-double error_of(const Scored& s, const LossTerm& term, int state, int world) {
+double error_of(const Scored& s, const LossTerm& of, int state, int world) {
+  const LossTerm term = with_target_of(of, state);
   const Topology& t = s.problem.model.topology;
   const bool joint = term.quantity != LossQuantity::body_position && term.quantity != LossQuantity::body_orientation;
   if (joint) {
@@ -119,8 +165,8 @@ TEST(Loss, EveryTermIsWhatItSays) {
       if (term.terminal) {
         want = term.weight * error_of(s, term, steps, w);
       } else {  // after each step; a control during it
-        for (int state = 0; state < steps; ++state) {
-          want += term.weight * 0.01 * error_of(s, term, control ? state : state + 1, w);
+        for (int step = term.first_step; step <= std::min(term.last_step, steps); ++step) {
+          want += term.weight * (term.integral ? 0.01 : 1) * error_of(s, term, control ? step - 1 : step, w);
         }
       }
       EXPECT_NEAR(loss.terms(static_cast<int>(k), w), want, 1e-13 * (1 + want)) << term.name;
@@ -183,9 +229,44 @@ TEST(Loss, SeedsGiveTheExactGradient) {
                  product(g.of(s.batch.control.u), control.u);
     for (int b = 0; b < 6; ++b) got += g.parameters().bodies.mass(b) * direction.bodies.mass(b);
     const double want = derivative(s.problem, state, control, &direction);
-    EXPECT_NEAR(got, want, 1e-12 * (1 + std::abs(want))) << (k < all.size() ? all[k].name : "all");
-    EXPECT_GT(std::abs(want), 1e-4);
+    const double tolerance = 1e-12 * (1 + std::abs(want));
+    EXPECT_NEAR(got, want, tolerance) << (k < all.size() ? all[k].name : "all");
+    EXPECT_GT(std::abs(want), 1e-5) << (k < all.size() ? all[k].name : "all");
+    if (k == all.size() || all[k].first_step == 1) continue;
+    // A window, or a record, that is a step off would be seen.
+    --s.problem.loss[0].first_step;
+    --s.problem.loss[0].last_step;
+    EXPECT_GT(std::abs(derivative(s.problem, state, control, &direction) - want), 1e3 * tolerance) << all[k].name;
   }
+}
+
+TEST(Loss, AWaypointAtTheEndIsATerminalTerm) {
+  Scored s;
+  std::vector<LossTerm>& terms = s.problem.loss;
+  std::erase_if(terms, [](const LossTerm& term) { return !term.terminal; });
+  for (const LossTerm& term : std::vector<LossTerm>(terms)) {
+    terms.push_back(term);
+    terms.back().terminal = terms.back().integral = false;
+    terms.back().first_step = terms.back().last_step = s.problem.simulation.steps;
+  }
+  const auto loss = evaluate_loss<double>(s.problem, s.trajectory, s.batch.control, options_of(s.problem), nullptr);
+  ASSERT_EQ(loss.terms.rows(), 10);
+  for (int k = 0; k < 5; ++k) EXPECT_EQ(loss.terms(k, 0), loss.terms(k + 5, 0)) << terms[k].name;
+}
+
+TEST(Loss, WindowsAddUpToTheWholeRun) {
+  Scored s;
+  const LossTerm whole = s.problem.loss[3];
+  ASSERT_EQ(whole.name, "point");
+  LossTerm first = whole, second = whole;
+  first.last_step = 2;
+  second.first_step = 3;
+  second.last_step = 100;  // ends with the run
+  s.problem.loss = {whole, first, second};
+  const auto loss = evaluate_loss<double>(s.problem, s.trajectory, s.batch.control, options_of(s.problem), nullptr);
+  EXPECT_NEAR(loss.terms(0, 0), loss.terms(1, 0) + loss.terms(2, 0), 1e-15);
+  EXPECT_GT(loss.terms(1, 0), 0);
+  EXPECT_GT(loss.terms(2, 0), 0);
 }
 
 // A full turn away is at the target; half a turn is worst, and flat there.
@@ -231,7 +312,7 @@ TEST(Loss, WithoutControlsItsTermsScoreZero) {
   const Scored s;
   const auto t = rollout<double>(s.problem.model, s.batch.state, {}, options_of(s.problem));
   const auto loss = evaluate_loss<double>(s.problem, t, {}, options_of(s.problem), nullptr);
-  const std::size_t effort = 10;
+  const std::size_t effort = 10;  // behind what is scored at the end and on the way
   ASSERT_EQ(s.problem.loss[effort].name, "effort");
   EXPECT_NEAR(loss.terms(effort, 0), s.problem.loss[effort].weight * 6 * 0.01 * 0.1 * 0.1, 1e-16);
 }
@@ -249,6 +330,18 @@ TEST(Loss, WhatCannotBeScoredIsAnError) {
   s.problem.loss.back().terminal = true;
   expect_usage_error([&] { evaluate_loss<double>(s.problem, end, s.batch.control, options, nullptr); },
                      {"no terminal value", "target velocity"});
+  s = Scored();
+  s.problem.loss[0].first_step = 0;
+  const auto score = [&] {
+    evaluate_loss<double>(s.problem, s.trajectory, s.batch.control, options_of(s.problem), nullptr);
+  };
+  expect_usage_error(score, {"steps 0 to", "counted from 1"});
+  s.problem.loss[0].first_step = 4;
+  s.problem.loss[0].last_step = 3;
+  expect_usage_error(score, {"steps 4 to 3", "one step or more"});
+  s.problem.loss = {s.problem.loss[5]};
+  s.problem.loss[0].record = {{0}, {{1}}};
+  expect_usage_error(score, {"a record is followed on the way"});
 }
 
 // ---- signals

@@ -27,7 +27,7 @@ inline Problem pendulum(double angle = 1) {
   JointOptions hinge;
   hinge.damping = 0.05;
   p.model = pendulum_builder(hinge).build();
-  p.simulation = {"featherstone", 0.01, 100};
+  p.simulation = {0.01, 100};
   p.initial_position = {0};
   p.initial_velocity = {0};
   p.loss.push_back({.name = "terminal/hinge/position", .target = {angle, 0, 0, 1}, .weight = 10});
@@ -111,7 +111,7 @@ inline Problem cart_pole() {
   builder.add_shape("ball", tip, {.type = GeometryType::sphere, .scale = {0.03, 0, 0}, .frame = {}});
   Problem p;
   p.model = builder.build();
-  p.simulation = {"featherstone", 0.01, 60};
+  p.simulation = {0.01, 60};
   p.initial_position = {0.05, 2.5};
   p.initial_velocity = {0.7, -0.4};
   const int s = p.model.find_joint("slider"), h = p.model.find_joint("hinge");

@@ -83,12 +83,13 @@ TEST(Fields, SubtreesAndGlobs) {
             (std::vector<std::string>{"joints/slider/damping", "joints/hinge/damping"}));
   EXPECT_EQ(paths(model, "joints/*i*e/armature"), (std::vector<std::string>{"joints/hinge/armature"}));
   EXPECT_EQ(paths(model, "joints/h*/*/damping"),
-            (std::vector<std::string>{"joints/hinge/limit/damping", "joints/hinge/drive/damping"}));
+            (std::vector<std::string>{"joints/hinge/limit/damping", "joints/hinge/drive/damping",
+                                      "joints/hinge/attachment/damping"}));
   EXPECT_EQ(paths(model, "bodies/*/com/y"), (std::vector<std::string>{"bodies/cart/com/y", "bodies/pole/com/y"}));
   EXPECT_EQ(paths(model, "*/pole/mass"), (std::vector<std::string>{"bodies/pole/mass"}));
   EXPECT_EQ(paths(model, "bodies/pole").size(), 3u);
   EXPECT_EQ(paths(model, "bodies").size(), 6u);
-  EXPECT_EQ(paths(model, "*").size(), 2u * 3 + 2u * 13 + 2u * 10 + 1);
+  EXPECT_EQ(paths(model, "*").size(), 2u * 3 + 2u * 19 + 2u * 10 + 1);
 }
 
 TEST(Fields, ErrorsNameTheNearest) {

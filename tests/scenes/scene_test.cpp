@@ -191,6 +191,33 @@ TEST(Overrides, ReachEverything) {
   EXPECT_EQ(problem.controls[0].values, std::vector<double>{4});
 }
 
+TEST(Overrides, AStarStandsForEveryMember) {
+  const Problem problem = load({{"joints/*/damping", "0.5"},
+                                {"shapes/*/material/friction", "0.25"},
+                                {"model/bodies/*/mass", "3"},
+                                {"shapes/hull/material/friction", "0.75"},  // later ones win
+                                {"optimize/variables/*/scale", "7"},
+                                {"loss/*/0/weight", "11"},
+                                {"gravity/*", "-1"}})
+                              .problem;
+  for (int joint = 0; joint < 3; ++joint) EXPECT_EQ(problem.model.joints.damping(joint), 0.5);
+  EXPECT_EQ(problem.model.shapes.material.friction(0), 0.75);
+  for (int shape = 1; shape < 4; ++shape) EXPECT_EQ(problem.model.shapes.material.friction(shape), 0.25);
+  for (int body = 0; body < 3; ++body) EXPECT_GE(problem.model.bodies.mass(body), 3);
+  for (const Variable& variable : problem.variables) EXPECT_EQ(variable.scale, 7);
+  EXPECT_EQ(problem.loss[0].weight, 11);  // the first of each list
+  EXPECT_EQ(problem.loss[2].weight, 1);
+  EXPECT_EQ(problem.loss[5].weight, 11);
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(problem.model.gravity(0, k), -1);
+  EXPECT_EQ(refused({{"model/contacts/exclude/*", "[cart, pole]"}}),
+            "--set model/contacts/exclude/*=[cart, pole]: model/contacts/exclude: '*': expected members that it can "
+            "stand for: there are none");
+  EXPECT_NE(refused({{"joint/*/damping", "1"}}).find("there are none"), std::string::npos);
+  EXPECT_NE(refused({{"joints/*/dampng", "1"}}).find("did you mean 'damping'?"), std::string::npos);
+  EXPECT_NE(refused({{"joints/*/damping", "-1"}}).find("--set joints/*/damping=-1: model/joints/slider/damping"),
+            std::string::npos);
+}
+
 TEST(Overrides, StepsReplaceTheDuration) {
   EXPECT_EQ(load({{"simulation/steps", "70"}}).problem.simulation.steps, 70);
   EXPECT_NE(refused({{"simulation/steps", "70"}, {"simulation/duration", "1"}}).find("only one of duration, steps"),
@@ -251,7 +278,7 @@ TEST(SceneWithValues, ReadsBackToTheSameBits) {
   filled.initial_velocity = {1e-300, 1e300};
   // Something of every field, changed by an unround factor; orientations and axes stay unit.
   for (const Field& field : fields()) {
-    if (field.leaf == "axis" || field.leaf == "frame/orientation") continue;
+    if (field.leaf == "axis" || field.leaf.ends_with("frame/orientation")) continue;
     Parameter& parameter = field.of(filled.model);
     for (int i = 0; i < parameter.items(); ++i) {
       for (int c = 0; c < parameter.components(); ++c) parameter.at(i, c) *= 1 + 1.0 / 3;
@@ -306,9 +333,104 @@ TEST(SceneFiles, ControlsComeFromATable) {
   std::filesystem::remove_all(folder);
 }
 
+// Times are rounded to steps; the state after step k is that of time k·Δt.
+TEST(SceneLoss, TermsKnowWhenTheyAreScored) {
+  const auto term = [](const std::string& list, const std::string& when) {
+    return load({{"optimize/loss/" + list, "[{joint: hinge, position: 1" + when + "}]"}}).problem.loss.back();
+  };
+  const auto window = [&](const std::string& when) {
+    const LossTerm t = term("running", when);
+    EXPECT_FALSE(t.terminal);
+    EXPECT_TRUE(t.integral);
+    return std::pair(t.first_step, t.last_step);
+  };
+  EXPECT_EQ(window(""), std::pair(1, 50));
+  EXPECT_EQ(window(", from: 0.2 s"), std::pair(21, 50));
+  EXPECT_EQ(window(", until: 200 ms"), std::pair(1, 20));
+  EXPECT_EQ(window(", from: 204 ms, until: 0.5 s"), std::pair(21, 50));
+  EXPECT_EQ(window(", from: 206 ms, until: 0.216"), std::pair(22, 22));
+  for (const auto& [at, step] : {std::pair("0.3 s", 30), {"6 ms", 1}, {"0.5 s", 50}, {"0.494", 49}}) {
+    const LossTerm t = term("waypoints", std::string(", at: ") + at);
+    EXPECT_EQ(t.name, "waypoints/hinge/position");
+    EXPECT_FALSE(t.terminal || t.integral) << at;
+    EXPECT_EQ(std::pair(t.first_step, t.last_step), std::pair(step, step)) << at;
+  }
+}
+
+class SceneRecords : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Scene load_running(const std::string& terms) const {
+    const std::vector<Override> overrides{{"optimize/loss/running", terms}};
+    return parse_scene(kScene, "test.yaml", folder_, overrides);
+  }
+
+  const std::filesystem::path folder_ = std::filesystem::temp_directory_path() / "backdrive_scene_records";
+};
+
+TEST_F(SceneRecords, OfJointsAndBodiesComeFromTables) {
+  std::ofstream(folder_ / "film.csv") << "tip/position/y,time,hinge/position,slider/velocity,tip/position/x,"
+                                         "tip/position/z,tip/orientation/x,tip/orientation/y,tip/orientation/z,"
+                                         "tip/orientation/w,hinge/velocity\r\n"
+                                         "2,0.1,90 deg,5,1,3,0,0,0,1,\r\n"
+                                         "5,0.104,0,6,4,6,0,0,1.001,0,\r\n\r\n"
+                                         "8,0.2,1,7,7,9,0,0,0.6,0.8,\r\n";
+  const Scene scene = load_running(
+      "[{joint: hinge, position: {file: film.csv}, weight: 2}, {control: slider}, {joint: slider, position: 0, "
+      "velocity: {file: film.csv}, weight: {position: 3}}, {body: tip, position: {file: film.csv}, orientation: "
+      "{file: film.csv}, point: [1, 0, 0], until: 150 ms}]");
+  const auto is_running = [](const LossTerm& t) { return !t.terminal; };
+  std::vector<LossTerm> loss = scene.problem.loss;
+  std::erase_if(loss, [&](const LossTerm& t) { return !is_running(t); });
+  ASSERT_EQ(loss.size(), 6u);
+  const std::vector<double> times{0.1, 0.104, 0.2};
+  using Row = std::array<double, 4>;
+  EXPECT_EQ(loss[0].record, (MotionRecord{times, {Row{kPi / 2}, Row{0}, Row{1}}}));
+  EXPECT_EQ(std::pair(loss[0].first_step, loss[0].last_step), std::pair(10, 20));
+  EXPECT_TRUE(loss[0].on_circle);
+  EXPECT_EQ(loss[0].weight, 2);
+  EXPECT_TRUE(loss[1].record.empty());
+  EXPECT_TRUE(loss[2].record.empty());
+  EXPECT_EQ(loss[2].weight, 3);
+  EXPECT_EQ(loss[3].record, (MotionRecord{times, {Row{5}, Row{6}, Row{7}}}));
+  EXPECT_EQ(loss[4].record, (MotionRecord{times, {Row{1, 2, 3}, Row{4, 5, 6}, Row{7, 8, 9}}}));
+  EXPECT_EQ(std::pair(loss[4].first_step, loss[4].last_step), std::pair(10, 15));
+  EXPECT_EQ(loss[4].point[0], 1);
+  EXPECT_EQ(loss[5].record.values[1], (Row{0, 0, 1, 0}));
+  // Written out, as the scene may lie elsewhere then; and read back to the same bits.
+  const std::string text = scene_with_values(scene, scene.problem);
+  EXPECT_EQ(text.find("film.csv"), std::string::npos);
+  std::filesystem::remove(folder_ / "film.csv");
+  const Scene back = parse_scene(text, "b.yaml", folder_);
+  ASSERT_EQ(back.problem.loss.size(), scene.problem.loss.size());
+  for (std::size_t k = 0; k < scene.problem.loss.size(); ++k) {
+    const LossTerm &a = scene.problem.loss[k], &b = back.problem.loss[k];
+    EXPECT_EQ(a.record, b.record) << a.name;
+    EXPECT_EQ(std::pair(a.first_step, a.last_step), std::pair(b.first_step, b.last_step)) << a.name;
+  }
+  EXPECT_EQ(scene_with_values(back, back.problem), text);
+}
+
+TEST(MotionRecords, AreLinearBetweenRows) {
+  const MotionRecord record{{1, 2, 4}, {{10}, {20}, {-20}}};
+  for (const auto& [time, value] : {std::pair(0.0, 10.0), {1, 10}, {1.25, 12.5}, {2, 20}, {3.5, -10}, {9, -20}}) {
+    EXPECT_NEAR(record.at(time)[0], value, 1e-14) << time;
+  }
+  // The turn from 0 to 90 degrees, whichever sign its quaternion has.
+  const double half = std::sqrt(0.5);
+  for (const double sign : {1.0, -1.0}) {
+    const MotionRecord turn{{0, 1}, {{0, 0, 0, 1}, {sign * half, 0, 0, sign * half}}};
+    EXPECT_NEAR(turn.orientation_at(0.5)[0], std::sin(kPi / 8), 1e-15);
+    EXPECT_NEAR(turn.orientation_at(0.5)[3], std::cos(kPi / 8), 1e-15);
+  }
+}
+
 TEST(SceneFiles, ThoseOfTheRepositoryLoadAndRoundTrip) {
   const std::filesystem::path folder = std::filesystem::path(BACKDRIVE_SOURCE_DIR) / "scenes";
-  for (const char* name : {"pendulum_swingup", "cartpole_swingup", "double_pendulum", "arm_reach", "chain32"}) {
+  for (const char* name :
+       {"pendulum_swingup", "cartpole_swingup", "double_pendulum", "arm_reach", "chain32", "four_bar"}) {
     SCOPED_TRACE(name);
     const Scene scene = load_scene(folder / (std::string(name) + ".yaml"));
     EXPECT_EQ(scene.name, name);

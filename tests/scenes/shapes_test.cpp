@@ -98,7 +98,7 @@ TEST(SceneMaterial, HasWidthAndCreep) {
   EXPECT_EQ(material.width(floor), 1e-3);
   EXPECT_EQ(material.dissipation(floor), 1);
   EXPECT_EQ(material.friction(floor), 0.8);
-  EXPECT_EQ(material.creep(floor), 1e-4);
+  EXPECT_EQ(material.creep(floor), 1e-5);
   written_and_read(load(kLeg, {{"shapes/floor/material/width", "3 mm"}, {"shapes/toe/material/creep", "1e-5"}}));
 }
 

@@ -44,7 +44,7 @@ Batch<T> random_batch(const Model& model, int steps, const std::vector<int>& wor
     });
     for (int r = 0; r < t.nv; ++r) batch.state.qd.set(r, w, number(scale.qd));
     for (int r = 0; r < steps * t.nu; ++r) {
-      batch.control.u.set(r, w, number(r % t.nu < t.nv ? scale.effort : scale.target));
+      batch.control.u.set(r, w, number(r % t.nu < t.joint_nv ? scale.effort : scale.target));
     }
   }
   return batch;

@@ -290,6 +290,8 @@ std::vector<std::string> block_names() {
 
 bool block_is_live(const Model& model, const std::string& block) {
   const bool of_touch = block == "shapes/geometry/margin" || block.find("shapes/material") == 0;
+  const bool of_bodies = block.find("joints/attachment") == 0 || block.find("joints/child_frame") == 0;
+  if (of_bodies) return model.topology.has_bodies();
   return !of_touch || !model.topology.contact_pairs.empty();
 }
 

@@ -120,6 +120,7 @@ void add_shapes(ModelBuilder& builder, Random& random, int bodies, bool contact)
 Model random_tree(std::uint64_t seed, const TreeOptions& options) {
   Random random(seed);
   ModelBuilder builder;
+  builder.set_integrator(options.integrator);
   builder.set_gravity({random.symmetric(2), random.symmetric(2), -9.81 + random.symmetric(1)});
   for (int i = 0; i < options.links; ++i) {
     builder.add_body("body" + std::to_string(i), random_body(random));
@@ -145,6 +146,17 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
       if (options.forces) add_forces(random, i, type, joint);
     }
     builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
+  }
+  for (int l = 0; l < options.loops; ++l) {
+    const int child = random.index(options.links);
+    const int parent = (child + 1 + random.index(options.links - 1)) % options.links;
+    JointOptions joint;
+    joint.loop = true;
+    joint.frame = {random_vector(random, options.spread), random_orientation(random)};
+    joint.child_frame = {random_vector(random, options.spread), random_orientation(random)};
+    // Soft: they begin open, and gradients of stiff ones are all about closing them.
+    joint.attachment = {200, 5, 20, 0.5};
+    builder.add_joint("loop" + std::to_string(l), l % 2 ? JointType::fixed : JointType::ball, parent, child, joint);
   }
   if (options.shapes) add_shapes(builder, random, options.links, options.contact);
   return builder.build();

@@ -10,12 +10,14 @@ namespace backdrive::test {
 
 struct TreeOptions {
   int links = 6;
-  bool branched = true;    ///< each parent is any body before it, sometimes the world; false: a chain
-  bool sliding = true;     ///< prismatic joints among the revolute
-  bool fixed = true;       ///< fixed joints too (never the last)
-  bool forces = false;     ///< damping, friction, limits, drives and effort limits, by turns; armature on all
-  bool shapes = false;     ///< one shape with a density per solid geometry type, and one on a body with mass of its own
-  bool contact = false;    ///< shapes that touch each other and the floor, softly; otherwise nothing touches
+  bool branched = true;  ///< each parent is any body before it, sometimes the world; false: a chain
+  bool sliding = true;   ///< prismatic joints among the revolute
+  bool fixed = true;     ///< fixed joints too (never the last)
+  bool forces = false;   ///< damping, friction, limits, drives and effort limits, by turns; armature on all
+  bool shapes = false;   ///< one shape with a density per solid geometry type, and one on a body with mass of its own
+  bool contact = false;  ///< shapes that touch each other and the floor, softly; otherwise nothing touches
+  Integrator integrator = Integrator::featherstone;
+  int loops = 0;  ///< with semi_implicit: ball and fixed joints by turns that close loops between random bodies
   bool rotations = false;  ///< a free root, and ball, universal and planar joints among the others
   double spread = 0.25;    ///< m, distance between joints
 };

@@ -1,0 +1,288 @@
+#pragma once
+// Between bodies and the coordinates of their joints, both ways, each adjoint beneath its primal:
+// docs/semi_implicit.md, (12) and (13). Coordinates are those of models/model.h, their cotangents as
+// models/coordinates.h says: of quaternions three turns, with the fourth row left alone.
+#include "engine/sincos.h"
+#include "integrators/semi_implicit/step_adjoint.h"
+
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+/// The unit quaternion of a rotation matrix, on the side of `near`: from whichever of its numbers is largest, so that
+/// nothing is lost by cancellation.
+template <class Real>
+BACKDRIVE_INLINE Quaternion<Real> quaternion_of(const Mat3<Real>& m, const Quaternion<Real>& near) {
+  const Real one = constant<Real>(1);
+  const Quaternion<Real> by[4] = {
+      {{one + m.cx.x - m.cy.y - m.cz.z, m.cx.y + m.cy.x, m.cx.z + m.cz.x}, m.cy.z - m.cz.y},
+      {{m.cx.y + m.cy.x, one - m.cx.x + m.cy.y - m.cz.z, m.cy.z + m.cz.y}, m.cz.x - m.cx.z},
+      {{m.cx.z + m.cz.x, m.cy.z + m.cz.y, one - m.cx.x - m.cy.y + m.cz.z}, m.cx.y - m.cy.x},
+      {{m.cy.z - m.cz.y, m.cz.x - m.cx.z, m.cx.y - m.cy.x}, one + m.cx.x + m.cy.y + m.cz.z}};
+  const Real squares[4] = {by[0].v.x, by[1].v.y, by[2].v.z, by[3].w};
+  Quaternion<Real> q = by[3];
+  Real largest = squares[3];
+  for (int k = 0; k < 3; ++k) {
+    const auto larger = value_of(squares[k]) > value_of(largest);
+    largest = select(larger, squares[k], largest);
+    q.v = {select(larger, by[k].v.x, q.v.x), select(larger, by[k].v.y, q.v.y), select(larger, by[k].v.z, q.v.z)};
+    q.w = select(larger, by[k].w, q.w);
+  }
+  const Real length = square_root(dot(q.v, q.v) + q.w * q.w);
+  const auto other_side = value_of(dot(q.v, near.v) + q.w * near.w) < value_of(constant<Real>(0));
+  const Real scale = one / select(other_side, -length, length);
+  return {q.v * scale, q.w * scale};
+}
+
+template <class Real>
+BACKDRIVE_INLINE void store_quaternion(const Quaternion<Real>& q, Real* to) {
+  to[0] = q.v.x, to[1] = q.v.y, to[2] = q.v.z, to[3] = q.w;
+}
+
+/// Row of a degree of freedom's position, or of its cotangent, among those of its joint.
+BACKDRIVE_HD constexpr int position_row(JointType type, int dof) {
+  return type == JointType::free && dof > 2 ? dof + 1 : dof;
+}
+
+// ---- (12) from bodies to coordinates --------------------------------------------------------------------------------
+
+/// Coordinates of a joint whose rows have the rates `rate`; q holds where it was a moment ago (JointInputs::near).
+template <class Real>
+BACKDRIVE_PART void read_joint(JointType type, const JointGeometry<Real>& g, const Real (&rate)[kRows], Real* q,
+                               Real* qd) {
+  const Mat3<Real>&P = g.P, &C = g.C;
+  switch (type) {
+    case JointType::revolute:
+      q[0] = angle_about_z(g, q[0]);
+      break;
+    case JointType::prismatic:
+      q[0] = dot(P.cz, g.r);
+      break;
+    case JointType::universal:  // Pᵀ C = Rx(q₀) Ry(q₁)
+      q[0] = angle_near(q[0], dot(P.cy, C.cy), dot(P.cz, C.cy));
+      q[1] = angle_near(q[1], dot(P.cx, C.cx), dot(P.cx, C.cz));
+      break;
+    case JointType::planar:
+      q[0] = dot(P.cx, g.r), q[1] = dot(P.cy, g.r);
+      q[2] = angle_about_z(g, q[2]);
+      break;
+    case JointType::free:
+      q[4] = dot(P.cx, g.r), q[5] = dot(P.cy, g.r), q[6] = dot(P.cz, g.r);
+      [[fallthrough]];
+    case JointType::ball:
+      store_quaternion(quaternion_of(transposed(P) * C, load_quaternion(q)), q);
+      break;
+    case JointType::fixed:
+      break;
+  }
+  for (int row = 0; row < kRows; ++row) {
+    const int dof = dof_of_row(type, row);
+    if (dof >= 0) qd[dof] = rate[row];
+  }
+}
+
+/// Where the sum of the turning rows' cotangents e points: what a small turn of the child does to its joint's
+/// coordinates. Rows are their derivatives but for a universal joint's, which are only where its axes P_x and C_y are
+/// at right angles.
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> turning_of_positions(JointType type, const JointGeometry<Real>& g, const Real (&e)[kRows]) {
+  if (type != JointType::universal) return g.turn[0] * e[0] + g.turn[1] * e[1] + g.turn[2] * e[2];
+  const Real c = dot(g.P.cx, g.C.cy), scale = constant<Real>(1) / (constant<Real>(1) - c * c);
+  return ((g.P.cx - g.C.cy * c) * e[0] + (g.C.cy - g.P.cx * c) * e[1]) * scale;
+}
+
+/// Where a joint finds its bodies, and the rates of its rows.
+template <class Real>
+BACKDRIVE_INLINE JointGeometry<Real> moving_joint(const System<Real>& system, const Workspace<Real>& ws, int j,
+                                                  Real (&rate)[kRows]) {
+  const Joint& joint = system.joints[j];
+  const JointGeometry<Real> g = geometry_at(system, ws, j, &BodyScratch<Real>::pose);
+  row_rates(g, ws.body[joint.child].velocity, joint.parent >= 0 ? &ws.body[joint.parent].velocity : nullptr, rate);
+  return g;
+}
+
+/// Coordinates of joint j from body[].pose and body[].velocity; q and qd are the joint's own rows.
+template <class Real>
+BACKDRIVE_PART void read_coordinates(const System<Real>& system, const Workspace<Real>& ws, int j, Real* q, Real* qd) {
+  Real rate[kRows];
+  const JointGeometry<Real> g = moving_joint(system, ws, j, rate);
+  read_joint(system.joints[j].type, g, rate, q, qd);
+}
+
+/// Adjoint of read_coordinates: cotangents of the joint's rows, which are left zero, to bar[] of its bodies and to the
+/// gradients of `out`, added to.
+template <class Real>
+BACKDRIVE_PART void adj_read_coordinates(const System<Real>& system, Workspace<Real>& ws, int j, Real* q_bar,
+                                         Real* qd_bar, const StepBar<Real>& out) {
+  const Joint& joint = system.joints[j];
+  const bool on_body = joint.parent >= 0;
+  const BodyScratch<Real>& child = ws.body[joint.child];
+  const BodyScratch<Real>* const parent = on_body ? ws.body + joint.parent : nullptr;
+  BodyBar<Real>& child_bar = ws.bar[joint.child];
+  BodyBar<Real>* const parent_bar = on_body ? ws.bar + joint.parent : nullptr;
+  Real e[kRows], f[kRows];
+  for (int row = 0; row < kRows; ++row) {
+    const int dof = dof_of_row(joint.type, row);
+    e[row] = dof < 0 ? constant<Real>(0) : q_bar[position_row(joint.type, dof)];
+    f[row] = dof < 0 ? constant<Real>(0) : qd_bar[dof];
+  }
+  const JointSize size = joint_size(joint.type);
+  for (int k = 0; k < size.nq; ++k) q_bar[k] = constant<Real>(0);
+  for (int k = 0; k < size.nv; ++k) qd_bar[k] = constant<Real>(0);
+
+  Real rate[kRows];
+  const JointGeometry<Real> g = moving_joint(system, ws, j, rate);
+  const GeometryBar<Real> to{out.bodies && on_body ? out.bodies + joint.parent : nullptr,
+                             out.bodies ? out.bodies + joint.child : nullptr,
+                             out.joint_parameters ? out.joint_parameters + j : nullptr,
+                             on_body ? &parent_bar->turn : nullptr,
+                             on_body ? &parent_bar->centre : nullptr,
+                             &child_bar.turn,
+                             &child_bar.centre};
+  adj_errors(g, child.pose.axes, on_body ? &parent->pose.axes : nullptr,
+             unless(Mutation::read_turn, turning_of_positions(joint.type, g, e)),
+             g.P.cx * e[3] + g.P.cy * e[4] + g.P.cz * e[5], to);
+  DirectionBars<Real> direction;
+  if (!mutated(Mutation::read_direction)) {
+    direction.add(g, f, child.velocity, on_body ? &parent->velocity : nullptr);
+  }
+  add_row_forces(g, f, child_bar.velocity, on_body ? &parent_bar->velocity : nullptr);
+  adj_directions(joint.type, g, child.pose.axes, direction, to);
+}
+
+// ---- (13) from coordinates to bodies --------------------------------------------------------------------------------
+
+/// A joint that places its child: frames and ways in world axes, and what its coordinates and their rates amount to.
+template <class Real>
+struct PlacedJoint {
+  Mat3<Real> P, C;                  ///< the joint's axes on the parent and on the child
+  Vec3<Real> arm, slide, lever;     ///< from the parent's origin to the joint's, on to where it slid, to the child's
+  Vec3<Real> turn_of_P, turn_of_C;  ///< angular velocity against the parent, about axes of P and of C
+  Vec3<Real> slide_rate;
+};
+
+/// `parent`: its axes.
+template <class Real>
+BACKDRIVE_PART PlacedJoint<Real> placed_joint(JointType type, const JointConstants<Real>& c, const Mat3<Real>& parent,
+                                              const Real* q, const Real* qd) {
+  const Vec3<Real> zero = zero3<Real>();
+  PlacedJoint<Real> p{parent * c.parent_axes, {}, parent * c.parent_origin, zero, zero, zero, zero, zero};
+  Mat3<Real>& C = p.C;
+  C = p.P;
+  const auto turn_about_z = [&](const Real& angle, const Real& rate) __attribute__((always_inline)) {
+    Real s, c;
+    sincos(angle, s, c);
+    C.cx = p.P.cx * c + p.P.cy * s;
+    C.cy = p.P.cy * c - p.P.cx * s;
+    p.turn_of_P = p.P.cz * rate;
+  };
+  switch (type) {
+    case JointType::revolute:
+      turn_about_z(q[0], qd[0]);
+      break;
+    case JointType::prismatic:
+      p.slide = p.P.cz * q[0];
+      p.slide_rate = p.P.cz * qd[0];
+      break;
+    case JointType::universal: {
+      Real s, c;
+      sincos(q[0], s, c);
+      C.cy = p.P.cy * c + p.P.cz * s;
+      const Vec3<Real> z = p.P.cz * c - p.P.cy * s;
+      sincos(q[1], s, c);
+      C.cx = p.P.cx * c - z * s;
+      C.cz = z * c + p.P.cx * s;
+      p.turn_of_P = p.P.cx * qd[0];
+      p.turn_of_C = C.cy * qd[1];
+      break;
+    }
+    case JointType::planar:
+      turn_about_z(q[2], qd[2]);
+      p.slide = p.P.cx * q[0] + p.P.cy * q[1];
+      p.slide_rate = p.P.cx * qd[0] + p.P.cy * qd[1];
+      break;
+    case JointType::ball:
+      C = p.P * rotation_matrix(load_quaternion(q));
+      p.turn_of_C = C * Vec3<Real>{qd[0], qd[1], qd[2]};
+      break;
+    case JointType::free:
+      C = p.P * rotation_matrix(load_quaternion(q));
+      p.turn_of_P = p.P * Vec3<Real>{qd[0], qd[1], qd[2]};
+      p.slide = p.P * Vec3<Real>{q[4], q[5], q[6]};
+      p.slide_rate = p.P * Vec3<Real>{qd[3], qd[4], qd[5]};
+      break;
+    case JointType::fixed:
+      break;
+  }
+  p.lever = -(C * transposed_times(c.child_axes, c.child_origin));
+  return p;
+}
+
+/// The state of the child of a joint; `parent` null: the world.
+template <class Real>
+BACKDRIVE_PART BodyState<Real> placed_child(JointType type, const JointConstants<Real>& c,
+                                            const BodyState<Real>* parent, const Real* q, const Real* qd) {
+  const Mat3<Real> axes = parent ? rotation_matrix(parent->rotation) : identity3<Real>();
+  const PlacedJoint<Real> p = placed_joint(type, c, axes, q, qd);
+  const Quaternion<Real> none{zero3<Real>(), constant<Real>(1)};
+  BodyState<Real> child;
+  child.rotation = quaternion_of(p.C * transposed(c.child_axes), none);
+  const Vec3<Real> way = p.arm + p.slide;
+  child.position = way + p.lever;
+  child.velocity = {p.turn_of_P + p.turn_of_C, p.slide_rate};
+  if (parent) {
+    child.position += parent->position;
+    child.velocity.ang += parent->velocity.ang;
+    child.velocity.lin += plus_cross(parent->velocity.lin, parent->velocity.ang, way);
+  }
+  child.velocity.lin = plus_cross(child.velocity.lin, child.velocity.ang, p.lever);
+  return child;
+}
+
+/// Cotangents of a joint's coordinates from those of the axes C against P, of the slide, and of both rates.
+template <class Real>
+BACKDRIVE_INLINE void add_to_coordinates(JointType type, const PlacedJoint<Real>& p, const Vec3<Real>& turn,
+                                         const Vec3<Real>& slide, const Spatial<Real>& rate, Real* q_bar,
+                                         Real* qd_bar) {
+  for (int row = 0; row < kRows; ++row) {
+    const int dof = dof_of_row(type, row);
+    if (dof < 0) continue;
+    // A revolute's and a planar's rows are the third: C_z = P_z. A universal's second is about C_y.
+    const bool on_child = type == JointType::ball || (type == JointType::universal && row == 1);
+    const Vec3<Real>& axis = column(on_child ? p.C : p.P, row % 3);
+    q_bar[position_row(type, dof)] += dot(axis, row < 3 ? turn : slide);
+    qd_bar[dof] += dot(axis, row < 3 ? rate.ang : rate.lin);
+  }
+}
+
+/// Adjoint of placed_child: adds the child's cotangents, `bar`, to those of the parent (null: the world), of the
+/// coordinates and of the joint's frames (null: nobody asked). `child`: the state that was made.
+template <class Real>
+BACKDRIVE_PART void adj_placed_child(JointType type, const JointConstants<Real>& c, const BodyState<Real>* parent,
+                                     const BodyState<Real>& child, const Real* q, const Real* qd,
+                                     const BodyStateBar<Real>& bar, BodyStateBar<Real>* parent_bar, Real* q_bar,
+                                     Real* qd_bar, JointGradient<Real>* gradient) {
+  const Mat3<Real> axes = parent ? rotation_matrix(parent->rotation) : identity3<Real>();
+  const PlacedJoint<Real> p = placed_joint(type, c, axes, q, qd);
+  const Vec3<Real>& v_bar = bar.velocity.lin;
+  const Vec3<Real> lever_bar = bar.position + cross(v_bar, child.velocity.ang);
+  const Vec3<Real> omega_bar = bar.velocity.ang + unless(Mutation::place_lever, cross(p.lever, v_bar));
+  const Vec3<Real> child_turn = bar.turn + cross(p.lever, lever_bar);  // of C, and of the child's axes C Hᵀ
+  Vec3<Real> way_bar = bar.position;
+  if (parent) way_bar += cross(v_bar, parent->velocity.ang);
+  const Vec3<Real> C_turn = child_turn + cross(p.turn_of_C, omega_bar);
+  const Vec3<Real> P_turn = C_turn + cross(p.slide, way_bar) + cross(p.slide_rate, v_bar) +
+                            unless(Mutation::place_axis, cross(p.turn_of_P, omega_bar));
+  add_to_coordinates(type, p, C_turn, way_bar, {omega_bar, v_bar}, q_bar, qd_bar);
+  if (parent) {
+    const Vec3<Real> way = p.arm + p.slide;
+    parent_bar->turn += P_turn + cross(p.arm, way_bar);
+    parent_bar->position += bar.position;
+    parent_bar->velocity += Spatial<Real>{omega_bar + cross(way, v_bar), v_bar};
+  }
+  if (!gradient) return;
+  gradient->child_turn -= transposed_times(p.C, child_turn);
+  gradient->child_origin -= c.child_axes * transposed_times(p.C, lever_bar);
+  gradient->parent_turn += transposed_times(p.P, P_turn);
+  gradient->parent_origin += transposed_times(axes, way_bar);
+}
+
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

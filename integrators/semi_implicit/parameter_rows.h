@@ -1,0 +1,148 @@
+#pragma once
+// Parameters into the rows that the semi-implicit kernels read and back, a world at a time:
+// featherstone/parameter_kernel.h for bodies and joints in place of links.
+#include "integrators/semi_implicit/properties.h"
+#include "models/coordinates.h"
+
+namespace backdrive::semi_implicit {
+
+template <class C, class Numbers>
+constexpr int kNumbers = sizeof(Numbers) / sizeof(C);
+
+/// Rows of the constants of a world: BodyConstants per body, JointConstants per joint, 3 of gravity.
+template <class C>
+constexpr int joint_row(int bodies) {
+  return bodies * kNumbers<C, BodyConstants<C>>;
+}
+template <class C>
+constexpr int gravity_row(int bodies, int joints) {
+  return joint_row<C>(bodies) + joints * kNumbers<C, JointConstants<C>>;
+}
+template <class C>
+constexpr int constant_rows(int bodies, int joints) {
+  return gravity_row<C>(bodies, joints) + 3;
+}
+/// Rows of their cotangents: BodyGradient per body, JointGradient per joint, 3 of gravity.
+template <class C>
+constexpr int joint_gradient_row(int bodies) {
+  return bodies * kNumbers<C, BodyGradient<C>>;
+}
+template <class C>
+constexpr int gravity_gradient_row(int bodies, int joints) {
+  return joint_gradient_row<C>(bodies) + joints * kNumbers<C, JointGradient<C>>;
+}
+template <class C>
+constexpr int gradient_rows(int bodies, int joints) {
+  return gravity_gradient_row<C>(bodies, joints) + 3;
+}
+
+/// Walks an attachment's numbers: visit(number of Attachment, which parameter).
+template <class Visit>
+inline void each_attachment_scalar(Visit&& visit) {
+#define BACKDRIVE_SCALAR(name) \
+  visit(                       \
+      [](auto& c) -> auto& { return c.name; }, BACKDRIVE_PICK(joints.attachment.name))
+  BACKDRIVE_SCALAR(stiffness);
+  BACKDRIVE_SCALAR(damping);
+  BACKDRIVE_SCALAR(angular_stiffness);
+  BACKDRIVE_SCALAR(angular_damping);
+#undef BACKDRIVE_SCALAR
+}
+
+/// An orientation, and of duals its derivative along the direction's three tangents.
+template <class C, class Pick>
+Quaternion<C> read_orientation(const ParameterReader<C>& read, Pick pick, int item) {
+  const ParameterValues& o = pick(read.values);
+  const auto at = [&](int c) { return o(item, c, read.world); };
+  const Quaternion<double> q{{at(0), at(1), at(2)}, at(3)};
+  if constexpr (std::is_same_v<C, double>) {
+    return q;
+  } else {
+    Quaternion<double> dot{zero3<double>(), 0};
+    if (read.direction) {
+      dot = quaternion_rate(TurnSide::right, q, vector_of(pick(*read.direction), item, read.world));
+    }
+    return {{{q.v.x, dot.v.x}, {q.v.y, dot.v.y}, {q.v.z, dot.v.z}}, {q.w, dot.w}};
+  }
+}
+
+template <class C>
+JointProperties<C> joint_properties(const ParameterReader<C>& read, int joint) {
+  JointProperties<C> p;
+  p.parent = {read.vector(BACKDRIVE_PICK(joints.frame.position), joint),
+              read_orientation(read, BACKDRIVE_PICK(joints.frame.orientation), joint)};
+  p.child = {read.vector(BACKDRIVE_PICK(joints.child_frame.position), joint),
+             read_orientation(read, BACKDRIVE_PICK(joints.child_frame.orientation), joint)};
+  p.axis = read.vector(BACKDRIVE_PICK(joints.axis), joint);
+  each_joint_scalar([&](auto number, auto pick) { number(p.efforts) = read.number(pick, joint); });
+  each_attachment_scalar([&](auto number, auto pick) { number(p.attach) = read.number(pick, joint); });
+  return p;
+}
+
+/// Writes the constants of one world, as Launch::constants wants them; as backdrive::ConstantsOfWorld does.
+template <class T>
+struct ConstantsOfWorld {
+  backdrive::ConstantsOfWorld<T> to;
+
+  /// O((bodies + joints) · shapes).
+  void operator()(int world) const {
+    using C = Exact<T>;
+    const ModelStructure& model = to.structure;
+    const ParameterReader<C> read{to.parameters, to.direction, world < to.worlds ? world : to.worlds - 1};
+    for (int body = 0; body < model.body_count; ++body) {
+      const MassProperties<C> m = body_mass(model, read, body);
+      to.write(world, body * kNumbers<C, BodyConstants<C>>, body_constants<C>({m.mass, m.com, m.inertia}));
+    }
+    for (int joint = 0; joint < model.joint_count; ++joint) {
+      to.write(world, joint_row<C>(model.body_count) + joint * kNumbers<C, JointConstants<C>>,
+               joint_constants(model.joint_types[joint], joint_properties(read, joint)));
+    }
+    to.write(world, gravity_row<C>(model.body_count, model.joint_count), read.vector(BACKDRIVE_PICK(gravity), 0));
+  }
+};
+
+/// Adjoint of ConstantsOfWorld.
+template <class T>
+struct ParameterGradientOfWorld {
+  backdrive::ParameterGradientOfWorld<T> to;
+
+  using C = Exact<T>;
+
+  /// O((bodies + joints) · shapes).
+  void operator()(int world) const {
+    const ModelStructure& model = to.structure;
+    const ParameterReader<C> read{to.parameters, to.direction, world};
+    for (int body = 0; body < model.body_count; ++body) {
+      const auto bar = to.template read<BodyGradient<C>>(world, body * kNumbers<C, BodyGradient<C>>);
+      to.add_body(read, body, body_mass(model, read, body), {bar.mass, bar.com, bar.inertia});
+    }
+    for (int i = 0; i < model.link_count; ++i) {
+      if (model.links[i].first) add_joint(read, model.links[i].joint, model.links[i].loop_child >= 0);
+    }
+    to.add(BACKDRIVE_PICK(gravity), 0, world,
+           to.template read<Vec3<C>>(world, gravity_gradient_row<C>(model.body_count, model.joint_count)));
+  }
+
+ private:
+  void add_joint(const ParameterReader<C>& read, int joint, bool loop) const {
+    const int world = read.world;
+    const auto bar = to.template read<JointGradient<C>>(
+        world, joint_gradient_row<C>(to.structure.body_count) + joint * kNumbers<C, JointGradient<C>>);
+    JointPropertiesBar<C> own;
+    adj_joint_constants(to.structure.joint_types[joint], joint_properties(read, joint), bar, own);
+    to.add(BACKDRIVE_PICK(joints.frame.position), joint, world, own.parent.position);
+    to.add(BACKDRIVE_PICK(joints.frame.orientation), joint, world, own.parent.orientation);
+    if (loop) {  // joints of the tree sit where their child's frame is
+      to.add(BACKDRIVE_PICK(joints.child_frame.position), joint, world, own.child.position);
+      to.add(BACKDRIVE_PICK(joints.child_frame.orientation), joint, world, own.child.orientation);
+    }
+    to.add(BACKDRIVE_PICK(joints.axis), joint, world, own.axis);
+    each_joint_scalar([&](auto number, auto pick) {
+      // An absent limit was replaced by a constant, which has no gradient.
+      if (std::abs(value_of(read.number(pick, joint))) < kNoLimit) to.add(pick, joint, 0, world, number(own.efforts));
+    });
+    each_attachment_scalar([&](auto number, auto pick) { to.add(pick, joint, 0, world, number(own.attach)); });
+  }
+};
+
+}  // namespace backdrive::semi_implicit

@@ -1,0 +1,283 @@
+#pragma once
+// A whole rollout of one lane group, and its adjoint: the states of every step are kept, everything else is computed
+// again on the way back. Windows and seeds are featherstone/rollout_kernel.h's.
+#include "integrators/featherstone/rollout_kernel.h"
+#include "integrators/semi_implicit/coordinates.h"
+#include "integrators/semi_implicit/kernels.h"
+#include "integrators/semi_implicit/parameter_rows.h"
+
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+/// The working set of one group of worlds. Nothing in it outlives a step but q, qd and the constants.
+template <class R>
+struct Space {
+  using Real = R;
+
+  TablesView tables;
+  System<Real> system;
+  Workspace<Real> ws;
+  BodyState<Real>* state;     ///< [body_count], as q and qd say
+  JointInputs<Real>* inputs;  ///< [joint_count]
+  Real *q, *qd;               ///< the state as it lies in buffers
+  featherstone::CopiedRows<Real> control;
+
+  Real* joint_q(int j) const { return q + tables.rows[j].q; }
+  Real* joint_qd(int j) const { return qd + tables.rows[j].v; }
+};
+
+/// The numbers of a BodyState in the rows of a state.
+template <class Real>
+void load_body(const TablesView& t, int body, const Real* q, const Real* qd, BodyState<Real>& to) {
+  q += t.joint_nq + body * kBodyPositions, qd += t.joint_nv + body * kBodyVelocities;
+  to = {load_quaternion(q), {q[4], q[5], q[6]}, {{qd[0], qd[1], qd[2]}, {qd[3], qd[4], qd[5]}}};
+}
+template <class Real>
+void store_body(const TablesView& t, int body, const BodyState<Real>& from, Real* q, Real* qd) {
+  q += t.joint_nq + body * kBodyPositions, qd += t.joint_nv + body * kBodyVelocities;
+  const Vec3<Real>&p = from.position, &w = from.velocity.ang, &v = from.velocity.lin;
+  store_quaternion(from.rotation, q);
+  q[4] = p.x, q[5] = p.y, q[6] = p.z;
+  qd[0] = w.x, qd[1] = w.y, qd[2] = w.z, qd[3] = v.x, qd[4] = v.y, qd[5] = v.z;
+}
+/// Its cotangent, in tangent rows.
+template <class Real>
+BodyStateBar<Real> load_body_bar(const TablesView& t, int body, const Real* q, const Real* qd) {
+  BodyState<Real> bar;
+  load_body(t, body, q, qd, bar);
+  return {bar.rotation.v, bar.position, bar.velocity};
+}
+template <class Real>
+void store_body_bar(const TablesView& t, int body, const BodyStateBar<Real>& from, Real* q, Real* qd) {
+  store_body(t, body, {{from.turn, constant<Real>(0)}, from.position, from.velocity}, q, qd);
+}
+
+/// Fills what every kernel needs, for the worlds from first_world on; only counts when there is no memory.
+template <class Real>
+void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool adjoint, featherstone::Carver& carver,
+             Space<Real>& s) {
+  const TablesView& t = s.tables = *launch.bodies;
+  BodyConstants<Real>* const bodies = carver.take<BodyConstants<Real>>(t.body_count);
+  JointConstants<Real>* const joints = carver.take<JointConstants<Real>>(t.joint_count);
+  s.system = {t.joints, t.joint_count, bodies, t.body_count, joints, t.elimination, {}, Real(launch.time_step)};
+  carve(s.system, adjoint, carver, s.ws);
+  s.state = carver.take<BodyState<Real>>(t.body_count);
+  s.inputs = carver.take<JointInputs<Real>>(t.joint_count);
+  s.q = carver.take<Real>(launch.topology.nq);
+  s.qd = carver.take<Real>(launch.topology.nv);
+  s.control.numbers = carver.take<Real>(launch.topology.nu);
+  if (!carver.block()) return;
+  const auto load = [&](int row, Real* to, std::size_t count) {
+    featherstone::load_constants(launch, row, first_world, to, count);
+  };
+  load(0, reinterpret_cast<Real*>(bodies), t.body_count * kNumbers<Real, BodyConstants<Real>>);
+  load(joint_row<Real>(t.body_count), reinterpret_cast<Real*>(joints),
+       t.joint_count * kNumbers<Real, JointConstants<Real>>);
+  load(gravity_row<Real>(t.body_count, t.joint_count), &s.system.gravity.x, 3);
+  s.control.clear(launch.topology.nu);
+}
+
+// ---- forwards -------------------------------------------------------------------------------------------------------
+
+/// Bodies and inputs of a step, from q, qd and control.
+template <class Real>
+void take_inputs(Space<Real>& s) {
+  const TablesView& t = s.tables;
+  for (int i = 0; i < t.body_count; ++i) load_body(t, i, s.q, s.qd, s.state[i]);
+  for (int j = 0; j < t.joint_count; ++j) {
+    const JointRows& rows = t.rows[j];
+    JointInputs<Real>& in = s.inputs[j];
+    for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) in.effort[k] = s.control[rows.v + k];
+    in.target_position = rows.target < 0 ? constant<Real>(0) : s.control[rows.target];
+    in.target_velocity = rows.target < 0 ? constant<Real>(0) : s.control[rows.target + 1];
+    in.near = has_one_degree(t.joints[j].type) ? s.q[rows.q] : constant<Real>(0);
+  }
+}
+
+template <class Real>
+void set_motions(Space<Real>& s) {
+  for (int i = 0; i < s.tables.body_count; ++i) set_motion(s.system.bodies[i], s.state[i], s.ws.body[i]);
+}
+
+/// Which joint made a lane non-finite: the first with an effort or a rate that is not finite, else the fastest.
+template <class Real>
+int joint_at_fault(const Space<Real>& s, int lane_index) {
+  const auto number = [&](const Real& x) { return featherstone::number_in(x, lane_index); };
+  double most = -1;
+  int fastest = 0;
+  for (int j = 0; j < s.tables.joint_count; ++j) {
+    const JointScratch<Real>& joint = s.ws.joint[j];
+    double rates = 0;
+    for (int row = 0; row < kRows; ++row) {
+      const int dof = dof_of_row(s.tables.joints[j].type, row);
+      if (dof >= 0 && !is_finite(number(s.inputs[j].effort[dof]))) return j;
+      if (!is_finite(number(joint.start[row]))) return j;
+      rates += std::abs(number(joint.start[row]));
+    }
+    if (rates > most) most = rates, fastest = j;
+  }
+  return fastest;
+}
+
+/// One step from q and qd, which it moves on. `halted` as in step().
+template <class Real>
+void step_group(Space<Real>& s, int step_number, int first_world, int worlds, Real& halted, WorldStatus* status) {
+  const TablesView& t = s.tables;
+  take_inputs(s);
+  step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
+  const auto fine = is_finite(halted);
+  for (int l = 0; l < RealTraits<Real>::lanes && any(!fine); ++l) {
+    const int world = first_world + l;
+    if (lane(fine, l) || world >= worlds || status[world].stopped()) continue;
+    status[world] = {step_number, joint_at_fault(s, l)};
+  }
+  set_motions(s);
+  for (int i = 0; i < t.body_count; ++i) store_body(t, i, s.state[i], s.q, s.qd);
+  for (int j = 0; j < t.joint_count; ++j) {
+    Real q[kBodyPositions], qd[kBodyVelocities];
+    const JointSize size = joint_size(t.joints[j].type);
+    for (int k = 0; k < size.nq; ++k) q[k] = s.joint_q(j)[k];
+    read_coordinates(s.system, s.ws, j, q, qd);
+    for (int k = 0; k < size.nq; ++k) s.joint_q(j)[k] = select(fine, q[k], s.joint_q(j)[k]);
+    for (int k = 0; k < size.nv; ++k) s.joint_qd(j)[k] = select(fine, qd[k], s.joint_qd(j)[k]);
+  }
+}
+
+template <class Real>
+void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+  Space<Real> s;
+  featherstone::Carver carver(scratch);
+  prepare(a.launch, first_world, false, carver, s);
+  const TopologyView& t = a.launch.topology;
+  const int stride = a.launch.stride;
+  featherstone::load_rows(a.q0, 0, t.nq, stride, first_world, s.q);
+  featherstone::load_rows(a.qd0, 0, t.nv, stride, first_world, s.qd);
+  Real halted = featherstone::halted_before<Real>(a.status, first_world, a.launch.worlds);
+  const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
+  const auto store_state = [&](int step, int next) {
+    featherstone::store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, s.q, next);
+    featherstone::store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, s.qd, next);
+  };
+  for (int step = 0; step < a.launch.steps; ++step) {
+    if (a.q) store_state(step, 1);
+    s.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
+    step_group(s, first_step + step, first_world, a.launch.worlds, halted, a.status);
+  }
+  if (a.q) store_state(a.launch.steps, 0);
+  featherstone::store_rows(a.q_end, 0, t.nq, stride, first_world, s.q);
+  featherstone::store_rows(a.qd_end, 0, t.nv, stride, first_world, s.qd);
+}
+
+// ---- and back -------------------------------------------------------------------------------------------------------
+
+/// Cotangents that run through an adjoint, in the rows of a state.
+template <class Real>
+struct StateRowsBar {
+  Real *q, *qd;
+  featherstone::CopiedRows<Real> control;
+  bool parameters;
+
+  bool wants_parameters() const { return parameters; }
+};
+
+/// Workspace of an adjoint and the cotangents that run through it.
+template <class R>
+struct AdjointScratch {
+  using Real = R;
+  static constexpr bool contact = false;
+
+  Space<Real> ws;
+  Real *after_q, *after_qd;  ///< state after the step
+  BodyStateBar<Real>* state_bar;
+  JointInputs<Real>* input_bar;
+  StateRowsBar<Real> bar;
+  Real* parameter_bar;  ///< gradient_rows() numbers
+
+  int parameter_rows(const TopologyView&) const {
+    return gradient_rows<Real>(ws.tables.body_count, ws.tables.joint_count);
+  }
+  /// What a step's adjoint adds to, null where nobody asked.
+  StepBar<Real> step_bar() const {
+    StepBar<Real> to{state_bar, input_bar, nullptr, nullptr, nullptr, nullptr};
+    if (!bar.wants_parameters()) return to;
+    const int bodies = ws.tables.body_count, joints = ws.tables.joint_count;
+    to.bodies = reinterpret_cast<BodyGradient<Real>*>(parameter_bar);
+    to.joint_parameters = reinterpret_cast<JointGradient<Real>*>(parameter_bar + joint_gradient_row<Real>(bodies));
+    to.gravity = reinterpret_cast<Vec3<Real>*>(parameter_bar + gravity_gradient_row<Real>(bodies, joints));
+    return to;
+  }
+};
+
+template <class Real>
+void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters, featherstone::Carver& carver,
+             AdjointScratch<Real>& g) {
+  const TopologyView& t = launch.topology;
+  prepare(launch, first_world, true, carver, g.ws);
+  g.after_q = carver.take<Real>(t.nq), g.after_qd = carver.take<Real>(t.nv);
+  g.bar.q = carver.take<Real>(t.nq), g.bar.qd = carver.take<Real>(t.nv);
+  g.bar.control.numbers = carver.take<Real>(t.nu);
+  g.bar.parameters = parameters;
+  g.state_bar = carver.take<BodyStateBar<Real>>(g.ws.tables.body_count);
+  g.input_bar = carver.take<JointInputs<Real>>(g.ws.tables.joint_count);
+  g.parameter_bar = carver.take<Real>(parameters ? g.parameter_rows(t) : 0);
+}
+
+/// Takes cotangents of joints' coordinates, which are left zero, to those of the bodies in g.state_bar, added to. The
+/// bodies are those of g.ws.state; `joints`: which.
+template <class Real>
+void bars_of_joints_to_bodies(AdjointScratch<Real>& g, const int* joints, int count) {
+  Space<Real>& s = g.ws;
+  const TablesView& t = s.tables;
+  const StepBar<Real> out = g.step_bar();
+  set_motions(s);
+  for (int i = 0; i < t.body_count; ++i) {
+    s.ws.bar[i].turn = s.ws.bar[i].centre = zero3<Real>();
+    s.ws.bar[i].velocity = zero6<Real>();
+  }
+  for (int k = 0; k < count; ++k) {
+    const int j = joints[k];
+    adj_read_coordinates(s.system, s.ws, j, g.bar.q + t.rows[j].q, g.bar.qd + t.rows[j].v, out);
+  }
+  for (int i = 0; i < t.body_count; ++i) {
+    BodyStateBar<Real> more;
+    adj_set_motion(s.ws.body[i], s.ws.bar[i], more, out.bodies ? out.bodies + i : nullptr);
+    g.state_bar[i].turn += more.turn;
+    g.state_bar[i].position += more.position;
+    g.state_bar[i].velocity += more.velocity;
+  }
+}
+
+/// Takes the cotangents over a step, whose state before it is in g.ws.q and g.ws.qd. Found by walk_back().
+template <class Real>
+void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
+                    int first_world) {
+  Space<Real>& s = g.ws;
+  const TablesView& t = s.tables;
+  const int nq = a.launch.topology.nq, nv = a.launch.topology.nv;
+  featherstone::load_rows(a.q, std::size_t(step + 1) * nq, nq, a.launch.stride, first_world, g.after_q);
+  featherstone::load_rows(a.qd, std::size_t(step + 1) * nv, nv, a.launch.stride, first_world, g.after_qd);
+  for (int i = 0; i < t.body_count; ++i) {
+    load_body(t, i, g.after_q, g.after_qd, s.state[i]);
+    g.state_bar[i] = load_body_bar(t, i, g.bar.q, g.bar.qd);
+  }
+  bars_of_joints_to_bodies(g, t.elimination.order, t.joint_count);  // all of them, in whatever order
+  take_inputs(s);
+  step_adjoint(s.system, s.state, {s.inputs, nullptr}, s.ws, g.step_bar());
+  for (int i = 0; i < t.body_count; ++i) store_body_bar(t, i, g.state_bar[i], g.bar.q, g.bar.qd);
+  for (int j = 0; j < t.joint_count; ++j) {
+    const JointRows& rows = t.rows[j];
+    for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) g.bar.control.set(rows.v + k, g.input_bar[j].effort[k]);
+    if (rows.target < 0) continue;
+    g.bar.control.set(rows.target, g.input_bar[j].target_position);
+    g.bar.control.set(rows.target + 1, g.input_bar[j].target_velocity);
+  }
+}
+
+template <class Real>
+void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+  AdjointScratch<Real> g;
+  featherstone::Carver carver(scratch);
+  prepare(a.launch, first_world, a.constants_bar != nullptr, carver, g);
+  featherstone::rollout_adjoint_worlds(a, g, first_world);
+}
+
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

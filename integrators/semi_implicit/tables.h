@@ -1,0 +1,68 @@
+#pragma once
+// A model as the semi-implicit kernels read it, beside its numbers. Once per recording, on the host.
+#include "integrators/semi_implicit/elimination.h"
+
+namespace backdrive::semi_implicit {
+
+/// Where a joint's numbers stand: first rows of its position and velocity, where its efforts stand too, and of the two
+/// targets of its drive (−1: none).
+struct JointRows {
+  int q, v, target;
+};
+
+struct TablesView {
+  const Joint* joints;    ///< [joint_count]
+  const JointRows* rows;  ///< [joint_count]
+  int joint_count;
+  const int* tree;  ///< [body_count]: the joints that place the bodies, parents first
+  int body_count;
+  const int* loops;  ///< [loop_count]: the other joints
+  int loop_count;
+  EliminationView elimination;
+  int joint_nq, joint_nv;  ///< rows of the joints in a state, before those of the bodies
+};
+
+class Tables {
+ public:
+  /// O(links) and that of Elimination.
+  explicit Tables(const Model& model)
+      : joints_(joints_of(model)),
+        elimination_(joints_.data(), static_cast<int>(joints_.size())),
+        joint_nq_(model.topology.joint_nq),
+        joint_nv_(model.topology.joint_nv) {
+    rows_.resize(joints_.size());
+    for (const Link& link : model.topology.links) {
+      if (link.first) rows_[link.joint] = {link.q, link.v, link.target};
+      if (link.body >= 0) tree_.push_back(link.joint);
+      if (link.first && link.loop_child >= 0) loops_.push_back(link.joint);
+    }
+  }
+
+  TablesView view() const {
+    const auto count = [](const auto& items) { return static_cast<int>(items.size()); };
+    return {joints_.data(), rows_.data(),  count(joints_),      tree_.data(), count(tree_),
+            loops_.data(),  count(loops_), elimination_.view(), joint_nq_,    joint_nv_};
+  }
+
+ private:
+  static PoolVector<Joint> joints_of(const Model& model) {
+    PoolVector<Joint> joints(model.joint_types.size());
+    for (const Link& link : model.topology.links) {
+      joints[link.joint] = {model.joint_types[link.joint],
+                            model.joint_parents[link.joint],
+                            model.joint_children[link.joint],
+                            link.has_drive,
+                            link.has_limit,
+                            link.has_friction};
+    }
+    return joints;
+  }
+
+  PoolVector<Joint> joints_;
+  PoolVector<JointRows> rows_;
+  PoolVector<int> tree_, loops_;
+  Elimination elimination_;
+  int joint_nq_, joint_nv_;
+};
+
+}  // namespace backdrive::semi_implicit
