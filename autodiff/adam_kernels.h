@@ -62,7 +62,7 @@ struct AdamStep {
     double sum = 0;
     for (int i = 0; i < s.numbers; ++i) {
       const double x = s.x[i * s.stride + w];
-      const double step = clamp(-gradient[i * s.stride + w], rules.lower[i] - x, rules.upper[i] - x);
+      const double step = clamped(-gradient[i * s.stride + w], rules.lower[i] - x, rules.upper[i] - x);
       sum += step * step;
     }
     return std::sqrt(sum);
@@ -107,7 +107,7 @@ struct AdamStep {
       s.m[at] = kDecay1 * s.m[at] + (1 - kDecay1) * g[at];
       s.v[at] = kDecay2 * s.v[at] + (1 - kDecay2) * g[at] * g[at];
       const double x = s.x[at] - s.rate[w] * (s.m[at] / correction1) / (std::sqrt(s.v[at] / correction2) + kEpsilon);
-      s.x[at] = clamp(x, rules.lower[i], rules.upper[i]);
+      s.x[at] = clamped(x, rules.lower[i], rules.upper[i]);
     }
   }
 

@@ -20,17 +20,7 @@ constexpr double kRate = 240;
 template <class T>
 struct Batch {
   Batch(Model m, double height) : model(std::move(m)), state(model, kWorlds), control(model, kSteps, kWorlds) {
-    const Topology& t = model.topology;
-    for (int w = 0; w < kWorlds; ++w) {
-      state.q.set(t.links[0].q + 6, w, T(height + 0.0002 * w));
-      for (const Link& link : t.links) {
-        if (link.target < 0) continue;
-        const bool knee = link.leaf, hip = !knee && !t.links[link.parent].leaf && t.links[link.parent].parent >= 0;
-        const double angle = knee ? kKnee : hip ? kHip : 0;
-        state.q.set(link.q, w, T(angle));
-        for (int step = 0; step < kSteps; ++step) control.u.set(step * t.nu + link.target, w, T(angle));
-      }
-    }
+    stand(model, height, state, control);
     options.steps = kSteps;
     options.time_step = 1 / kRate;
     options.keep_states = false;

@@ -42,19 +42,28 @@ double best_seconds(DeviceBackend& backend, const std::function<void()>& work) {
   return best;
 }
 
+/// What the worlds begin with and are told.
+enum class Task { random, stand };
+
+template <class T>
+void fill(const Model& model, Task task, State<T>& state, Control<T>& control) {
+  if (task == Task::stand) return stand(model, kQuadrupedHeight, state, control);
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> number(-0.3, 0.3);
+  for (Buffer<T>* buffer : {&state.q, &state.qd, &control.u}) {
+    for (int r = 0; r < buffer->rows(); ++r) {
+      T* const row = buffer->write(r);
+      for (int w = 0; w < buffer->worlds(); ++w) row[w] = static_cast<T>(number(random));
+    }
+  }
+}
+
 template <class T>
 struct Batch {
-  Batch(const Model& model, int worlds, int steps, Memory& memory) {
+  Batch(const Model& model, Task task, int worlds, int steps, Memory& memory) {
     State<T> here(model, worlds);
     Control<T> control_here(model, steps, worlds);
-    std::mt19937 random(1);
-    std::uniform_real_distribution<double> number(-0.3, 0.3);
-    for (Buffer<T>* buffer : {&here.q, &here.qd, &control_here.u}) {
-      for (int r = 0; r < buffer->rows(); ++r) {
-        T* const row = buffer->write(r);
-        for (int w = 0; w < worlds; ++w) row[w] = static_cast<T>(number(random));
-      }
-    }
+    fill(model, task, here, control_here);
     state = detach(here, memory);
     control = detach(control_here, memory);
   }
@@ -62,17 +71,33 @@ struct Batch {
   Control<T> control;
 };
 
+struct Robot {
+  const char* name;
+  Model model;
+  Task task;
+  double forward_floor, gradient_floor;  ///< float32 at 64k worlds on an H100
+};
+
+std::vector<Robot> robots() {
+  return {{"7-joint arm", chain(7), Task::random, 1e9, 3e8},
+          {"18-link tree", tree18(), Task::random, 3e8, 1e8},
+          {"30-joint tree", tree30(), Task::random, 1e8, 3e7},
+          {"quadruped on four feet", quadruped(Shapes::touching), Task::stand, 1e8, 2.5e7}};
+}
+
 /// World-steps per second.
 struct Rates {
   double forward, gradient;
 };
 
 template <class T>
-Rates measure(const Model& model, int worlds, int steps, Memory& memory) {
+Rates measure(const Robot& robot, int worlds, int steps, Memory& memory) {
   DeviceBackend& backend = *memory.backend();
-  const Batch<T> batch(model, worlds, steps, memory);
+  const Model& model = robot.model;
+  const Batch<T> batch(model, robot.task, worlds, steps, memory);
   RolloutOptions options;
   options.steps = steps;
+  options.time_step = 1.0 / 240;
   options.keep_states = false;
   const double forward = best_seconds(backend, [&] { rollout(model, batch.state, batch.control, options, memory); });
   Buffer<T> ones(memory, model.topology.nq, worlds);
@@ -88,17 +113,6 @@ Rates measure(const Model& model, int worlds, int steps, Memory& memory) {
   return {work / forward, work / gradient};
 }
 
-struct Robot {
-  const char* name;
-  Model model;
-  double forward_floor, gradient_floor;  ///< float32 at 64k worlds on an H100
-};
-
-std::vector<Robot> robots() {
-  return {
-      {"7-joint arm", chain(7), 1e9, 3e8}, {"18-link tree", tree18(), 3e8, 1e8}, {"30-joint tree", tree30(), 1e8, 3e7}};
-}
-
 /// " (floor 1e+09 met)", or " (floor 1e+09 MISSED)" and one more in `missed`.
 std::string verdict(double rate, double floor, int& missed) {
   char text[64];
@@ -112,7 +126,7 @@ template <class T>
 int print_rows(const Robot& robot, const Setup& setup, bool hopper, Memory& memory) {
   int missed = 0;
   for (const int worlds : setup.worlds) {
-    const Rates rates = measure<T>(robot.model, worlds, setup.steps, memory);
+    const Rates rates = measure<T>(robot, worlds, setup.steps, memory);
     const bool judged = hopper && sizeof(T) == 4 && worlds == 65536;
     const std::string forward = judged ? verdict(rates.forward, robot.forward_floor, missed) : "";
     const std::string gradient = judged ? verdict(rates.gradient, robot.gradient_floor, missed) : "";
@@ -132,7 +146,7 @@ void print_launch_modes(const Setup& setup, Memory& memory) {
   std::printf("\n| 7-joint arm, float32, worlds | one launch per rollout | a graph per step | a call per step |\n");
   std::printf("| --- | --- | --- | --- |\n");
   for (const int worlds : setup.worlds) {
-    const Batch<float> batch(model, worlds, setup.steps, memory);
+    const Batch<float> batch(model, Task::random, worlds, setup.steps, memory);
     Control<float> one(model, 1, worlds, memory);
     RolloutOptions options;
     options.steps = setup.steps;

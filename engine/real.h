@@ -1,76 +1,12 @@
 #pragma once
 // What an algorithm may ask of its number type `Real`: float, double, a pack of worlds, or a dual number.
-// Algorithms are written once against these functions; masks are bool for scalars and a lane mask for packs.
+// Algorithms are written once against these functions; masks are bool for scalars and a lane mask for packs (pack.h).
 #include <cmath>
 #include <cstddef>
-#if !defined(__CUDACC__)  // a GPU thread has one world, and nvcc need not read packs
-#include <experimental/simd>
-#endif
 
-#if defined(__CUDACC__)
-#define BACKDRIVE_HD __host__ __device__
-#else
-#define BACKDRIVE_HD
-#endif
-// Always inlined: the same header is compiled once per instruction set, and an out-of-line copy of one set must never
-// be linked into the code of another. Builds with sanitizers have one set, and what their instrumentation makes of whole
-// kernels in one function, compilers need ten minutes for: there, functions stay functions.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BACKDRIVE_INLINE BACKDRIVE_HD inline
-#define BACKDRIVE_PART BACKDRIVE_HD __attribute__((noinline))
-#else
-#define BACKDRIVE_INLINE BACKDRIVE_HD inline __attribute__((always_inline))
-#define BACKDRIVE_PART BACKDRIVE_INLINE
-#endif
+#include "engine/real_traits.h"
 
 namespace backdrive {
-
-/// Storage is what lies in a buffer, Scalar what a literal is rounded to, lanes how many worlds one Real carries.
-template <class Real>
-struct RealTraits;
-
-template <>
-struct RealTraits<float> {
-  using Storage = float;
-  using Scalar = float;
-  static constexpr int lanes = 1;
-};
-template <>
-struct RealTraits<double> {
-  using Storage = double;
-  using Scalar = double;
-  static constexpr int lanes = 1;
-};
-#if !defined(__CUDACC__)
-namespace stdx = std::experimental;
-
-template <class T, class Abi>
-struct RealTraits<stdx::simd<T, Abi>> {
-  using Storage = T;
-  using Scalar = T;
-  static constexpr int lanes = static_cast<int>(stdx::simd<T, Abi>::size());
-  static constexpr auto aligned = stdx::vector_aligned;
-};
-
-template <class T, class Abi>
-BACKDRIVE_INLINE stdx::simd<T, Abi> select(const stdx::simd_mask<T, Abi>& mask, stdx::simd<T, Abi> yes,
-                                           const stdx::simd<T, Abi>& no) {
-  stdx::where(!mask, yes) = no;
-  return yes;
-}
-template <class T, class Abi>
-BACKDRIVE_INLINE bool any(const stdx::simd_mask<T, Abi>& mask) {
-  return stdx::any_of(mask);
-}
-template <class T, class Abi>
-BACKDRIVE_INLINE bool lane(const stdx::simd_mask<T, Abi>& mask, int i) {
-  return mask[i];
-}
-template <class T, class Abi>
-BACKDRIVE_INLINE stdx::simd<T, Abi> square_root(const stdx::simd<T, Abi>& x) {
-  return stdx::sqrt(x);
-}
-#endif
 
 template <class Real>
 using StorageOf = typename RealTraits<Real>::Storage;
@@ -139,8 +75,10 @@ template <class Real>
 BACKDRIVE_INLINE Real maximum(const Real& a, const Real& b) {
   return select(value_of(a) < value_of(b), b, a);
 }
+/// NaN stays NaN. Not called clamp: of packs the standard library has one of that name, found first, that makes it
+/// `upper`.
 template <class Real>
-BACKDRIVE_INLINE Real clamp(const Real& x, const Real& lower, const Real& upper) {
+BACKDRIVE_INLINE Real clamped(const Real& x, const Real& lower, const Real& upper) {
   return minimum(maximum(x, lower), upper);
 }
 

@@ -185,7 +185,7 @@ template <class Real>
 BACKDRIVE_INLINE Vec3<Real> clamped_along(const Core<Real>& box, const Vec3<Real>& axis, const Vec3<Real>& x) {
   const Vec3<Real> w = box.pose.axes * axis;
   const Real y = dot(w, x - box.pose.origin), h = dot(axis, box.extents);
-  return x + w * (clamp(y, -h, h) - y);
+  return x + w * (clamped(y, -h, h) - y);
 }
 
 template <class Real>
@@ -206,12 +206,12 @@ BACKDRIVE_HD FacePoint<Real> face_point(const BoxBoxChoice<Real>& c, int which) 
   return p;
 }
 
-/// Adjoint of x' = x + w (clamp(y, ±h) − y), y = w·(x − o): x̄ changes in place.
+/// Adjoint of x' = x + w (clamped(y, ±h) − y), y = w·(x − o): x̄ changes in place.
 template <class Real>
 BACKDRIVE_INLINE void adj_clamp_along(const Core<Real>& box, const Vec3<Real>& axis, const Vec3<Real>& x,
                                       Vec3<Real>& x_bar, CoreBar<Real>& box_bar) {
   const Vec3<Real> w = box.pose.axes * axis, from = x - box.pose.origin;
-  const Real y = dot(w, from), h = dot(axis, box.extents), bound = clamp(y, -h, h);
+  const Real y = dot(w, from), h = dot(axis, box.extents), bound = clamped(y, -h, h);
   const MaskOf<Real> out = less(h, y) || less(y, -h);
   const Real along = only(out, dot(w, x_bar));
   const Vec3<Real> w_bar = x_bar * (bound - y) - from * along, o_bar = w * along;

@@ -26,7 +26,7 @@ struct BoxNearest {
 
 template <class Real>
 BACKDRIVE_INLINE Real excess(const Real& x, const Real& h) {
-  return x - clamp(x, -h, h);
+  return x - clamped(x, -h, h);
 }
 template <class Real>
 BACKDRIVE_INLINE Real side_of(const Real& x, const Real& h) {
@@ -55,14 +55,14 @@ BACKDRIVE_INLINE Real zero_of_pull(const Vec3<Real>& c, const Vec3<Real>& u, con
   const auto narrow_axis = [&](const Real& ck, const Real& uk, const Real& hk) __attribute__((always_inline)) {
     const MaskOf<Real> flat = less(uk * uk, constant<Real>(kTinySquare));
     const Real inverse = one / select(flat, one, uk);
-    narrow(clamp((-hk - ck) * inverse, zero, one));
-    narrow(clamp((hk - ck) * inverse, zero, one));
+    narrow(clamped((-hk - ck) * inverse, zero, one));
+    narrow(clamped((hk - ck) * inverse, zero, one));
   };
   narrow_axis(c.x, u.x, h.x);
   narrow_axis(c.y, u.y, h.y);
   narrow_axis(c.z, u.z, h.z);
   const Real rise = maximum(at_high - at_low, constant<Real>(kTinySquare));
-  const Real between = clamp(low - at_low * (high - low) / rise, low, high);
+  const Real between = clamped(low - at_low * (high - low) / rise, low, high);
   return select(!less(at_low, zero), low, select(!less(zero, at_high), high, between));
 }
 

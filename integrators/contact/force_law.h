@@ -40,10 +40,10 @@ BACKDRIVE_INLINE PathAverage<Real> path_average(const Real& start, const Real& e
   const auto deepens = !(value_of(end) < value_of(start));
   const Real low = select(deepens, start, end), high = select(deepens, end, start);
   const Real length = high - low + constant<Real>(1e-30);
-  const Real outside = clamp(-low / length, zero, one), beyond = clamp((high - width) / length, zero, one);
+  const Real outside = clamped(-low / length, zero, one), beyond = clamped((high - width) / length, zero, one);
   const Real on_ramp = one - outside - beyond, inside = one - beyond;
   const Real inverse = one / width;
-  const Real c0 = clamp(low, zero, width), c1 = clamp(high, zero, width);
+  const Real c0 = clamped(low, zero, width), c1 = clamped(high, zero, width);
   const Real e0 = positive_part(low - width), e1 = positive_part(high - width);
   const Real g0 = c0 * inverse, g1 = c1 * inverse;
   const Real third = constant<Real>(1. / 3), sixth = constant<Real>(1. / 6);
@@ -81,7 +81,7 @@ BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, con
   NormalForce<Real> n;
   n.path = path_average(start, end, m.width);
   const Real rate = m.dissipation / dt, z = one + rate * (end - start);
-  n.factor_slope = clamp(z + half, zero, one);
+  n.factor_slope = clamped(z + half, zero, one);
   n.factor = select(value_of(z) > value_of(half), z, half * n.factor_slope * n.factor_slope);
   n.factor_bend = select(value_of(z) > value_of(half) || value_of(z) < value_of(-half), zero, one);
   n.value = m.stiffness * n.path.mean * n.factor;
@@ -116,8 +116,8 @@ struct Saturation {
 
   BACKDRIVE_INLINE explicit Saturation(const Real& x) {
     const Real zero = constant<Real>(0), one = constant<Real>(1);
-    const Real t = clamp(x - constant<Real>(1 - delta), zero, constant<Real>(2 * delta));
-    value = clamp(x, zero, constant<Real>(1 + delta)) - t * t * constant<Real>(0.25 / delta);
+    const Real t = clamped(x - constant<Real>(1 - delta), zero, constant<Real>(2 * delta));
+    value = clamped(x, zero, constant<Real>(1 + delta)) - t * t * constant<Real>(0.25 / delta);
     slope = one - t * constant<Real>(0.5 / delta);
   }
 };

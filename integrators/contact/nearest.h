@@ -81,7 +81,7 @@ BACKDRIVE_INLINE void offer_edge(const Vec3<Real>& q, const Vec3<Real>& xi, cons
   const Real zero = constant<Real>(0), one = constant<Real>(1);
   const Vec3<Real> w = times(extents, end - start), from = q - times(extents, start);
   const Real square = maximum(dot(w, w), constant<Real>(kTinySquare));
-  const Real s = clamp(dot(w, from) / square, zero, one);
+  const Real s = clamped(dot(w, from) / square, zero, one);
   const Vec3<Real> e = from - w * s;
   const Real cost = dot(e, e);
   const MaskOf<Real> better = less(cost, best.cost), at_end = !less(s, one);

@@ -57,11 +57,11 @@ BACKDRIVE_INLINE void nearest_on_segments(const SegmentProblem<Real>& p, Real& s
   const Real a = maximum(uu * (one + p.pull_s), tiny), c = maximum(vv * (one + p.pull_t), tiny);
   const Real g = p.pull_s * uu * p.target_s - dot(p.u, p.r), h = p.pull_t * vv * p.target_t + dot(p.v, p.r);
   const Real determinant = maximum(dot(area, area) + uu * vv * (p.pull_s + p.pull_t + p.pull_s * p.pull_t), tiny);
-  s = clamp((g * c + uv * h) / determinant, zero, one);
+  s = clamped((g * c + uv * h) / determinant, zero, one);
   t = (h + uv * s) / c;
   const MaskOf<Real> outside = less(t, zero) || less(one, t);
-  t = clamp(t, zero, one);
-  s = select(outside, clamp((g + uv * t) / a, zero, one), s);
+  t = clamped(t, zero, one);
+  s = select(outside, clamped((g + uv * t) / a, zero, one), s);
 }
 
 /// The feature pair of the solution: clamped ends are vertices. `a`, `b` are the ends at s = 0, t = 0; x_B runs against

@@ -16,6 +16,7 @@
 // degree after the other, from the child's side on, as if there were massless links between them: the factors of M are
 // then triangular within a joint, and no D but a number is ever inverted. Reference: Featherstone, Rigid Body Dynamics
 // Algorithms (2008), §7.3, in one common frame; the split is ours.
+#include "integrators/featherstone/free_turn.h"
 #include "integrators/featherstone/joint_forces.h"
 #include "integrators/featherstone/joints.h"
 
@@ -238,6 +239,16 @@ BACKDRIVE_PART void body_part(const Motion<Real>& m, const LinkConstants<Const>&
   s.force = {plus_cross(plus_cross(J * m.a.ang, m.v.ang, J * m.v.ang), com, f), f};
 }
 
+template <class Real>
+BACKDRIVE_INLINE FreeTurn<Real> free_turn(const RigidInertia<Real>& I, const Spatial<Real>& v, const Real& dt) {
+  return FreeTurn<Real>(inertia_about_com(I), v.ang, dt);
+}
+/// (12): adds to the bias force of a free root's body.
+template <class Real>
+BACKDRIVE_PART void add_free_turn(const Motion<Real>& m, const Real& dt, RolloutLink<Real>& s) {
+  s.force.ang += free_turn(s.I, m.v, dt).correction();
+}
+
 /// Of degree of freedom k. Only joints with one have a use for the position.
 template <class Layout>
 BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<Layout>& ws, const Link& link,
@@ -284,6 +295,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
         link.type, [&](auto joint)
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
+    if (link.type == JointType::free) add_free_turn(own, ws.dt, ws.link[i]);
     ws.link[i].keep(own);
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;

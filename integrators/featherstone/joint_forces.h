@@ -26,7 +26,7 @@ struct LimitRamp {
   BACKDRIVE_INLINE explicit LimitRamp(const Real& x) {
     const Real width = constant<Real>(kLimitRamp), zero = constant<Real>(0);
     const Real inverse = constant<Real>(1 / kLimitRamp);
-    slope = clamp(x * inverse, zero, constant<Real>(1));
+    slope = clamped(x * inverse, zero, constant<Real>(1));
     value = slope * (x - constant<Real>(0.5) * width * slope);
     const auto bent = value_of(x) > value_of(zero) && value_of(x) < value_of(width);
     curvature = select(bent, inverse, zero);
@@ -64,7 +64,7 @@ BACKDRIVE_PART void joint_force(const Link& link, const LinkConstants<Const>& c,
   if (link.has_drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
     const Real bound = constant<Real>(0) + c.effort_limit;
-    effort = clamp(drive.effort, -bound, bound);
+    effort = clamped(drive.effort, -bound, bound);
     increment += select(drive.saturated, constant<Real>(0), dt * (c.drive_damping + dt * c.drive_stiffness));
   }
   if (link.has_friction) damping += friction_factor(in.qd) * c.friction;

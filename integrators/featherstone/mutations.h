@@ -41,6 +41,8 @@ enum class Mutation {
   gravity_sign,
   free_bias,           ///< q̇̄ of a free root without [A_lin × ṗ; ω × A_lin]
   free_turn,           ///< q̄ of a free root without its turn
+  free_turn_velocity,  ///< q̇̄ and q̄ of a free root with its couple at the old ω
+  free_turn_inertia,   ///< the same of its inertia
   turn_jacobian,       ///< ω̄⁺ without the Jacobian of exp
   turn_transport,      ///< θ̄ of a rotation left where θ̄⁺ was
   frozen_predictor,    ///< contact's force with the predictor held

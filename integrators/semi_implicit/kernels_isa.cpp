@@ -1,4 +1,6 @@
 // Compiled once per instruction set, with BACKDRIVE_KERNELS its name and the matching -march.
+#include "engine/pack.h"
+
 #include "integrators/semi_implicit/kernel_table.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {

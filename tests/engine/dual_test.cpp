@@ -53,8 +53,8 @@ TEST(Dual, Functions) {
 TEST(Dual, BranchesOnTheValue) {
   expect_dual(minimum(D(1, 5), D(2, 7)), 1, 5);
   expect_dual(maximum(D(1, 5), D(2, 7)), 2, 7);
-  expect_dual(clamp(D(3, 5), D(0), D(2, 7)), 2, 7);
-  expect_dual(clamp(D(1, 5), D(0), D(2, 7)), 1, 5);
+  expect_dual(clamped(D(3, 5), D(0), D(2, 7)), 2, 7);
+  expect_dual(clamped(D(1, 5), D(0), D(2, 7)), 1, 5);
   EXPECT_TRUE(is_finite(D(1, 5)));
   EXPECT_FALSE(is_finite(D(INFINITY, 0)));
   EXPECT_FALSE(is_finite(D(NAN, 0)));

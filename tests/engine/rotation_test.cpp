@@ -1,5 +1,7 @@
 // Quaternions turned by rotation vectors, against Rodrigues' formula and dual numbers, from no turn at all to several
 // whole ones, in all number types.
+#include "engine/pack.h"
+
 #include "engine/rotation.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,6 @@
 // Accuracy of sincos over wide ranges, for scalars and packs, and that a lane's bits are its own.
+#include "engine/pack.h"
+
 #include "engine/sincos.h"
 
 #include <gtest/gtest.h>

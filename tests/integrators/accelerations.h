@@ -1,25 +1,52 @@
 #pragma once
 // q̈ as the kernels compute it, for tests that compare with other routes.
+#include <Eigen/Dense>
+
 #include "autodiff/rollout.h"
+#include "engine/rotation.h"
 
 namespace backdrive::test {
 
-/// One step of one second from q̇ = qd: q̇⁺ − q̇ is q̈ to rounding. Only for models whose joints have no implicit forces
-/// (damping, friction, limits, drives), in which the time step stands.
-template <class T = double>
-std::vector<T> accelerations(const Model& model, const std::vector<T>& q, const std::vector<T>& qd,
-                             const std::vector<T>& tau) {
+/// What a step's couple of a free root's body is beyond ω × J ω (docs/theory.md, (12)), in the joint's axes, by dense
+/// matrices.
+inline Eigen::Vector3d free_turn_couple(const Model& model, const Link& link, const std::vector<double>& q,
+                                        const std::vector<double>& qd, double dt) {
+  const auto J_of = [&](int k) { return model.bodies.inertia(link.body, k); };
+  Eigen::Matrix3d J;
+  J << J_of(0), J_of(3), J_of(4), J_of(3), J_of(1), J_of(5), J_of(4), J_of(5), J_of(2);
+  const Eigen::Map<const Eigen::Vector4d> quaternion(q.data() + link.q);
+  const Eigen::Matrix3d R = Eigen::Quaterniond(quaternion).toRotationMatrix();
+  const Eigen::Vector3d omega = R.transpose() * Eigen::Map<const Eigen::Vector3d>(qd.data() + link.v);
+  const auto skew = [](const Eigen::Vector3d& v) {
+    return Eigen::Matrix3d{{0, -v.z(), v.y()}, {v.z(), 0, -v.x()}, {-v.y(), v.x(), 0}};
+  };
+  const Eigen::Matrix3d G = skew(omega) * J - skew(J * omega);
+  const Eigen::Vector3d u = (J + 0.5 * dt * G).fullPivLu().solve(omega.cross(J * omega));
+  return -0.5 * dt * (R * (G * u));
+}
+
+/// One short step from q̇ = qd: (q̇⁺ − q̇)/Δt is q̈ to rounding, once free roots are relieved of what their couple has
+/// beyond ω × J ω. Only for models whose joints have no implicit forces (damping, friction, limits, drives), in which
+/// the time step stands.
+inline std::vector<double> accelerations(const Model& model, const std::vector<double>& q,
+                                         const std::vector<double>& qd, const std::vector<double>& tau) {
+  constexpr double kStep = 1.0 / 64;  // short enough for the couple, a power of two, and not so short that digits go
   const Topology& t = model.topology;
-  State<T> state(model, 1);
-  Control<T> control(model, 1, 1);
+  State<double> state(model, 1);
+  Control<double> control(model, 1, 1);
   for (int i = 0; i < t.nq; ++i) state.q.set(i, 0, q[i]);
   for (int i = 0; i < t.nv; ++i) state.qd.set(i, 0, qd[i]);
   for (int i = 0; i < t.nv; ++i) control.u.set(i, 0, tau[i]);
+  for (const Link& link : t.links) {
+    if (link.type != JointType::free) continue;
+    const Eigen::Vector3d couple = free_turn_couple(model, link, q, qd, kStep);
+    for (int k = 0; k < 3; ++k) control.u.set(link.v + k, 0, tau[link.v + k] + couple[k]);
+  }
   RolloutOptions options;
-  options.time_step = 1;
-  const Trajectory<T> after = rollout(model, state, control, options);
-  std::vector<T> qdd(t.nv);
-  for (int i = 0; i < t.nv; ++i) qdd[i] = after.final.qd(i, 0) - qd[i];
+  options.time_step = kStep;
+  const Trajectory<double> after = rollout(model, state, control, options);
+  std::vector<double> qdd(t.nv);
+  for (int i = 0; i < t.nv; ++i) qdd[i] = (after.final.qd(i, 0) - qd[i]) / kStep;
   return qdd;
 }
 

@@ -1,6 +1,8 @@
 // The law of contact and the force of one contact (docs/contact.md) by themselves: against exact arithmetic, against
 // dual numbers, and on point masses against the closed forms 3, 5 and 6 of the design's section 12. Plain sampling of
 // the force and a Kelvin-Voigt damper are here to fail where the law does not.
+#include "engine/pack.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,7 @@
 // A pack of worlds, each with its own poses and sizes and its own nearest features, has the numbers of the worlds
 // alone.
+#include "engine/pack.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -94,6 +94,26 @@ TYPED_TEST(NonFinite, NamesTheJointAtFault) {
   }
 }
 
+// However much a drive may saturate: no number comes of none.
+TYPED_TEST(NonFinite, StopsThroughASaturatedDrive) {
+  using T = TypeParam;
+  test::TreeOptions tree;
+  tree.branched = tree.sliding = tree.fixed = false;
+  tree.forces = true;
+  const Model model = test::random_tree(3, tree);
+  const Link& link = model.topology.links[3];
+  ASSERT_TRUE(link.has_drive && std::isfinite(model.joints.drive.effort_limit(3, 0)));
+  const auto batch = test::random_batch<T>(model, kSteps, test::first_worlds(kWorlds), 2);
+  for (const int row : {link.v, link.target, link.target + 1}) {
+    Control<T> control;
+    control.u = batch.control.u.clone(default_memory());
+    control.u.set(kStep * model.topology.nu + row, kBad, kNaN<T>);
+    const Trajectory<T> t = rollout(model, batch.state, control, this->options);
+    for (int w = 0; w < kWorlds; ++w) EXPECT_EQ((*t.status)[w].stopped_step, w == kBad ? kStep : -1) << "row " << row;
+    EXPECT_EQ((*t.status)[kBad].joint, link.joint) << "row " << row;
+  }
+}
+
 // A massless link without armature, let through since nobody validated it.
 TYPED_TEST(NonFinite, NamesTheJointThatMovesNoInertia) {
   using T = TypeParam;

@@ -1,5 +1,7 @@
 // Motions with known answers: momentum, free fall, spin, a linkage that stays closed; and that a pack of worlds moves
 // as its worlds do.
+#include "engine/pack.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>

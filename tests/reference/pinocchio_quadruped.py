@@ -94,6 +94,17 @@ def our_qdd(model, data, q, qd, tau):
     return np.linalg.solve(T, a)
 
 
+def free_turn_couple(links, q, qd, h):
+    """What a step's couple of the base is beyond w x J w: docs/theory.md, (12)."""
+    xx, yy, zz, xy, xz, yz = links[0]["inertia"]
+    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float)
+    R = rotation(q)
+    w = R.T @ qd[:3]
+    G = pinocchio.skew(w) @ J - pinocchio.skew(J @ w)
+    u = np.linalg.solve(J + h / 2 * G, np.cross(w, J @ w))
+    return np.concatenate([-h / 2 * R @ G @ u, np.zeros(len(qd) - 3)])
+
+
 def tangent_step(model, q, change):
     """q moved by a tangent of ours: exp(theta) R of the base, R exp(theta) of the tail (the last joint)."""
     result = q.copy()
@@ -148,13 +159,13 @@ def reference_state(model, rng):
     }
 
 
-def reference_rollout(model, rng):
+def reference_rollout(links, model, rng):
     data = model.createData()
     q, qd = random_state(model, rng)
     tau = rng.uniform(-1, 1, model.nv)
     states_q, states_qd = [q], [qd]
     for _ in range(STEPS):
-        qd = qd + TIME_STEP * our_qdd(model, data, q, qd, tau)
+        qd = qd + TIME_STEP * our_qdd(model, data, q, qd, tau - free_turn_couple(links, q, qd, TIME_STEP))
         q = tangent_step(model, q, TIME_STEP * qd)
         states_q.append(q)
         states_qd.append(qd)
@@ -168,7 +179,7 @@ def main():
     content = {
         "pin": pinocchio.__version__, "seed": SEED, "gravity": GRAVITY, "time_step": TIME_STEP, "links": links,
         "pose_body": "RR_lower", "states": [reference_state(model, rng) for _ in range(STATES)],
-        "rollout": reference_rollout(model, rng),
+        "rollout": reference_rollout(links, model, rng),
     }
     (HERE / "pinocchio_quadruped.json").write_text(text(content) + "\n")
 

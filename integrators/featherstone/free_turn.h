@@ -1,0 +1,82 @@
+#pragma once
+// The gyroscopic couple of a body that turns freely, for a whole step instead of its start (docs/theory.md, (12)):
+//
+//   (J + ½ Δt G) u = ω × J ω,   G x = x × J ω + ω × J x,   couple J u, so that ω⁺ = ω − Δt u where nothing else acts
+//
+// ω × J ω is quadratic in ω, and J u is its symmetric bilinear form at ω and ω⁺: Kahan's method, for Euler's equations
+// that of Hirota and Kimura (Discretization of the Euler top, J. Phys. Soc. Jpn. 69, 2000), which keeps energy and
+// momentum within O(Δt²) for all times. With ω × J ω of the start both grow, in proportion to Δt and time.
+#include "engine/spatial.h"
+#include "integrators/featherstone/mutations.h"
+
+namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+
+/// About the centre of mass; a massless body's is that about O.
+template <class Real>
+BACKDRIVE_INLINE Sym3<Real> inertia_about_com(const RigidInertia<Real>& I) {
+  const Real one = constant<Real>(1), zero = constant<Real>(0);
+  const auto massless = !(value_of(I.m) > value_of(zero));
+  const Real inverse = select(massless, zero, one / select(massless, one, I.m));
+  const Vec3<Real>&h = I.h, c = h * inverse;
+  const Real xx = h.x * c.x, yy = h.y * c.y, zz = h.z * c.z;
+  return {I.aa.xx - (yy + zz), I.aa.yy - (xx + zz), I.aa.zz - (xx + yy),
+          I.aa.xy + h.x * c.y, I.aa.xz + h.x * c.z, I.aa.yz + h.y * c.z};
+}
+
+/// Everything in world axes; J about the centre of mass.
+template <class Real>
+class FreeTurn {
+ public:
+  /// O(1). Bodies without an inertia of their own, and turns of more than a radian or so per step, for which the linear
+  /// equations may have no solution, are given ω × J ω.
+  BACKDRIVE_INLINE FreeTurn(const Sym3<Real>& J, const Vec3<Real>& omega, const Real& dt)
+      : J_(J), omega_(omega), momentum_(J * omega), gyroscopic_(cross(omega, momentum_)) {
+    const Real zero = constant<Real>(0), one = constant<Real>(1), half = constant<Real>(0.5) * dt;
+    const Vec3<Real>& L = momentum_;
+    const Vec3<Real> x{J.xx, J.xy, J.xz}, y{J.xy, J.yy, J.yz}, z{J.xz, J.yz, J.zz};  // J e
+    const Vec3<Real> a = plus_cross(Vec3<Real>{zero, -L.z, L.y}, omega, x) * half + x;
+    const Vec3<Real> b = plus_cross(Vec3<Real>{L.z, zero, -L.x}, omega, y) * half + y;
+    const Vec3<Real> c = plus_cross(Vec3<Real>{-L.y, L.x, zero}, omega, z) * half + z;
+    const Vec3<Real> bc = cross(b, c);
+    const Real determinant = dot(a, bc), least = constant<Real>(0.25) * dot(x, cross(y, z));
+    solvable_ = value_of(determinant) > value_of(least) && value_of(least) > value_of(zero);
+    const Real inverse = one / select(solvable_, determinant, one);
+    inverse_ = {bc * inverse, cross(c, a) * inverse, cross(a, b) * inverse};
+    half_ = select(solvable_, half, zero);
+    u_ = transposed_times(inverse_, gyroscopic_);
+  }
+
+  /// What to add to ω × J ω.
+  BACKDRIVE_INLINE Vec3<Real> correction() const { return plus_cross(cross(u_, momentum_), omega_, J_ * u_) * -half_; }
+
+  /// Cotangents of δ·(that). With (J + ½ Δt G)ᵀ λ = J δ and z = ω − ½ Δt u:
+  ///   ω̄ = J z × λ + J (λ × z) − [J ω × δ + J (δ × ω)]
+  struct Bar {
+    Vec3<Real> omega;
+    /// J̄ is the sum of x yᵀ over these pairs.
+    struct Pair {
+      Vec3<Real> x, y;
+    } inertia[3];
+  };
+  BACKDRIVE_INLINE Bar adj_correction(const Vec3<Real>& delta) const {
+    const Vec3<Real> solved = inverse_ * (J_ * delta), lost = u_ * half_;
+    const Vec3<Real> lambda{select(solvable_, solved.x, delta.x), select(solvable_, solved.y, delta.y),
+                            select(solvable_, solved.z, delta.z)};
+    const Vec3<Real> z = omega_ - lost;
+    const Vec3<Real> bar = plus_cross(J_ * cross(lambda, z), J_ * z, lambda);
+    // (δ − λ, u), (λ × ω, z), (−½ Δt λ × u, ω) and, taken away, (δ × ω, ω)
+    const Vec3<Real> late = cross(lambda, omega_);
+    return {bar - plus_cross(J_ * cross(delta, omega_), momentum_, delta),
+            {{delta - lambda, u_}, {late, z}, {-cross(lambda, lost) - cross(delta, omega_), omega_}}};
+  }
+
+ private:
+  Sym3<Real> J_;
+  Vec3<Real> omega_, momentum_, gyroscopic_;
+  Mat3<Real> inverse_;  ///< rows of (J + ½ Δt G)⁻¹
+  Vec3<Real> u_;
+  Real half_;  ///< ½ Δt; 0 where there is no correction
+  decltype(value_of(std::declval<Real>()) < value_of(std::declval<Real>())) solvable_;
+};
+
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
