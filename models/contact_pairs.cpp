@@ -136,6 +136,7 @@ class ContactShapes {
       const bool held = links[i].parent < 0 || fixed_[links[i].parent];
       fixed_.push_back(held && links[i].type == JointType::fixed);
       if (links[i].body >= 0) link_of_[links[i].body] = static_cast<int>(i);
+      model.topology.links[i].touches = false;
     }
   }
 
@@ -148,6 +149,7 @@ class ContactShapes {
       if (link >= 0) made.root = root_[link], made.fixed = fixed_[link];
       made.type = model_.shape_types[shape], made.mesh = model_.shape_meshes[shape];
       shapes.push_back(made);
+      if (link >= 0) model_.topology.links[link].touches = true;
     }
     return index_[shape];
   }

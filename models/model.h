@@ -110,6 +110,7 @@ struct Link {
   bool has_drive = false;
   bool has_limit = false;
   bool has_friction = false;
+  bool touches = false;  ///< its body has shapes that may touch others
 };
 
 /// Rows of a body in a state of the semi-implicit integrator: unit quaternion of its link frame and the position of its

@@ -46,7 +46,7 @@ struct alignas(kAlignment<Real>) RolloutLink {
   RigidInertia<Real> I;  ///< of its body
   Spatial<Real> force;   ///< its body's bias force; in the adjoint, its force
 
-  BACKDRIVE_INLINE void keep(const Motion<Real>&) {}
+  BACKDRIVE_INLINE void keep(const Link&, const Motion<Real>&) {}
 };
 
 /// For an adjoint, beside that.
@@ -56,7 +56,7 @@ struct AdjointLink : RolloutLink<Real> {
   Spatial<Real> a;      ///< bias acceleration, then acceleration
   Spatial<Real> delta;  ///< δ of (6)
 
-  BACKDRIVE_INLINE void keep(const Motion<Real>& m) {
+  BACKDRIVE_INLINE void keep(const Link&, const Motion<Real>& m) {
     v = m.v;
     a = m.a;
   }
@@ -67,8 +67,8 @@ template <class Real>
 struct ParameterLink : AdjointLink<Real> {
   Pose<Real> pose;
 
-  BACKDRIVE_INLINE void keep(const Motion<Real>& m) {
-    AdjointLink<Real>::keep(m);
+  BACKDRIVE_INLINE void keep(const Link& link, const Motion<Real>& m) {
+    AdjointLink<Real>::keep(link, m);
     pose.axes = m.axes;
     pose.origin = m.origin;
   }
@@ -298,7 +298,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
     if (link.type == JointType::free) add_free_turn(own, ws.dt, ws.link[i]);
-    ws.link[i].keep(own);
+    ws.link[i].keep(link, own);
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;
   }

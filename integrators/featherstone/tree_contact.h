@@ -37,13 +37,14 @@ struct alignas(kAlignment<Real>) ContactAdjointDof : DofScratch<Real> {
   }
 };
 
-/// A link of a rollout with contact, for its shapes.
+/// A link of a rollout with contact, for its shapes: others leave what it adds as it is.
 template <class Real>
 struct ContactLink : RolloutLink<Real> {
   Spatial<Real> v;
   Pose<Real> pose;
 
-  BACKDRIVE_INLINE void keep(const Motion<Real>& m) {
+  BACKDRIVE_INLINE void keep(const Link& link, const Motion<Real>& m) {
+    if (!link.touches) return;
     v = m.v;
     pose.axes = m.axes;
     pose.origin = m.origin;
@@ -77,6 +78,15 @@ BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>
   if (ws.links[root].type != JointType::free) return at;
   const Real* const q = ws.q + ws.links[root].q;
   return plus_times(at, in_packs<Real>(c.rotation), Vec3<Real>{q[4], q[5], q[6]});
+}
+
+/// Whether a link's twists are asked for: by its shapes, and in adjoints by all.
+template <class Layout>
+BACKDRIVE_INLINE bool twists_wanted(const Workspace<Layout>& ws, int link) {
+  constexpr bool adjoint = requires {
+    typename Layout::ControlBar;
+  };
+  return adjoint || ws.links[link].touches;
 }
 
 /// Where the factors of a predictor are: an adjoint keeps both.
@@ -118,8 +128,9 @@ BACKDRIVE_CALLED void predict(Workspace<Layout>& ws) {
       ws, PredictorOf<Stage>(), [](auto& dof, const Real& x) __attribute__((always_inline)) {
         if constexpr (requires { dof.change; }) dof.change[Stage] = x;
       },
-      [&](int i, const Spatial<Real>& delta)
-          __attribute__((always_inline)) { ws.contact.link[i].change[Stage] = delta; });
+      [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+        if (twists_wanted(ws, i)) ws.contact.link[i].change[Stage] = delta;
+      });
 }
 
 /// Leaves-to-root half of a solve whose right-hand side is the links' loads alone.
@@ -143,7 +154,7 @@ BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
   articulate(ws);
   solve_outwards(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        ws.contact.link[i].smooth = ws.link[i].v + delta * ws.dt;
+        if (twists_wanted(ws, i)) ws.contact.link[i].smooth = ws.link[i].v + delta * ws.dt;
         visit(i, delta);
       });
 }

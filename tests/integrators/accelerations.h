@@ -3,7 +3,7 @@
 #include <Eigen/Dense>
 
 #include "autodiff/rollout.h"
-#include "engine/rotation.h"
+#include "models/parameter_reader.h"
 
 namespace backdrive::test {
 
@@ -11,9 +11,8 @@ namespace backdrive::test {
 /// matrices.
 inline Eigen::Vector3d free_turn_couple(const Model& model, const Link& link, const std::vector<double>& q,
                                         const std::vector<double>& qd, double dt) {
-  const auto J_of = [&](int k) { return model.bodies.inertia(link.body, k); };
-  Eigen::Matrix3d J;
-  J << J_of(0), J_of(3), J_of(4), J_of(3), J_of(1), J_of(5), J_of(4), J_of(5), J_of(2);
+  const Sym3<double> own = body_mass(model, link.body, 0).inertia;
+  const Eigen::Matrix3d J{{own.xx, own.xy, own.xz}, {own.xy, own.yy, own.yz}, {own.xz, own.yz, own.zz}};
   const Eigen::Map<const Eigen::Vector4d> quaternion(q.data() + link.q);
   const Eigen::Matrix3d R = Eigen::Quaterniond(quaternion).toRotationMatrix();
   const Eigen::Vector3d omega = R.transpose() * Eigen::Map<const Eigen::Vector3d>(qd.data() + link.v);

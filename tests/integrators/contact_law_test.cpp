@@ -434,8 +434,8 @@ TEST(ContactRest, ABodyAtRestReportsNoVelocityAndStays) {
   EXPECT_LT(std::sqrt(dot(moved, moved)), 1e-9);
 }
 
-// On a slope (a turned gravity) it creeps with ρ ε/√(1 − ρ²), where ρ is the share of the cone in use, below atan μ, and
-// slides as Coulomb says above, but for the first steps of 1 cm/s.
+// On a slope (a turned gravity) it creeps with ρ ε/√(1 − ρ²), where ρ is the share of the cone in use, below atan μ,
+// and slides as Coulomb says above, but for the first steps of 1 cm/s.
 TEST(ContactRest, ASlopeHoldsBelowTheAngleOfFrictionAndNotAbove) {
   constexpr double g = 9.81, dt = 1. / 240, mu = 0.8, degree = M_PI / 180;
   const auto m = material<double>(3e4, kWidth, 1, mu, 1e-4);

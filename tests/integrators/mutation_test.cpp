@@ -62,7 +62,7 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(gravity_sign, 3e-2),
     BACKDRIVE_TRAP(free_bias, 1e-4),
     BACKDRIVE_TRAP(free_turn, 1e-4),
-    BACKDRIVE_TRAP(free_turn_velocity, 1e-5),
+    BACKDRIVE_TRAP(free_turn_velocity, 1e-7),
     BACKDRIVE_TRAP(free_turn_inertia, 1e-6),
     BACKDRIVE_TRAP(turn_jacobian, 1e-5),
     BACKDRIVE_TRAP(turn_transport, 1e-4),

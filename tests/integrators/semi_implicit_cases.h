@@ -23,7 +23,7 @@ struct MechanismNumbers {
   std::vector<BodyState<T>> state;
   std::vector<semi_implicit::BodyProperties<T>> bodies;
   std::vector<semi_implicit::JointProperties<T>> joints;
-  Vec3<T> gravity;
+  Vec3<T> gravity{};
   std::vector<std::vector<JointInputs<T>>> inputs;  // [step][joint]
   std::vector<std::vector<Spatial<T>>> wrenches;    // [step][body]
 };
