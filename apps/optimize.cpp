@@ -182,6 +182,7 @@ int run_optimize(const OptimizeArguments& options) {
   OutputFolder folder(options.output, scene.name + "-optimize", options.force);
   LogFile log_file(folder.file("log.txt"));
   log_start(scene, options, how);
+  for (const std::string& line : open_loops(scene.problem)) log_warning(line);
   const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet);
   log_starts(scene.problem, result);
   check_finite(scene.problem, result);

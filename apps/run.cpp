@@ -82,6 +82,7 @@ int run_run(const Options& options) {
   const Problem& problem = scene.problem;
   log_info("running '" + scene.name + "': " + count(problem.simulation.steps, "step") + " of " +
            number(problem.simulation.time_step) + " s, " + options.precision);
+  for (const std::string& line : open_loops(problem)) log_warning(line);
   const SimulationResult result = simulate_with_progress(problem, how, options.quiet);
   int exit_code = kDone;
   if (result.status.stopped()) {

@@ -4,14 +4,19 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <numbers>
 
 #include "apps/console.h"
 #include "apps/csv.h"
 #include "apps/table.h"
+#include "autodiff/loop_gaps.h"
 #include "autodiff/loss.h"
 
 namespace backdrive::app {
 namespace {
+
+/// What of a loop's gap goes without saying: half of the last digit that people write.
+constexpr double kOpenDistance = 5e-4, kOpenAngle = 5e-4;
 
 /// Steps between two looks at the clock and at interrupts; fewer where many pairs of shapes are told of.
 int piece_of(const Topology& topology) {
@@ -121,6 +126,20 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
 }
 
 }  // namespace
+
+std::vector<std::string> open_loops(const Problem& problem) {
+  std::vector<std::string> lines;
+  if (!problem.model.topology.has_bodies()) return lines;
+  const State<double> start = place_bodies<double>(nullptr, problem.model, initial_state<double>(problem, 1), {});
+  for (const LoopGap& gap : loop_gaps(problem.model, start)) {
+    if (gap.distance <= kOpenDistance && gap.angle <= kOpenAngle) continue;
+    lines.push_back("the loop that joint '" + problem.model.joint_names[gap.joint] +
+                    "' closes is open at the start, by " + number(gap.distance * 1000) + " mm and " +
+                    number(gap.angle * 180 / std::numbers::pi) +
+                    " degrees: its attachment will pull it together in the first steps");
+  }
+  return lines;
+}
 
 SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
                           const std::function<bool(int)>& progress) {

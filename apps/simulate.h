@@ -30,6 +30,9 @@ struct SimulationResult {
   double seconds = 0;
 };
 
+/// A sentence for each loop that is not closed in the initial state; validate, run and optimize warn with it.
+std::vector<std::string> open_loops(const Problem& problem);
+
 /// Runs the problem from its initial state under its controls. `progress` is called now and then with the steps done;
 /// returning false interrupts. On the first of the devices.
 SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,

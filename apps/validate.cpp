@@ -4,6 +4,7 @@
 
 #include "apps/console.h"
 #include "apps/options.h"
+#include "apps/simulate.h"
 #include "apps/table.h"
 
 namespace backdrive::app {
@@ -30,6 +31,7 @@ nlohmann::json to_json(const Scene& scene) {
           {"variables", variables},
           {"numbers", variable_layout(p).total},
           {"loss", loss},
+          {"warnings", open_loops(p)},
           {"method", p.optimize.method},
           {"starts", p.optimize.starts},
           {"goal", p.optimize.goal},
@@ -87,7 +89,9 @@ void print(const Scene& scene) {
                                 count(p.optimize.iterations, "iteration")});
     if (std::isfinite(p.optimize.goal)) table.add({"goal", number(p.optimize.goal)});
   }
-  std::cout << table.text() << green("OK") << "\n";
+  std::cout << table.text();
+  for (const std::string& line : open_loops(p)) std::cout << "warning: " << line << "\n";
+  std::cout << green("OK") << "\n";
 }
 
 int run_validate(const Options& options) {

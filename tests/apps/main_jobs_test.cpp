@@ -100,6 +100,25 @@ TEST_F(SimctlMainJobsTest, FourBarLeans) {
   EXPECT_NEAR(angle(state, "rocker_pin"), rocker - coupler, 1e-4);
 }
 
+TEST_F(SimctlMainJobsTest, OpenLoopsAreToldOf) {
+  const auto warnings = [&](const std::string& z, const std::string& y) {
+    return simctl({"validate", scene("four_bar"), "--json", "--set", "joints/rocker_pin/child_frame/position/z=" + z,
+                   "--set", "joints/rocker_pin/child_frame/position/y=" + y})
+        .json()
+        .at("warnings");
+  };
+  EXPECT_TRUE(warnings("0.4", "0").empty());
+  EXPECT_TRUE(warnings("0.4004", "0").empty());  // rounded in the third decimal
+  const nlohmann::json open = warnings("0.404", "0.003");
+  ASSERT_EQ(open.size(), 1);
+  EXPECT_NE(open[0].get<std::string>().find("'rocker_pin' closes is open at the start, by 5 mm and 0 degrees"),
+            std::string::npos)
+      << open;
+  const Outcome o = simctl({"validate", scene("four_bar"), "--set", "joints/rocker_pin/child_frame/position/z=0.41"});
+  EXPECT_EQ(o.exit, 0);
+  EXPECT_NE(o.out.find("warning: the loop"), std::string::npos) << o.out;
+}
+
 TEST_F(SimctlMainJobsTest, GradientsOfALoopAreChecked) {
   const Outcome o = simctl({"gradcheck", scene("four_bar"), "--controls", "4", "--set", "simulation/duration=0.1",
                             "--set", "simulation/time_step=0.01", "--json"});
