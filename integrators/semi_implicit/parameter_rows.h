@@ -38,7 +38,7 @@ constexpr int gradient_rows(int bodies, int joints) {
 
 /// Walks an attachment's numbers: visit(number of Attachment, which parameter).
 template <class Visit>
-inline void each_attachment_scalar(Visit&& visit) {
+BACKDRIVE_HD inline void each_attachment_scalar(Visit&& visit) {
 #define BACKDRIVE_SCALAR(name) \
   visit(                       \
       [](auto& c) -> auto& { return c.name; }, BACKDRIVE_PICK(joints.attachment.name))
@@ -51,7 +51,7 @@ inline void each_attachment_scalar(Visit&& visit) {
 
 /// An orientation, and of duals its derivative along the direction's three tangents.
 template <class C, class Pick>
-Quaternion<C> read_orientation(const ParameterReader<C>& read, Pick pick, int item) {
+BACKDRIVE_HD Quaternion<C> read_orientation(const ParameterReader<C>& read, Pick pick, int item) {
   const ParameterValues& o = pick(read.values);
   const auto at = [&](int c) { return o(item, c, read.world); };
   const Quaternion<double> q{{at(0), at(1), at(2)}, at(3)};
@@ -67,7 +67,7 @@ Quaternion<C> read_orientation(const ParameterReader<C>& read, Pick pick, int it
 }
 
 template <class C>
-JointProperties<C> joint_properties(const ParameterReader<C>& read, int joint) {
+BACKDRIVE_HD JointProperties<C> joint_properties(const ParameterReader<C>& read, int joint) {
   JointProperties<C> p;
   p.parent = {read.vector(BACKDRIVE_PICK(joints.frame.position), joint),
               read_orientation(read, BACKDRIVE_PICK(joints.frame.orientation), joint)};
@@ -85,7 +85,7 @@ struct ConstantsOfWorld {
   backdrive::ConstantsOfWorld<T> to;
 
   /// O((bodies + joints) · shapes).
-  void operator()(int world) const {
+  BACKDRIVE_HD void operator()(int world) const {
     using C = Exact<T>;
     const ModelStructure& model = to.structure;
     const ParameterReader<C> read{to.parameters, to.direction, world < to.worlds ? world : to.worlds - 1};
@@ -109,7 +109,7 @@ struct ParameterGradientOfWorld {
   using C = Exact<T>;
 
   /// O((bodies + joints) · shapes).
-  void operator()(int world) const {
+  BACKDRIVE_HD void operator()(int world) const {
     const ModelStructure& model = to.structure;
     const ParameterReader<C> read{to.parameters, to.direction, world};
     for (int body = 0; body < model.body_count; ++body) {
@@ -124,7 +124,7 @@ struct ParameterGradientOfWorld {
   }
 
  private:
-  void add_joint(const ParameterReader<C>& read, int joint, bool loop) const {
+  BACKDRIVE_HD void add_joint(const ParameterReader<C>& read, int joint, bool loop) const {
     const int world = read.world;
     const auto bar = to.template read<JointGradient<C>>(
         world, joint_gradient_row<C>(to.structure.body_count) + joint * kNumbers<C, JointGradient<C>>);
@@ -144,5 +144,12 @@ struct ParameterGradientOfWorld {
     each_attachment_scalar([&](auto number, auto pick) { to.add(pick, joint, 0, world, number(own.attach)); });
   }
 };
+
+/// What runs on devices, as BACKDRIVE_PARAMETER_FUNCTORS.
+#define BACKDRIVE_SEMI_IMPLICIT_PARAMETER_FUNCTORS(X)          \
+  X(backdrive::semi_implicit::ConstantsOfWorld<float>)         \
+  X(backdrive::semi_implicit::ConstantsOfWorld<double>)        \
+  X(backdrive::semi_implicit::ParameterGradientOfWorld<float>) \
+  X(backdrive::semi_implicit::ParameterGradientOfWorld<double>)
 
 }  // namespace backdrive::semi_implicit

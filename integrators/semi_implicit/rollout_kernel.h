@@ -21,18 +21,18 @@ struct Space {
   Real *q, *qd;               ///< the state as it lies in buffers
   featherstone::CopiedRows<Real> control;
 
-  Real* joint_q(int j) const { return q + tables.rows[j].q; }
-  Real* joint_qd(int j) const { return qd + tables.rows[j].v; }
+  BACKDRIVE_HD Real* joint_q(int j) const { return q + tables.rows[j].q; }
+  BACKDRIVE_HD Real* joint_qd(int j) const { return qd + tables.rows[j].v; }
 };
 
 /// The numbers of a BodyState in the rows of a state.
 template <class Real>
-void load_body(const TablesView& t, int body, const Real* q, const Real* qd, BodyState<Real>& to) {
+BACKDRIVE_HD void load_body(const TablesView& t, int body, const Real* q, const Real* qd, BodyState<Real>& to) {
   q += t.joint_nq + body * kBodyPositions, qd += t.joint_nv + body * kBodyVelocities;
   to = {load_quaternion(q), {q[4], q[5], q[6]}, {{qd[0], qd[1], qd[2]}, {qd[3], qd[4], qd[5]}}};
 }
 template <class Real>
-void store_body(const TablesView& t, int body, const BodyState<Real>& from, Real* q, Real* qd) {
+BACKDRIVE_HD void store_body(const TablesView& t, int body, const BodyState<Real>& from, Real* q, Real* qd) {
   q += t.joint_nq + body * kBodyPositions, qd += t.joint_nv + body * kBodyVelocities;
   const Vec3<Real>&p = from.position, &w = from.velocity.ang, &v = from.velocity.lin;
   store_quaternion(from.rotation, q);
@@ -41,20 +41,20 @@ void store_body(const TablesView& t, int body, const BodyState<Real>& from, Real
 }
 /// Its cotangent, in tangent rows.
 template <class Real>
-BodyStateBar<Real> load_body_bar(const TablesView& t, int body, const Real* q, const Real* qd) {
+BACKDRIVE_HD BodyStateBar<Real> load_body_bar(const TablesView& t, int body, const Real* q, const Real* qd) {
   BodyState<Real> bar;
   load_body(t, body, q, qd, bar);
   return {bar.rotation.v, bar.position, bar.velocity};
 }
 template <class Real>
-void store_body_bar(const TablesView& t, int body, const BodyStateBar<Real>& from, Real* q, Real* qd) {
+BACKDRIVE_HD void store_body_bar(const TablesView& t, int body, const BodyStateBar<Real>& from, Real* q, Real* qd) {
   store_body(t, body, {{from.turn, constant<Real>(0)}, from.position, from.velocity}, q, qd);
 }
 
 /// Fills what every kernel needs, for the worlds from first_world on; only counts when there is no memory.
 template <class Real>
-void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool adjoint, featherstone::Carver& carver,
-             Space<Real>& s) {
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool adjoint,
+                          featherstone::Carver& carver, Space<Real>& s) {
   const TablesView& t = s.tables = *launch.bodies;
   BodyConstants<Real>* const bodies = carver.take<BodyConstants<Real>>(t.body_count);
   JointConstants<Real>* const joints = carver.take<JointConstants<Real>>(t.joint_count);
@@ -80,7 +80,7 @@ void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool adjoin
 
 /// Bodies and inputs of a step, from q, qd and control.
 template <class Real>
-void take_inputs(Space<Real>& s) {
+BACKDRIVE_HD void take_inputs(Space<Real>& s) {
   const TablesView& t = s.tables;
   for (int i = 0; i < t.body_count; ++i) load_body(t, i, s.q, s.qd, s.state[i]);
   for (int j = 0; j < t.joint_count; ++j) {
@@ -94,13 +94,13 @@ void take_inputs(Space<Real>& s) {
 }
 
 template <class Real>
-void set_motions(Space<Real>& s) {
+BACKDRIVE_HD void set_motions(Space<Real>& s) {
   for (int i = 0; i < s.tables.body_count; ++i) set_motion(s.system.bodies[i], s.state[i], s.ws.body[i]);
 }
 
 /// Which joint made a lane non-finite: the first with an effort or a rate that is not finite, else the fastest.
 template <class Real>
-int joint_at_fault(const Space<Real>& s, int lane_index) {
+BACKDRIVE_HD int joint_at_fault(const Space<Real>& s, int lane_index) {
   const auto number = [&](const Real& x) { return featherstone::number_in(x, lane_index); };
   double most = -1;
   int fastest = 0;
@@ -120,7 +120,8 @@ int joint_at_fault(const Space<Real>& s, int lane_index) {
 
 /// One step from q and qd, which it moves on. `halted` as in step().
 template <class Real>
-void step_group(Space<Real>& s, int step_number, int first_world, int worlds, Real& halted, WorldStatus* status) {
+BACKDRIVE_HD void step_group(Space<Real>& s, int step_number, int first_world, int worlds, Real& halted,
+                             WorldStatus* status) {
   const TablesView& t = s.tables;
   take_inputs(s);
   step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
@@ -143,7 +144,7 @@ void step_group(Space<Real>& s, int step_number, int first_world, int worlds, Re
 }
 
 template <class Real>
-void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+BACKDRIVE_HD void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   Space<Real> s;
   featherstone::Carver carver(scratch);
   prepare(a.launch, first_world, false, carver, s);
@@ -176,7 +177,7 @@ struct StateRowsBar {
   featherstone::CopiedRows<Real> control;
   bool parameters;
 
-  bool wants_parameters() const { return parameters; }
+  BACKDRIVE_HD bool wants_parameters() const { return parameters; }
 };
 
 /// Workspace of an adjoint and the cotangents that run through it.
@@ -192,11 +193,11 @@ struct AdjointScratch {
   StateRowsBar<Real> bar;
   Real* parameter_bar;  ///< gradient_rows() numbers
 
-  int parameter_rows(const TopologyView&) const {
+  BACKDRIVE_HD int parameter_rows(const TopologyView&) const {
     return gradient_rows<Real>(ws.tables.body_count, ws.tables.joint_count);
   }
   /// What a step's adjoint adds to, null where nobody asked.
-  StepBar<Real> step_bar() const {
+  BACKDRIVE_HD StepBar<Real> step_bar() const {
     StepBar<Real> to{state_bar, input_bar, nullptr, nullptr, nullptr, nullptr};
     if (!bar.wants_parameters()) return to;
     const int bodies = ws.tables.body_count, joints = ws.tables.joint_count;
@@ -208,8 +209,8 @@ struct AdjointScratch {
 };
 
 template <class Real>
-void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters, featherstone::Carver& carver,
-             AdjointScratch<Real>& g) {
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters,
+                          featherstone::Carver& carver, AdjointScratch<Real>& g) {
   const TopologyView& t = launch.topology;
   prepare(launch, first_world, true, carver, g.ws);
   g.after_q = carver.take<Real>(t.nq), g.after_qd = carver.take<Real>(t.nv);
@@ -224,7 +225,7 @@ void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parame
 /// Takes cotangents of joints' coordinates, which are left zero, to those of the bodies in g.state_bar, added to. The
 /// bodies are those of g.ws.state; `joints`: which.
 template <class Real>
-void bars_of_joints_to_bodies(AdjointScratch<Real>& g, const int* joints, int count) {
+BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, const int* joints, int count) {
   Space<Real>& s = g.ws;
   const TablesView& t = s.tables;
   const StepBar<Real> out = g.step_bar();
@@ -248,8 +249,8 @@ void bars_of_joints_to_bodies(AdjointScratch<Real>& g, const int* joints, int co
 
 /// Takes the cotangents over a step, whose state before it is in g.ws.q and g.ws.qd. Found by walk_back().
 template <class Real>
-void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
-                    int first_world) {
+BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
+                                 int first_world) {
   Space<Real>& s = g.ws;
   const TablesView& t = s.tables;
   const int nq = a.launch.topology.nq, nv = a.launch.topology.nv;
@@ -273,7 +274,8 @@ void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointSc
 }
 
 template <class Real>
-void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+BACKDRIVE_HD void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
+                                        std::byte* scratch) {
   AdjointScratch<Real> g;
   featherstone::Carver carver(scratch);
   prepare(a.launch, first_world, a.constants_bar != nullptr, carver, g);

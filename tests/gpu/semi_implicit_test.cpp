@@ -1,0 +1,504 @@
+// The semi-implicit integrator on a device against the processor's packs, and what every rollout promises there: bits,
+// windows, checkpoints, stopped worlds, and that nothing dangles, leaks or accumulates.
+#include <numeric>
+#include <random>
+
+#include "autodiff/optimize.h"
+#include "autodiff/rollout.h"
+#include "autodiff/stepper.h"
+#include "models/fields.h"
+#include "tests/autodiff/optimize_cases.h"
+#include "tests/gpu/parity.h"
+#include "tests/support/errors.h"
+#include "tests/support/models.h"
+
+namespace backdrive::test {
+namespace {
+
+constexpr int kSteps = 8, kWorlds = 37;
+/// kRoundingShare of attachments, whose stiffness makes rounding grow: the emulated device, which fuses no products, is
+/// up to 8 times as far from float32's packs as these are from float64.
+constexpr double kShare = 12;
+
+BACKDRIVE_ON_DEVICES(GpuSemiImplicit);
+
+/// Joints of every type with every force, some that close loops, and attachments that are stiff but for the step taken.
+Model mechanism(std::uint64_t seed, int links = 9) {
+  TreeOptions options{.links = links, .forces = true, .shapes = true, .integrator = Integrator::semi_implicit};
+  options.loops = seed % 2 ? 2 : 0;
+  options.rotations = seed != 2;
+  Model model = random_tree(seed, options);
+  for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
+    if (model.joint_loops[j]) continue;
+    const int joint = static_cast<int>(j);
+    model.joints.attachment.stiffness.at(joint) = 2e4, model.joints.attachment.damping.at(joint) = 30;
+    model.joints.attachment.angular_stiffness.at(joint) = 2e3, model.joints.attachment.angular_damping.at(joint) = 3;
+  }
+  require_all(model);
+  return model;
+}
+
+RolloutOptions options_of(int steps) {
+  RolloutOptions options;
+  options.time_step = 0.005;
+  options.steps = steps;
+  return options;
+}
+
+/// Random weights, none in a quaternion's fourth row.
+template <class T>
+Buffer<T> weights_of(const Buffer<T>& like, const std::vector<int>& rows, int stride, Random& random) {
+  Buffer<T> weights(like.rows(), like.worlds());
+  for (int first = 0; first < like.rows(); first += stride) {
+    for (const int row : rows) {
+      for (int w = 0; w < like.worlds(); ++w) weights.set(first + row, w, constant<T>(random.symmetric(1)));
+    }
+  }
+  return weights;
+}
+
+std::vector<int> first_numbers(int count) {
+  std::vector<int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+/// All that comes out of worlds whose bodies are placed, stepped and looked at, on a tape.
+template <class T>
+struct Outcome {
+  Buffer<T> placed_q, placed_qd, q, qd, poses, q_bar, qd_bar, control_bar;
+  Parameters parameters;
+};
+
+template <class T>
+Outcome<T> outcome_of(const Model& model, const std::vector<int>& worlds, Memory memory = default_memory()) {
+  const Batch<T> batch = random_batch<T>(model, kSteps, worlds, 7, {0.3, 0.5, 0.5, 0.3});
+  const RolloutOptions options = options_of(kSteps);
+  const Topology& t = model.topology;
+  const State<T> state = detach(batch.state, memory);
+  const Control<T> control = detach(batch.control, memory);
+  const std::vector<int> bodies = first_numbers(static_cast<int>(model.body_names.size()));
+  Tape<T> tape(memory);
+  const State<T> start = place_bodies(&tape, model, state, options, memory);
+  const Trajectory<T> trajectory = rollout(tape, model, start, control, options);
+  const Buffer<T> poses = body_poses<T>(&tape, model, trajectory.q, bodies, options, memory);
+  EXPECT_FALSE(trajectory.any_stopped());
+  Random random(3);
+  Seeds<T> seeds;
+  seeds.add(trajectory.q, weights_of(trajectory.q, tangent_rows(t), t.nq, random).clone(memory));
+  seeds.add(trajectory.qd, weights_of(trajectory.qd, first_numbers(t.nv), t.nv, random).clone(memory));
+  seeds.add(poses, weights_of(poses, first_numbers(12), 12, random).clone(memory));
+  seeds.add(start.qd, weights_of(start.qd, first_numbers(t.nv), t.nv, random).clone(memory));
+  const Gradients<T> g = std::move(tape).backward(seeds);
+  return {on_host(start.q),        on_host(start.qd),        on_host(trajectory.q),
+          on_host(trajectory.qd),  on_host(poses),           on_host(g.of(state.q)),
+          on_host(g.of(state.qd)), on_host(g.of(control.u)), g.parameters()};
+}
+
+template <class T>
+void expect_parity(const Model& model, Memory memory) {
+  const std::vector<int> worlds = first_worlds(kWorlds);
+  const Outcome<T> here = outcome_of<T>(model, worlds), there = outcome_of<T>(model, worlds, memory);
+  const Outcome<double> exact = outcome_of<double>(model, worlds);
+  const Outcome<float> single = outcome_of<float>(model, worlds);
+#define EXPECT_NEAR_HERE(member)                       \
+  EXPECT_LE(relative_error(there.member, here.member), \
+            gradient_bound<T>(relative_error(in_double(single.member), exact.member), kShare))
+  EXPECT_NEAR_HERE(placed_q);
+  EXPECT_NEAR_HERE(placed_qd);
+  EXPECT_NEAR_HERE(q);
+  EXPECT_NEAR_HERE(qd);
+  EXPECT_NEAR_HERE(poses);
+  EXPECT_NEAR_HERE(q_bar);
+  EXPECT_NEAR_HERE(qd_bar);
+  EXPECT_NEAR_HERE(control_bar);
+#undef EXPECT_NEAR_HERE
+  EXPECT_LE(parameter_error(there.parameters, here.parameters),
+            gradient_bound<T>(parameter_error(single.parameters, exact.parameters), kShare));
+}
+
+template <class T>
+void expect_parity_of_all(const Memory& memory) {
+  for (const int seed : {1, 2, 3}) {
+    SCOPED_TRACE(testing::Message() << "mechanism " << seed);
+    Model model = mechanism(seed, seed == 2 ? 16 : 9);
+    expect_parity<T>(model, memory);
+    for (Parameter* p : {&model.bodies.mass, &model.joints.axis, &model.joints.attachment.stiffness})
+      p->spread(kWorlds);
+    for (int w = 0; w < kWorlds; ++w) {
+      model.bodies.mass.at(0, 0, w) *= 1 + 0.01 * w;
+      model.joints.attachment.stiffness.at(1, 0, w) *= 1 + 0.01 * w;
+    }
+    expect_parity<T>(model, memory);
+  }
+}
+TEST_P(GpuSemiImplicit, EverythingInDouble) {
+  expect_parity_of_all<double>(memory());
+}
+TEST_P(GpuSemiImplicit, EverythingInFloat) {
+  expect_parity_of_all<float>(memory());
+}
+
+// A wrong device would show: one part in a thousand of an effort makes far more than rounding may.
+TEST_P(GpuSemiImplicit, CanFail) {
+  Memory there = memory();
+  const Model model = mechanism(1);
+  Batch<double> batch = random_batch<double>(model, kSteps, first_worlds(kWorlds), 7);
+  const auto end = [&](Memory& memory) {
+    const State<double> start =
+        place_bodies<double>(nullptr, model, detach(batch.state, memory), options_of(kSteps), memory);
+    return rollout(model, start, detach(batch.control, memory), options_of(kSteps), memory).final.q;
+  };
+  const Buffer<double> right = end(default_memory());
+  EXPECT_LE(relative_error(end(there), right), 1e-11);
+  batch.control.u.set(0, 3, batch.control.u(0, 3) * 1.001);
+  EXPECT_GT(relative_error(end(there), right), 1e-8);
+}
+
+// The same bits every time and for any order of the worlds, sums over them included.
+TEST_P(GpuSemiImplicit, RunsAndOrdersOfWorlds) {
+  Memory there = memory();
+  const Model model = mechanism(1);
+  struct Run {
+    Buffer<float> q, qd_bar;
+    double mass_bar, stiffness_bar;
+  };
+  const auto run = [&](const std::vector<int>& worlds) {
+    const Batch<float> batch = random_batch<float>(model, kSteps, worlds, 7);
+    const State<float> state = detach(batch.state, there);
+    Tape<float> tape(there);
+    const State<float> start = place_bodies(&tape, model, state, options_of(kSteps), there);
+    const auto t = rollout(tape, model, start, detach(batch.control, there), options_of(kSteps));
+    Seeds<float> seeds;
+    seeds.add(t.final.qd, t.final.qd);
+    const Gradients<float> g = std::move(tape).backward(seeds);
+    return Run{on_host(t.final.q), on_host(g.of(state.qd)), g.parameters().bodies.mass(1),
+               g.parameters().joints.attachment.stiffness(1)};
+  };
+  std::vector<int> worlds = first_worlds(kWorlds);
+  const Run first = run(worlds);
+  EXPECT_NE(first.mass_bar, 0);
+  EXPECT_NE(first.stiffness_bar, 0);
+  std::mt19937 random(1);
+  for (int k = 0; k < 6; ++k) {
+    const Run again = run(worlds);
+    for (int w = 0; w < kWorlds; ++w) {
+      ASSERT_TRUE(same_bits(again.q, w, first.q, worlds[w])) << "run " << k;
+      ASSERT_TRUE(same_bits(again.qd_bar, w, first.qd_bar, worlds[w])) << "run " << k;
+    }
+    EXPECT_EQ(again.mass_bar, first.mass_bar) << "run " << k;
+    EXPECT_EQ(again.stiffness_bar, first.stiffness_bar) << "run " << k;
+    std::shuffle(worlds.begin(), worlds.end(), random);
+  }
+}
+
+// A world that stops does so at the same step, for the same joint, and leaves the others alone.
+TEST_P(GpuSemiImplicit, WorldsThatStop) {
+  Memory there = memory();
+  const Model model = mechanism(1);
+  Batch<float> batch = random_batch<float>(model, kSteps, first_worlds(kWorlds), 7);
+  const int joint = 1, row = model.topology.links[model.link_of_joint(joint)].v;  // without a drive, which saturates
+  batch.control.u.set(3 * model.topology.nu + row, 5, std::numeric_limits<float>::infinity());
+  batch.state.qd.set(row, 8, std::numeric_limits<float>::quiet_NaN());
+  const RolloutOptions options = options_of(kSteps);
+  const auto run = [&](Memory& memory, Buffer<float>* bar) {
+    Tape<float> tape(memory);
+    const State<float> state = detach(batch.state, memory);
+    const State<float> start = place_bodies(&tape, model, state, options, memory);
+    Trajectory<float> t = rollout(tape, model, start, detach(batch.control, memory), options);
+    Seeds<float> seeds;
+    Random random(2);
+    seeds.add(t.final.q, weights_of(t.final.q, tangent_rows(model.topology), model.topology.nq, random).clone(memory));
+    const Gradients<float> g = std::move(tape).backward(seeds);
+    EXPECT_EQ(g.stopped_worlds(), 2);
+    *bar = on_host(g.of(state.qd));
+    return t;
+  };
+  Buffer<float> here_bar, there_bar;
+  const Trajectory<float> a = run(default_memory(), &here_bar), b = run(there, &there_bar);
+  for (int w = 0; w < kWorlds; ++w) {
+    EXPECT_EQ((*b.status)[w].stopped_step, (*a.status)[w].stopped_step) << w;
+    EXPECT_EQ((*b.status)[w].joint, (*a.status)[w].joint) << w;
+    EXPECT_EQ(std::isnan(there_bar(0, w)), w == 5 || w == 8) << w;
+    EXPECT_EQ(std::isnan(here_bar(0, w)), w == 5 || w == 8) << w;
+  }
+  EXPECT_EQ((*b.status)[5].stopped_step, 3);
+  EXPECT_EQ((*b.status)[5].joint, joint);
+  EXPECT_EQ((*b.status)[8].stopped_step, 0);
+  EXPECT_EQ(b.status->count_stopped(), 2);
+}
+
+TEST_P(GpuSemiImplicit, ClippedWindowsAndCheckpoints) {
+  Memory there = memory();
+  const Model model = mechanism(3);
+  const Batch<double> batch = random_batch<double>(model, 24, first_worlds(kWorlds), 7);
+  const auto gradient = [&](Memory& memory, const GradientWindow& window, const MemoryPlan& plan) {
+    RolloutOptions options = options_of(24);
+    options.window = window;
+    options.plan = plan;
+    Tape<double> tape(memory);
+    const State<double> start = place_bodies(&tape, model, detach(batch.state, memory), options, memory);
+    const Control<double> control = detach(batch.control, memory);
+    const Trajectory<double> t = rollout(tape, model, start, control, options);
+    Seeds<double> seeds;
+    seeds.add(t.final.qd, t.final.qd);
+    const Gradients<double> g = std::move(tape).backward(seeds);
+    return std::tuple{on_host(g.of(control.u)), g.windows(), g.parameters()};
+  };
+  const GradientWindow window{6, false, 0.5};
+  const auto [here, here_windows, here_parameters] = gradient(default_memory(), window, {});
+  const auto [away, away_windows, away_parameters] = gradient(there, window, {});
+  EXPECT_LE(relative_error(away, here), 1e-11);
+  EXPECT_LE(parameter_error(away_parameters, here_parameters), 1e-11);
+  EXPECT_EQ(away_windows.clipped, here_windows.clipped);
+  EXPECT_GT(away_windows.clipped, 0);
+  // The plan leaves no trace in the bits.
+  for (const MemoryPlan& plan : {MemoryPlan{6, 100}, MemoryPlan{6, 1}, MemoryPlan{12, 0}}) {
+    const auto [pieces, windows, parameters] = gradient(there, window, plan);
+    EXPECT_TRUE(same_bits(pieces, away)) << plan.piece;
+    EXPECT_EQ(parameter_error(parameters, away_parameters), 0) << plan.piece;
+  }
+}
+
+// A recorded step, told again and again, does what a rollout does.
+TEST_P(GpuSemiImplicit, StepsInPlace) {
+  Memory there = memory();
+  const Model model = mechanism(3);
+  const int nu = model.topology.nu;
+  const Batch<float> batch = random_batch<float>(model, kSteps, first_worlds(kWorlds), 2);
+  const RolloutOptions options = options_of(kSteps);
+  const State<float> start = place_bodies<float>(nullptr, model, detach(batch.state, there), options, there);
+  const Control<float> control = detach(batch.control, there);
+  const Trajectory<float> whole = rollout(model, start, control, options, there);
+  Stepper<float> stepper(model, detach(start, there), Control<float>(model, 1, kWorlds, there), options.time_step,
+                         there);
+  for (int step = 0; step < kSteps; ++step) {
+    stepper.control().copy_rows(0, control.u, step * nu, nu);
+    stepper.step();
+  }
+  EXPECT_TRUE(same_bits(on_host(stepper.state().q), on_host(whole.final.q)));
+  EXPECT_TRUE(same_bits(on_host(stepper.state().qd), on_host(whole.final.qd)));
+}
+
+TEST_P(GpuSemiImplicit, DualNumbersAreTheProcessors) {
+  Memory there = memory();
+  const Model model = mechanism(2);
+  const State<Dual<double>> state(model, 1, there);
+  const RolloutOptions options = options_of(1);
+  expect_usage_error([&] { place_bodies<Dual<double>>(nullptr, model, state, options, there); },
+                     {"dual numbers on", to_string(device()).c_str(), "expected buffers of the host"});
+  expect_usage_error([&] { rollout<Dual<double>>(model, state, {}, options, there); }, {"dual numbers on"});
+}
+
+// ---- the three faults -----------------------------------------------------------------------------------------------
+
+struct Recording {
+  explicit Recording(Memory m) : memory(m), tape(m) {
+    const Batch<double> batch = random_batch<double>(model, kSteps, first_worlds(kWorlds), 2);
+    state = detach(batch.state, memory);
+    control = detach(batch.control, memory);
+    record();
+  }
+  void record() {
+    tape = Tape<double>(memory);
+    const RolloutOptions options = options_of(kSteps);
+    trajectory = rollout(tape, model, place_bodies(&tape, model, state, options, memory), control, options);
+    seeds = {};
+    seeds.add(trajectory.final.qd, trajectory.final.qd);
+  }
+  Memory memory;
+  Model model = mechanism(1);
+  State<double> state;
+  Control<double> control;
+  Tape<double> tape;
+  Trajectory<double> trajectory;
+  Seeds<double> seeds;
+};
+
+// The model, its tables and all handles go between record and backward.
+TEST_P(GpuSemiImplicit, NothingDangles) {
+  Recording r(memory());
+  const State<double> state = r.state;
+  Tape<double> tape = std::move(r.tape);
+  const Seeds<double> seeds = r.seeds;
+  r.model = pendulum();
+  r.control = {};
+  r.trajectory = {};
+  r.memory.trim();
+  const Gradients<double> g = std::move(tape).backward(seeds);
+  EXPECT_EQ(g.parameters().bodies.mass.items(), 9);
+  EXPECT_NE(g.parameters().bodies.mass(0), 0);
+  EXPECT_GT(std::abs(on_host(g.of(state.qd))(0, 0)), 0);
+}
+
+TEST_P(GpuSemiImplicit, NothingLeaksOrAccumulates) {
+  Recording r(memory());
+  const auto iteration = [&] {
+    r.record();
+    return std::move(r.tape).backward(r.seeds).parameters().joints.attachment.stiffness(1);
+  };
+  const double first = iteration();
+  EXPECT_NE(first, 0);
+  iteration();
+  const MemoryCounters before = r.memory.counters(), host_before = default_memory().counters();
+  const std::size_t nodes = tape_counters().nodes;
+  for (int k = 0; k < iterations() / 10; ++k) ASSERT_EQ(iteration(), first) << k;
+  const MemoryCounters after = r.memory.counters(), host_after = default_memory().counters();
+  EXPECT_EQ(after.live_bytes, before.live_bytes);
+  EXPECT_EQ(after.peak_bytes, before.peak_bytes);
+  EXPECT_EQ(after.pooled_bytes, before.pooled_bytes);
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_EQ(host_after.allocations, host_before.allocations);
+  EXPECT_EQ(tape_counters().nodes, nodes);
+}
+
+// ---- optimisation ---------------------------------------------------------------------------------------------------
+
+/// A pendulum and a four-bar linkage, whose motor is given controls and whose parameters are varied too.
+Problem pendulum_problem() {
+  Problem p = cases::pendulum();
+  JointOptions hinge;
+  hinge.damping = 0.05;
+  ModelBuilder builder = cases::pendulum_builder(hinge);
+  builder.set_integrator(Integrator::semi_implicit);
+  p.model = builder.build();
+  p.simulation.steps = 40;
+  p.initial_position = neutral_positions(p.model.topology);
+  p.initial_velocity.assign(p.model.topology.nv, 0);
+  return p;
+}
+
+Model four_bar() {
+  ModelBuilder builder;
+  builder.set_integrator(Integrator::semi_implicit);
+  const auto rod = [&](const char* name, const Numbers3& middle, double mass) {
+    return builder.add_body(name, {mass, middle, {0.01 * mass, 0.012 * mass, 0.004 * mass, 0, 0, 0}});
+  };
+  const int crank = rod("crank", {0, 0, 0.05}, 0.4), coupler = rod("coupler", {0.2, 0, 0.15}, 1.8);
+  const int rocker = rod("rocker", {0, 0, 0.2}, 1.4);
+  const auto pin = [&](const char* name, int parent, int child, const Numbers3& at, bool loop = false) {
+    JointOptions joint;
+    joint.axis = {0, 1, 0};
+    joint.damping = 0.05;
+    joint.frame.position = at;
+    joint.loop = loop;
+    if (loop) {
+      joint.child_frame.position = {0, 0, 0.4};
+      joint.attachment.stiffness = 2e3, joint.attachment.damping = 20;  // soft enough for the loss to feel it
+    }
+    builder.add_joint(name, JointType::revolute, parent, child, joint);
+  };
+  pin("motor", ModelBuilder::world, crank, {0, 0, 0});
+  pin("crank_pin", crank, coupler, {0, 0, 0.1});
+  pin("pivot", ModelBuilder::world, rocker, {0.4, 0, 0});
+  pin("rocker_pin", coupler, rocker, {0.4, 0, 0.3}, true);
+  return builder.build();
+}
+
+Problem linkage_problem() {
+  Problem p = pendulum_problem();
+  p.model = four_bar();
+  p.simulation = {0.004, 50};
+  p.initial_position = neutral_positions(p.model.topology);
+  p.initial_velocity.assign(p.model.topology.nv, 0);
+  for (LossTerm& term : p.loss) {
+    if (!term.is_control()) term.index = p.model.find_joint("pivot");
+  }
+  p.loss.push_back({.name = "terminal/coupler/position",
+                    .quantity = LossQuantity::body_position,
+                    .index = p.model.find_body("coupler"),
+                    .target = {0.1, 0, 0.1, 0},
+                    .point = {0.4, 0, 0.3}});
+  p.variables[0].scale = 5;
+  cases::add_parameters(p,
+                        {"bodies/coupler/mass", "bodies/rocker/inertia/yy", "joints/pivot/damping",
+                         "joints/crank_pin/frame/position/x", "joints/rocker_pin/child_frame/position/z", "gravity/z"},
+                        1e-4);
+  cases::add_parameters(p, {"joints/rocker_pin/attachment/stiffness"}, 1);
+  p.variables.back().scale = 100;
+  return p;
+}
+
+// Up to rounding, which searches carry on.
+TEST_P(GpuSemiImplicit, OptimisesAsTheProcessorDoes) {
+  for (const Problem& problem : {pendulum_problem(), linkage_problem()}) {
+    for (const char* method : {"adam", "lbfgs"}) {
+      Problem p = problem;
+      p.optimize.method = method;
+      p.optimize.learning_rate = 1e-3;
+      p.optimize.iterations = 5;
+      const ExecutionOptions here{.seed = 3, .worlds = 3};
+      ExecutionOptions there = here, several = here;
+      there.devices = {device()};
+      const OptimizeResult a = optimize(p, here), b = optimize(p, there);
+      const std::vector<std::vector<double>> begin = initial_points(p, 3, 3);
+      for (int k = 0; k < 3; ++k) {
+        EXPECT_NEAR(b.starts[k].loss, a.starts[k].loss, 1e-7 * (1 + a.starts[k].loss)) << method << " " << k;
+        for (std::size_t i = 0; i < a.starts[k].x.size(); ++i) {
+          EXPECT_NEAR(b.starts[k].x[i], a.starts[k].x[i], 1e-6 * (1 + std::abs(a.starts[k].x[i])))
+              << method << " " << i;
+          EXPECT_NE(b.starts[k].x[i], begin[k][i]) << method << " " << k << " " << i << ": was not moved";
+        }
+      }
+      if (device_count(GetParam()) < 2) continue;
+      several.devices = {device(0), device(1)};
+      const OptimizeResult c = optimize(p, several);
+      for (int k = 0; k < 3; ++k) EXPECT_EQ(c.starts[k].x, b.starts[k].x) << method << " " << k;
+    }
+  }
+}
+
+using Points = std::vector<std::vector<double>>;
+
+// Computed on the device from the first number to the last: not zero, not what differences are, but equal to them.
+TEST_P(GpuSemiImplicit, GradientsOfParametersEqualDifferences) {
+  const Problem p = linkage_problem();
+  const std::vector<double> x = initial_points(p, 2, 5)[1];
+  Points points{x};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (const double h : {1e-5, -1e-5}) {
+      points.push_back(x);
+      points.back()[i] += h;
+    }
+  }
+  std::vector<double> loss;
+  Points gradient;
+  make_objective(p, {}, device())->evaluate(points, loss, gradient);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double difference = (loss[1 + 2 * i] - loss[2 + 2 * i]) / 2e-5, g = gradient[0][i];
+    EXPECT_NE(g, 0) << i;
+    EXPECT_NE(g, difference) << i;
+    EXPECT_NEAR(g, difference, 1e-5 * (1 + std::abs(difference))) << i;
+  }
+}
+
+// An iteration of Adam waits once and asks for no memory, whatever is varied.
+TEST_P(GpuSemiImplicit, AnIterationWaitsOnce) {
+  DeviceBackend& backend = *backend_of(device());
+  for (Problem p : {pendulum_problem(), linkage_problem()}) {
+    p.optimize.method = "adam";
+    p.optimize.iterations = 20;
+    p.optimize.learning_rate = 1e-3;
+    struct Told {
+      std::uint64_t waits, allocations, host_allocations, up, down;
+    };
+    std::vector<Told> told;
+    optimize(p, {.worlds = 50, .devices = {device()}}, [&](const OptimizeProgress&) {
+      const DeviceCounters& c = backend.counters();
+      told.push_back({c.synchronizations, default_memory(device()).counters().allocations,
+                      default_memory().counters().allocations, c.bytes_up, c.bytes_down});
+      return true;
+    });
+    ASSERT_GT(told.size(), 15u);
+    for (std::size_t k = 3; k < told.size(); ++k) {
+      EXPECT_EQ(told[k].waits - told[k - 1].waits, 1u) << k;
+      EXPECT_EQ(told[k].allocations, told[2].allocations) << k;
+      EXPECT_EQ(told[k].host_allocations, told[2].host_allocations) << k;
+      EXPECT_LT(told[k].up - told[k - 1].up, 8192u) << "tables of terms, links and joints";
+      EXPECT_LT(told[k].down - told[k - 1].down, 64u) << "the summary";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace backdrive::test
