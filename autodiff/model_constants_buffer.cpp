@@ -54,20 +54,26 @@ void add_block(const GradientBlock& block, int worlds, const WorldStatuses* stat
   block.add_to(gradient, numbers.data(), sums.data());
 }
 
+bool steps_bodies(const ModelStructure& structure) {
+  return structure.integrator == Integrator::semi_implicit;
+}
+
+/// Rows of the cotangents of a model's constants, with those of so many contact shapes.
+template <class T>
+int gradient_rows_of(const ModelStructure& s, int shapes) {
+  return steps_bodies(s) ? semi_implicit::gradient_rows<T>(s.body_count, s.joint_count, shapes)
+                         : gradient_rows<T>(s.link_count, shapes);
+}
 /// Whether cotangents in so many rows have those of contact shapes.
 template <class T>
 bool has_shapes(const ModelStructure& structure, int rows) {
-  return structure.contact_shape_count > 0 && rows > gradient_rows<T>(structure.link_count);
-}
-
-bool steps_bodies(const ModelStructure& structure) {
-  return structure.integrator == Integrator::semi_implicit;
+  return structure.contact_shape_count > 0 && rows > gradient_rows_of<T>(structure, 0);
 }
 
 /// Rows of a model's constants.
 template <class T>
 int constant_rows_of(const ModelStructure& s) {
-  return steps_bodies(s) ? semi_implicit::constant_rows<T>(s.body_count, s.joint_count)
+  return steps_bodies(s) ? semi_implicit::constant_rows<T>(s.body_count, s.joint_count, s.contact_shape_count)
                          : constant_rows<T>(s.link_count, s.contact_shape_count);
 }
 
@@ -181,8 +187,7 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
 template <class T>
 int gradient_rows_of(const Model& model, bool shapes) {
   const ModelStructure s = structure_of(model);
-  if (steps_bodies(s)) return semi_implicit::gradient_rows<T>(s.body_count, s.joint_count);
-  return gradient_rows<T>(s.link_count, shapes ? s.contact_shape_count : 0);
+  return gradient_rows_of<T>(s, shapes ? s.contact_shape_count : 0);
 }
 
 template <class T>

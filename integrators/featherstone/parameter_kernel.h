@@ -176,7 +176,10 @@ struct ParameterGradientOfWorld {
     const LinkReader<C> link{structure, {parameters, direction, world}};
     for (int i = 0; i < structure.link_count; ++i) add_link(link, i);
     add(BACKDRIVE_PICK(gravity), 0, world, read<Vec3<C>>(world, gravity_gradient_row<C>(structure.link_count)));
-    for (int k = 0; shapes && k < structure.contact_shape_count; ++k) add_shape(link, k);
+    for (int k = 0; shapes && k < structure.contact_shape_count; ++k) {
+      const ContactShape& shape = structure.contact_shapes[k];
+      add_shape(world, shape.shape, link.alignment(shape.link), bar_of_shape(world, k));
+    }
   }
 
   /// Numbers of one world from the rows from first_row on.
@@ -224,6 +227,14 @@ struct ParameterGradientOfWorld {
       add(BACKDRIVE_PICK(shapes.frame.position), s, world, solid_bar.position);
       add(BACKDRIVE_PICK(shapes.frame.orientation), s, world, solid_bar.theta);
     });
+  }
+
+  /// What touching adds to a shape, whose mass is its body's affair, on a link that has A.
+  BACKDRIVE_HD void add_shape(int world, int shape, const Mat3<C>& A, const ShapeGradient<C>& bar) const {
+    add(BACKDRIVE_PICK(shapes.frame.position), shape, world, A * bar.position);
+    add(BACKDRIVE_PICK(shapes.frame.orientation), shape, world, bar.rotation);
+    add(BACKDRIVE_PICK(shapes.geometry.scale), shape, world, bar.scale);
+    each_contact_scalar([&](auto number, auto pick) { add(pick, shape, 0, world, number(bar)); });
   }
 
  private:
@@ -279,17 +290,6 @@ struct ParameterGradientOfWorld {
       eta += cross(own.position, c.position) - c.rotation * own.rotation;
     }
     return eta;
-  }
-
-  /// What touching adds to a shape; its mass is its body's affair.
-  BACKDRIVE_HD void add_shape(const LinkReader<C>& link, int k) const {
-    const int world = link.read.world;
-    const ContactShape& shape = structure.contact_shapes[k];
-    const ShapeGradient<C> bar = bar_of_shape(world, k);
-    add(BACKDRIVE_PICK(shapes.frame.position), shape.shape, world, link.alignment(shape.link) * bar.position);
-    add(BACKDRIVE_PICK(shapes.frame.orientation), shape.shape, world, bar.rotation);
-    add(BACKDRIVE_PICK(shapes.geometry.scale), shape.shape, world, bar.scale);
-    each_contact_scalar([&](auto number, auto pick) { add(pick, shape.shape, 0, world, number(bar)); });
   }
 
   BACKDRIVE_HD void add_link(const LinkReader<C>& link, int i) const {

@@ -312,10 +312,10 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
 }
 
 /// Cotangents of the velocity that led to state `step`, counted from this launch's first: what the seeds say.
-template <class Layout>
-BACKDRIVE_INLINE void seed_drift(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
-                                 AdjointScratch<Layout>& g, int step, int first_world) {
-  using Real = typename Layout::Real;
+template <class Scratch>
+BACKDRIVE_INLINE void seed_drift(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
+                                 int step, int first_world) {
+  using Real = typename Scratch::Real;
   const int nv = a.launch.topology.nv, stride = a.launch.stride;
   for (int k = 0; k < nv; ++k) g.bar.drift[k] = constant<Real>(0);
   add_seeds(a.drift_bar, std::size_t(step) * nv, nv, stride, first_world, g.bar.drift);
@@ -323,9 +323,9 @@ BACKDRIVE_INLINE void seed_drift(const RolloutAdjointArguments<StorageOf<typenam
 }
 
 /// Cotangents of the forces of a step.
-template <class Layout>
-BACKDRIVE_INLINE void seed_forces(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
-                                  AdjointScratch<Layout>& g, int step, int first_world) {
+template <class Scratch>
+BACKDRIVE_INLINE void seed_forces(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
+                                  int step, int first_world) {
   g.bar.pair_forces = a.contact_bar ? g.pair_forces : nullptr;
   if (!a.contact_bar) return;
   const int pairs = a.launch.topology.contact_pair_count;

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <new>
 
-#include "integrators/featherstone/contact_step_adjoint.h"
 #include "integrators/featherstone/kernels.h"
+#include "integrators/featherstone/tree_contact_adjoint.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -145,20 +145,21 @@ constexpr bool kIsAdjoint = requires {
   typename Layout::ControlBar;
 };
 
+/// `links`: how many the integrator has.
 template <class Layout>
-BACKDRIVE_HD void carve_contact(const TopologyView& t, Carver& carver, Workspace<Layout>& ws) {
+BACKDRIVE_HD void carve_contact_space(const TopologyView& t, int links, bool adjoint, Carver& carver,
+                                      ContactSpace<Layout>& space) {
   using Real = typename Layout::Real;
-  ContactSpace<Layout>& space = ws.contact;
-  ws.drift = carver.take<Real>(t.nv);
   space.shapes = t.contact_shapes;
   space.pairs = t.contact_pairs;
   space.shape_count = t.contact_shape_count;
   space.pair_count = t.contact_pair_count;
-  space.link = carver.take<typename Layout::Touch>(t.link_count);
+  space.link_count = links;
+  space.link = carver.take<typename Layout::Touch>(links);
   space.balls = carver.take<ShapeBall<Real>>(t.contact_shape_count);
   space.points = carver.take<contact::ContactPoint<Real>>(t.most_points_of_pair);
   space.contacts = carver.take<Contact<Real>>(t.contact_point_count);
-  space.bars = carver.take<ContactBar<Real>>(kIsAdjoint<Layout> ? t.contact_point_count : 0);
+  space.bars = carver.take<ContactBar<Real>>(adjoint ? t.contact_point_count : 0);
   space.touching = carver.take<TouchingPair<Real>>(t.contact_pair_count);
 }
 
@@ -171,7 +172,10 @@ BACKDRIVE_HD void carve(const TopologyView& t, Carver& carver, Workspace<Layout>
   ws.qd = carver.take<Real>(t.nv);
   const int numbers = Layout::contact ? kContactWaitingNumbers<Real> : kWaitingNumbers<Real>;
   ws.waiting = carver.take<Real>(waiting_values(t) * numbers);
-  if constexpr (Layout::contact) carve_contact(t, carver, ws);
+  if constexpr (Layout::contact) {
+    ws.drift = carver.take<Real>(t.nv);
+    carve_contact_space(t, t.link_count, kIsAdjoint<Layout>, carver, ws.contact);
+  }
 }
 
 /// With or without room for gradients of parameters.

@@ -1,8 +1,10 @@
 #pragma once
 // The kernels as functors of a world, for GPUs, as featherstone/device_kernels.h has them for trees: a thread runs all
 // steps of one world. One functor for models of any size: its working set, a copy of the world's constants included,
-// lies in a block of memory per world. Compiled for devices with BACKDRIVE_KERNELS=device.
+// lies in a block of memory per world; and another for models in which something can touch something. Compiled for
+// devices with BACKDRIVE_KERNELS=device.
 #include "integrators/featherstone/device_kernels.h"
+#include "integrators/semi_implicit/contact_rollout_kernel.h"
 #include "integrators/semi_implicit/pose_kernel.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -53,6 +55,31 @@ struct RolloutAdjointWorld : OfWorld<RolloutAdjointArguments<T>> {
   }
 };
 
+/// The same with contact.
+template <class T>
+struct ContactRolloutWorld : OfWorld<RolloutArguments<T>> {
+  BACKDRIVE_HD void operator()(int world) const {
+    this->with_block(world, [&](const auto& a, std::byte* block) { contact_rollout_group<T>(a, world, block); });
+  }
+  std::size_t block_bytes() const {
+    ContactSet<T> s;
+    featherstone::Carver counter(nullptr);
+    prepare(this->arguments.launch, 0, counter, s);
+    return counter.used();
+  }
+};
+template <class T>
+struct ContactRolloutAdjointWorld : OfWorld<RolloutAdjointArguments<T>> {
+  BACKDRIVE_HD void operator()(int world) const {
+    this->with_block(world,
+                     [&](const auto& a, std::byte* block) { contact_rollout_adjoint_group<T>(a, world, block); });
+  }
+  std::size_t block_bytes() const {
+    const auto& a = this->arguments;
+    return semi_implicit::block_bytes<ContactAdjointScratch<T>>(a.launch, a.constants_bar != nullptr);
+  }
+};
+
 template <class T>
 struct PosesWorld : OfWorld<PoseArguments<T>> {
   BACKDRIVE_HD void operator()(int world) const {
@@ -95,7 +122,7 @@ struct PlaceAdjointWorld : OfWorld<PlaceArguments<T>> {
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS
 
-/// X(type) for every functor that is compiled for devices.
+/// X(type) for every functor that is compiled for devices; those with contact apart, which take longest.
 #define BACKDRIVE_SEMI_IMPLICIT_FUNCTORS(X)     \
   BACKDRIVE_SEMI_IMPLICIT_FUNCTORS_OF(X, float) \
   BACKDRIVE_SEMI_IMPLICIT_FUNCTORS_OF(X, double)
@@ -106,3 +133,8 @@ struct PlaceAdjointWorld : OfWorld<PlaceArguments<T>> {
   X(backdrive::semi_implicit::PosesAdjointWorld<T>)   \
   X(backdrive::semi_implicit::PlaceWorld<T>)          \
   X(backdrive::semi_implicit::PlaceAdjointWorld<T>)
+#define BACKDRIVE_SEMI_IMPLICIT_CONTACT_FUNCTORS(X)              \
+  X(backdrive::semi_implicit::ContactRolloutWorld<float>)        \
+  X(backdrive::semi_implicit::ContactRolloutWorld<double>)       \
+  X(backdrive::semi_implicit::ContactRolloutAdjointWorld<float>) \
+  X(backdrive::semi_implicit::ContactRolloutAdjointWorld<double>)

@@ -26,11 +26,13 @@ void on_device(const Arguments<T>& arguments, Memory& memory) {
 
 template <class T>
 void rollout_on_device(const RolloutArguments<T>& arguments, Memory& memory) {
-  on_device<RolloutWorld>(arguments, memory);
+  arguments.launch.topology.contact_pair_count > 0 ? on_device<ContactRolloutWorld>(arguments, memory)
+                                                   : on_device<RolloutWorld>(arguments, memory);
 }
 template <class T>
 void rollout_adjoint_on_device(const RolloutAdjointArguments<T>& arguments, Memory& memory) {
-  on_device<RolloutAdjointWorld>(arguments, memory);
+  arguments.launch.topology.contact_pair_count > 0 ? on_device<ContactRolloutAdjointWorld>(arguments, memory)
+                                                   : on_device<RolloutAdjointWorld>(arguments, memory);
 }
 template <class T>
 void poses_on_device(const PoseArguments<T>& arguments, Memory& memory) {

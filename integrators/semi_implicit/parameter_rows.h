@@ -9,7 +9,8 @@ namespace backdrive::semi_implicit {
 template <class C, class Numbers>
 constexpr int kNumbers = sizeof(Numbers) / sizeof(C);
 
-/// Rows of the constants of a world: BodyConstants per body, JointConstants per joint, 3 of gravity.
+/// Rows of the constants of a world: BodyConstants per body, JointConstants per joint, 3 of gravity, ShapeConstants per
+/// contact shape.
 template <class C>
 constexpr int joint_row(int bodies) {
   return bodies * kNumbers<C, BodyConstants<C>>;
@@ -19,10 +20,15 @@ constexpr int gravity_row(int bodies, int joints) {
   return joint_row<C>(bodies) + joints * kNumbers<C, JointConstants<C>>;
 }
 template <class C>
-constexpr int constant_rows(int bodies, int joints) {
+constexpr int shape_row(int bodies, int joints) {
   return gravity_row<C>(bodies, joints) + 3;
 }
-/// Rows of their cotangents: BodyGradient per body, JointGradient per joint, 3 of gravity.
+template <class C>
+constexpr int constant_rows(int bodies, int joints, int shapes) {
+  return shape_row<C>(bodies, joints) + shapes * kShapeConstants<C>;
+}
+/// Rows of their cotangents: BodyGradient per body, JointGradient per joint, 3 of gravity, and, where there is contact,
+/// ShapeGradient per contact shape.
 template <class C>
 constexpr int joint_gradient_row(int bodies) {
   return bodies * kNumbers<C, BodyGradient<C>>;
@@ -32,8 +38,12 @@ constexpr int gravity_gradient_row(int bodies, int joints) {
   return joint_gradient_row<C>(bodies) + joints * kNumbers<C, JointGradient<C>>;
 }
 template <class C>
-constexpr int gradient_rows(int bodies, int joints) {
+constexpr int shape_gradient_row(int bodies, int joints) {
   return gravity_gradient_row<C>(bodies, joints) + 3;
+}
+template <class C>
+constexpr int gradient_rows(int bodies, int joints, int shapes = 0) {
+  return shape_gradient_row<C>(bodies, joints) + shapes * kShapeGradients<C>;
 }
 
 /// Walks an attachment's numbers: visit(number of Attachment, which parameter).
@@ -98,6 +108,10 @@ struct ConstantsOfWorld {
                joint_constants(model.joint_types[joint], joint_properties(read, joint)));
     }
     to.write(world, gravity_row<C>(model.body_count, model.joint_count), read.vector(BACKDRIVE_PICK(gravity), 0));
+    for (int k = 0; k < model.contact_shape_count; ++k) {
+      to.write(world, shape_row<C>(model.body_count, model.joint_count) + k * kShapeConstants<C>,
+               shape_constants(read, model.contact_shapes[k].shape, identity3<C>()));
+    }
   }
 };
 
@@ -121,6 +135,11 @@ struct ParameterGradientOfWorld {
     }
     to.add(BACKDRIVE_PICK(gravity), 0, world,
            to.template read<Vec3<C>>(world, gravity_gradient_row<C>(model.body_count, model.joint_count)));
+    for (int k = 0; to.shapes && k < model.contact_shape_count; ++k) {
+      const int row = shape_gradient_row<C>(model.body_count, model.joint_count) + k * kShapeGradients<C>;
+      to.add_shape(world, model.contact_shapes[k].shape, identity3<C>(),
+                   to.template read<ShapeGradient<C>>(world, row));
+    }
   }
 
  private:

@@ -126,7 +126,8 @@ BACKDRIVE_HD void place_adjoint_group(const PlaceArguments<StorageOf<Real>>& a, 
     g.state_bar[i] = load_body_bar(s.tables, i, g.bar.q, g.bar.qd);
     store_body_bar(s.tables, i, none, g.bar.q, g.bar.qd);  // nobody reads what was there before
   }
-  bars_of_joints_to_bodies(g, s.tables.loops, s.tables.loop_count);
+  set_motions(s);
+  bars_of_joints_to_bodies(g, s.ws, s.tables.loops, s.tables.loop_count);
   adj_place_bodies(g);
   featherstone::store_rows(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
   featherstone::store_rows(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);

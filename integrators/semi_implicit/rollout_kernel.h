@@ -12,6 +12,7 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 template <class R>
 struct Space {
   using Real = R;
+  static constexpr bool contact = false;
 
   TablesView tables;
   System<Real> system;
@@ -118,19 +119,23 @@ BACKDRIVE_HD int joint_at_fault(const Space<Real>& s, int lane_index) {
   return fastest;
 }
 
-/// One step from q and qd, which it moves on. `halted` as in step().
+/// Notes step and joint of the lanes that `halted` stops.
 template <class Real>
-BACKDRIVE_HD void step_group(Space<Real>& s, int step_number, int first_world, int worlds, Real& halted,
-                             WorldStatus* status) {
-  const TablesView& t = s.tables;
-  take_inputs(s);
-  step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
+BACKDRIVE_HD void blame(const Space<Real>& s, int step_number, int first_world, int worlds, const Real& halted,
+                        WorldStatus* status) {
   const auto fine = is_finite(halted);
   for (int l = 0; l < RealTraits<Real>::lanes && any(!fine); ++l) {
     const int world = first_world + l;
     if (lane(fine, l) || world >= worlds || status[world].stopped()) continue;
     status[world] = {step_number, joint_at_fault(s, l)};
   }
+}
+
+/// q and qd of the bodies' new states, in lanes that go on.
+template <class Real>
+BACKDRIVE_HD void follow_bodies(Space<Real>& s, const Real& halted) {
+  const TablesView& t = s.tables;
+  const auto fine = is_finite(halted);
   set_motions(s);
   for (int i = 0; i < t.body_count; ++i) store_body(t, i, s.state[i], s.q, s.qd);
   for (int j = 0; j < t.joint_count; ++j) {
@@ -143,29 +148,58 @@ BACKDRIVE_HD void step_group(Space<Real>& s, int step_number, int first_world, i
   }
 }
 
+/// One step from q and qd, which it moves on: number `step` of this launch, `number` of the rollout. `halted` as in
+/// step().
 template <class Real>
-BACKDRIVE_HD void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  Space<Real> s;
-  featherstone::Carver carver(scratch);
-  prepare(a.launch, first_world, false, carver, s);
+BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, Space<Real>& s, int, int number,
+                             int first_world, Real& halted) {
+  take_inputs(s);
+  step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
+  blame(s, number, first_world, a.launch.worlds, halted, a.status);
+  follow_bodies(s, halted);
+}
+
+/// The rollout of one group of worlds, in a working set that is laid out.
+template <class Set>
+BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::Real>>& a, Set& s, int first_world) {
+  using Real = typename Set::Real;
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   featherstone::load_rows(a.q0, 0, t.nq, stride, first_world, s.q);
   featherstone::load_rows(a.qd0, 0, t.nv, stride, first_world, s.qd);
   Real halted = featherstone::halted_before<Real>(a.status, first_world, a.launch.worlds);
   const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
+  if constexpr (Set::contact) {
+    for (int k = 0; k < t.nv; ++k) s.drift[k] = s.qd[k];  // no step led to the first state
+  }
   const auto store_state = [&](int step, int next) {
     featherstone::store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, s.q, next);
     featherstone::store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, s.qd, next);
+    if constexpr (Set::contact) {
+      if (a.drift) {
+        featherstone::store_rows(a.drift, std::size_t(step) * t.nv, t.nv, stride, first_world, s.drift, next);
+      }
+    }
   };
   for (int step = 0; step < a.launch.steps; ++step) {
     if (a.q) store_state(step, 1);
     s.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
-    step_group(s, first_step + step, first_world, a.launch.worlds, halted, a.status);
+    step_group(a, s, step, first_step + step, first_world, halted);
   }
   if (a.q) store_state(a.launch.steps, 0);
   featherstone::store_rows(a.q_end, 0, t.nq, stride, first_world, s.q);
   featherstone::store_rows(a.qd_end, 0, t.nv, stride, first_world, s.qd);
+  if constexpr (Set::contact) {
+    if (a.drift_end) featherstone::store_rows(a.drift_end, 0, t.nv, stride, first_world, s.drift);
+  }
+}
+
+template <class Real>
+BACKDRIVE_HD void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+  Space<Real> s;
+  featherstone::Carver carver(scratch);
+  prepare(a.launch, first_world, false, carver, s);
+  rollout_worlds(a, s, first_world);
 }
 
 // ---- and back -------------------------------------------------------------------------------------------------------
@@ -176,6 +210,9 @@ struct StateRowsBar {
   Real *q, *qd;
   featherstone::CopiedRows<Real> control;
   bool parameters;
+  // With contact only.
+  Real* drift = nullptr;              ///< in: of the velocities reported after the step
+  Vec3<Real>* pair_forces = nullptr;  ///< in: of the pairs' forces; null: nobody asked
 
   BACKDRIVE_HD bool wants_parameters() const { return parameters; }
 };
@@ -208,9 +245,11 @@ struct AdjointScratch {
   }
 };
 
-template <class Real>
-BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters,
-                          featherstone::Carver& carver, AdjointScratch<Real>& g) {
+/// Of any adjoint's; `Scratch` knows how many rows its parameters have.
+template <class Scratch>
+BACKDRIVE_HD void prepare_cotangents(const Launch<StorageOf<typename Scratch::Real>>& launch, int first_world,
+                                     bool parameters, featherstone::Carver& carver, Scratch& g) {
+  using Real = typename Scratch::Real;
   const TopologyView& t = launch.topology;
   prepare(launch, first_world, true, carver, g.ws);
   g.after_q = carver.take<Real>(t.nq), g.after_qd = carver.take<Real>(t.nv);
@@ -222,47 +261,46 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world
   g.parameter_bar = carver.take<Real>(parameters ? g.parameter_rows(t) : 0);
 }
 
-/// Takes cotangents of joints' coordinates, which are left zero, to those of the bodies in g.state_bar, added to. The
-/// bodies are those of g.ws.state; `joints`: which.
 template <class Real>
-BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, const int* joints, int count) {
-  Space<Real>& s = g.ws;
-  const TablesView& t = s.tables;
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters,
+                          featherstone::Carver& carver, AdjointScratch<Real>& g) {
+  prepare_cotangents(launch, first_world, parameters, carver, g);
+}
+
+/// Takes cotangents of joints' coordinates, which are left zero, to those of the bodies that are in at.body, of which
+/// those of velocities are added to by add(body, cotangent). `joints`: which. Overwrites at.bar.
+template <class Real, class Add>
+BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count,
+                                           Real* qd_bar, const Add& add) {
+  const TablesView& t = g.ws.tables;
   const StepBar<Real> out = g.step_bar();
-  set_motions(s);
   for (int i = 0; i < t.body_count; ++i) {
-    s.ws.bar[i].turn = s.ws.bar[i].centre = zero3<Real>();
-    s.ws.bar[i].velocity = zero6<Real>();
+    at.bar[i].turn = at.bar[i].centre = zero3<Real>();
+    at.bar[i].velocity = zero6<Real>();
   }
   for (int k = 0; k < count; ++k) {
     const int j = joints[k];
-    adj_read_coordinates(s.system, s.ws, j, g.bar.q + t.rows[j].q, g.bar.qd + t.rows[j].v, out);
+    adj_read_coordinates(g.ws.system, at, j, g.bar.q + t.rows[j].q, qd_bar + t.rows[j].v, out);
   }
   for (int i = 0; i < t.body_count; ++i) {
     BodyStateBar<Real> more;
-    adj_set_motion(s.ws.body[i], s.ws.bar[i], more, out.bodies ? out.bodies + i : nullptr);
+    adj_set_motion(at.body[i], at.bar[i], more, out.bodies ? out.bodies + i : nullptr);
     g.state_bar[i].turn += more.turn;
     g.state_bar[i].position += more.position;
-    g.state_bar[i].velocity += more.velocity;
+    add(i, more.velocity);
   }
 }
-
-/// Takes the cotangents over a step, whose state before it is in g.ws.q and g.ws.qd. Found by walk_back().
+/// The same to g.state_bar.
 template <class Real>
-BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
-                                 int first_world) {
-  Space<Real>& s = g.ws;
-  const TablesView& t = s.tables;
-  const int nq = a.launch.topology.nq, nv = a.launch.topology.nv;
-  featherstone::load_rows(a.q, std::size_t(step + 1) * nq, nq, a.launch.stride, first_world, g.after_q);
-  featherstone::load_rows(a.qd, std::size_t(step + 1) * nv, nv, a.launch.stride, first_world, g.after_qd);
-  for (int i = 0; i < t.body_count; ++i) {
-    load_body(t, i, g.after_q, g.after_qd, s.state[i]);
-    g.state_bar[i] = load_body_bar(t, i, g.bar.q, g.bar.qd);
-  }
-  bars_of_joints_to_bodies(g, t.elimination.order, t.joint_count);  // all of them, in whatever order
-  take_inputs(s);
-  step_adjoint(s.system, s.state, {s.inputs, nullptr}, s.ws, g.step_bar());
+BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count) {
+  bars_of_joints_to_bodies(g, at, joints, count, g.bar.qd,
+                           [&](int i, const Spatial<Real>& x) { g.state_bar[i].velocity += x; });
+}
+
+/// The cotangents of a state and of the inputs of a step, where they are kept.
+template <class Real>
+BACKDRIVE_HD void store_step_cotangents(AdjointScratch<Real>& g) {
+  const TablesView& t = g.ws.tables;
   for (int i = 0; i < t.body_count; ++i) store_body_bar(t, i, g.state_bar[i], g.bar.q, g.bar.qd);
   for (int j = 0; j < t.joint_count; ++j) {
     const JointRows& rows = t.rows[j];
@@ -271,6 +309,33 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
     g.bar.control.set(rows.target, g.input_bar[j].target_position);
     g.bar.control.set(rows.target + 1, g.input_bar[j].target_velocity);
   }
+}
+
+/// The state after a step, as recorded.
+template <class Real>
+BACKDRIVE_HD void load_state_after(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
+                                   int first_world) {
+  const int nq = a.launch.topology.nq, nv = a.launch.topology.nv;
+  featherstone::load_rows(a.q, std::size_t(step + 1) * nq, nq, a.launch.stride, first_world, g.after_q);
+  featherstone::load_rows(a.qd, std::size_t(step + 1) * nv, nv, a.launch.stride, first_world, g.after_qd);
+}
+
+/// Takes the cotangents over a step, whose state before it is in g.ws.q and g.ws.qd. Found by walk_back().
+template <class Real>
+BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
+                                 int first_world) {
+  Space<Real>& s = g.ws;
+  const TablesView& t = s.tables;
+  load_state_after(a, g, step, first_world);
+  for (int i = 0; i < t.body_count; ++i) {
+    load_body(t, i, g.after_q, g.after_qd, s.state[i]);
+    g.state_bar[i] = load_body_bar(t, i, g.bar.q, g.bar.qd);
+  }
+  set_motions(s);
+  bars_of_joints_to_bodies(g, s.ws, t.elimination.order, t.joint_count);  // all of them, in whatever order
+  take_inputs(s);
+  step_adjoint(s.system, s.state, {s.inputs, nullptr}, s.ws, g.step_bar());
+  store_step_cotangents(g);
 }
 
 template <class Real>
