@@ -74,6 +74,14 @@ TEST_F(SimctlDeviceTest, Loops) {
   EXPECT_EQ(checked.exit, 0) << checked.err << checked.out;
 }
 
+TEST_F(SimctlDeviceTest, ContactOfLooseBodies) {
+  const auto [here, there] =
+      both({"run", scene("bounce_throw"), "--set", "simulation/integrator=semi_implicit"}, "emulated");
+  const double x = here.at("loss"), y = there.at("loss");
+  EXPECT_GT(x, 0);
+  EXPECT_NEAR(y, x, 1e-9 * x);
+}
+
 TEST_F(SimctlDeviceTest, Sweep) {
   const auto [here, there] = both({"sweep", pendulum_, "--set", "joints/hinge/damping=0,0.01,0.1"}, "emulated:0,2");
   ASSERT_EQ(there.at("rows").size(), 3u);
