@@ -12,13 +12,13 @@
 namespace backdrive {
 namespace {
 
-using test::Direction;
+using test::InputDirection;
 using test::kSteps;
-using test::Weights;
+using test::OutputWeights;
 
 /// As test::along_adjoint, by the kernels with the planted fault; poses have no weights here.
-std::vector<std::pair<std::string, double>> along_mutant(const Model& model, const Direction& d, const Weights& w,
-                                                         std::uint64_t seed) {
+std::vector<std::pair<std::string, double>> along_mutant(const Model& model, const InputDirection& d,
+                                                         const OutputWeights& w, std::uint64_t seed) {
   const Topology& t = model.topology;
   Memory memory;
   const test::Batch<double> batch = test::random_batch<double>(model, kSteps, {0}, seed);
@@ -67,8 +67,8 @@ double worst_error() {
   for (const int seed : {1, 2}) {
     const Model model = test::touching_model(seed);
     test::Random random(seed + 100);
-    Weights w = test::random_weights(model, random);
-    const Direction d = test::random_direction(model, random);
+    OutputWeights w = test::random_weights(model, random);
+    const InputDirection d = test::random_direction(model, random);
     for (int r = 0; r < w.poses.rows(); ++r) w.poses.set(r, 0, 0);
     worst = std::max(worst, test::worst_block(model, d, w, seed, along_mutant(model, d, w, seed)));
   }

@@ -19,14 +19,15 @@ inline RolloutOptions options_of(int steps, int threads = 1) {
   options.time_step = 0.005;
   options.steps = steps;
   options.threads = threads;
+  options.keep_contact = true;
   return options;
 }
 
 constexpr int kSteps = 5;
 
-/// Weights of everything that a rollout leaves: states of joints and bodies, poses, and, with contact, the velocities
-/// that are reported and the forces.
-struct Weights {
+/// OutputWeights of everything that a rollout leaves: states of joints and bodies, poses, and, with contact, the
+/// velocities that are reported and the forces.
+struct OutputWeights {
   Buffer<double> q, qd, poses, drift, contact;
 };
 
@@ -37,13 +38,13 @@ inline std::vector<int> all_bodies(const Model& model) {
 }
 
 /// In tangent rows: none stands in a quaternion's fourth.
-inline Weights random_weights(const Model& model, Random& random) {
+inline OutputWeights random_weights(const Model& model, Random& random) {
   const Topology& t = model.topology;
-  Weights w{Buffer<double>((kSteps + 1) * t.nq, 1),
-            Buffer<double>((kSteps + 1) * t.nv, 1),
-            Buffer<double>((kSteps + 1) * static_cast<int>(model.body_names.size()) * 12, 1),
-            {},
-            {}};
+  OutputWeights w{Buffer<double>((kSteps + 1) * t.nq, 1),
+                  Buffer<double>((kSteps + 1) * t.nv, 1),
+                  Buffer<double>((kSteps + 1) * static_cast<int>(model.body_names.size()) * 12, 1),
+                  {},
+                  {}};
   const std::vector<int> rows = tangent_rows(t);
   for (int step = 0; step <= kSteps; ++step) {
     for (const int row : rows) w.q.set(step * t.nq + row, 0, random.symmetric(1));
@@ -59,14 +60,19 @@ inline Weights random_weights(const Model& model, Random& random) {
   return w;
 }
 
+/// The name of a field's block of inputs: its leaf, of shapes after their group, whose frames are not those of joints.
+inline std::string block_name(const Field& field) {
+  return (field.group == FieldGroup::shapes ? "shapes/" : "") + std::string(field.leaf);
+}
+
 /// A direction through all inputs: joints' rows of the state, controls, parameters.
-struct Direction {
+struct InputDirection {
   std::vector<double> q, qd, control;  // q by velocity row
   Parameters parameters;
 };
 
-inline Direction random_direction(const Model& model, Random& random) {
-  Direction d{{}, {}, {}, zero_parameters(model)};
+inline InputDirection random_direction(const Model& model, Random& random) {
+  InputDirection d{{}, {}, {}, zero_parameters(model)};
   const Topology& t = model.topology;
   for (int v = 0; v < t.joint_nv; ++v) d.q.push_back(random.symmetric(1)), d.qd.push_back(random.symmetric(1));
   for (int r = 0; r < kSteps * t.nu; ++r) d.control.push_back(random.symmetric(1));
@@ -90,7 +96,7 @@ inline Direction random_direction(const Model& model, Random& random) {
 }
 
 /// A direction's tangents of q as dots of its numbers.
-inline void set_dots(const Model& model, const Direction& d, State<D>& state, Control<D>& control) {
+inline void set_dots(const Model& model, const InputDirection& d, State<D>& state, Control<D>& control) {
   const Topology& t = model.topology;
   const std::vector<int> rows = tangent_rows(t);
   for (int v = 0; v < t.joint_nv; ++v) {
@@ -108,7 +114,8 @@ inline void set_dots(const Model& model, const Direction& d, State<D>& state, Co
 }
 
 /// Σ weights · derivative of the outputs, quaternions' as turns.
-inline double weighted(const Model& model, const Weights& w, const Trajectory<D>& trajectory, const Buffer<D>& poses) {
+inline double weighted(const Model& model, const OutputWeights& w, const Trajectory<D>& trajectory,
+                       const Buffer<D>& poses) {
   const Topology& t = model.topology;
   double sum = 0;
   for (int r = 0; r < poses.rows(); ++r) sum += w.poses(r, 0) * poses(r, 0).dot;
@@ -143,7 +150,7 @@ inline double weighted(const Model& model, const Weights& w, const Trajectory<D>
   return sum;
 }
 
-inline double along_duals(const Model& model, const Direction& d, const Weights& w, std::uint64_t seed) {
+inline double along_duals(const Model& model, const InputDirection& d, const OutputWeights& w, std::uint64_t seed) {
   Batch<D> batch = random_batch<D>(model, kSteps, {0}, seed);
   set_dots(model, d, batch.state, batch.control);
   RolloutOptions options = options_of(kSteps);
@@ -162,7 +169,7 @@ struct InputGradient {
 
 /// Its products with a direction, by blocks of inputs.
 using BlockSums = std::vector<std::pair<std::string, double>>;
-inline BlockSums products(const Model& model, const Direction& d, const InputGradient& g) {
+inline BlockSums products(const Model& model, const InputDirection& d, const InputGradient& g) {
   BlockSums blocks{{"q", 0}, {"qd", 0}, {"control", 0}};
   const std::vector<int> rows = tangent_rows(model.topology);
   for (int v = 0; v < model.topology.joint_nv; ++v) {
@@ -178,13 +185,14 @@ inline BlockSums products(const Model& model, const Direction& d, const InputGra
     for (int i = 0; i < bar.items(); ++i) {
       for (int c = 0; c < bar.components(); ++c) sum += bar(i, c) * v(i, c);
     }
-    blocks.emplace_back(field.leaf, sum);
+    blocks.emplace_back(block_name(field), sum);
   }
   return blocks;
 }
 
 /// ⟨Jᵀw, v⟩ by blocks of inputs.
-inline BlockSums along_adjoint(const Model& model, const Direction& d, const Weights& w, std::uint64_t seed) {
+inline BlockSums along_adjoint(const Model& model, const InputDirection& d, const OutputWeights& w,
+                               std::uint64_t seed) {
   const Batch<double> batch = random_batch<double>(model, kSteps, {0}, seed);
   const RolloutOptions options = options_of(kSteps);
   Tape<double> tape;

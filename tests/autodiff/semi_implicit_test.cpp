@@ -14,13 +14,13 @@ namespace {
 
 using test::along_adjoint;
 using test::along_duals;
-using test::Direction;
+using test::InputDirection;
 using test::kSteps;
 using test::options_of;
+using test::OutputWeights;
 using test::Random;
 using test::random_direction;
 using test::random_weights;
-using test::Weights;
 
 /// Trees with every type of joint and every force, and loops.
 Model random_model(std::uint64_t seed) {
@@ -47,8 +47,8 @@ Model random_model(std::uint64_t seed) {
 double identity_error(std::uint64_t seed, const std::string& fault = {}) {
   const Model model = random_model(seed);
   Random random(seed + 100);
-  const Weights w = random_weights(model, random);
-  const Direction d = random_direction(model, random);
+  const OutputWeights w = random_weights(model, random);
+  const InputDirection d = random_direction(model, random);
   double backward = 0, scale = 1;
   for (const auto& [block, sum] : along_adjoint(model, d, w, seed)) {
     if (block != fault) backward += sum;
@@ -67,7 +67,7 @@ TEST(SemiImplicitTape, TheCheckSeesEveryInput) {
   for (const Field& field : fields()) {
     const std::string leaf(field.leaf);
     // Nothing touches; and no sum over so different parameters tells one of the least apart.
-    if (leaf != "geometry/margin" && !leaf.starts_with("material/")) blocks.push_back(leaf);
+    if (leaf != "geometry/margin" && !leaf.starts_with("material/")) blocks.push_back(test::block_name(field));
   }
   for (const std::string& block : blocks) {
     double error = 0;

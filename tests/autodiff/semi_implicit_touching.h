@@ -27,20 +27,20 @@ inline Model touching_model(std::uint64_t seed) {
 }
 
 /// The part of a direction that is of one block.
-inline Direction of_block(const Model& model, const Direction& d, const std::string& block) {
-  Direction part{std::vector<double>(d.q.size()), std::vector<double>(d.qd.size()),
-                 std::vector<double>(d.control.size()), zero_parameters(model)};
+inline InputDirection of_block(const Model& model, const InputDirection& d, const std::string& block) {
+  InputDirection part{std::vector<double>(d.q.size()), std::vector<double>(d.qd.size()),
+                      std::vector<double>(d.control.size()), zero_parameters(model)};
   if (block == "q") part.q = d.q;
   if (block == "qd") part.qd = d.qd;
   if (block == "control") part.control = d.control;
   for (const Field& field : fields()) {
-    if (field.leaf == block) field.of(part.parameters) = field.in(d.parameters);
+    if (block_name(field) == block) field.of(part.parameters) = field.in(d.parameters);
   }
   return part;
 }
 
 /// Error of each block's product against duals, relative to the largest product.
-inline BlockSums block_errors(const Model& model, const Direction& d, const Weights& w, std::uint64_t seed,
+inline BlockSums block_errors(const Model& model, const InputDirection& d, const OutputWeights& w, std::uint64_t seed,
                               const BlockSums& backward) {
   double scale = 1;
   for (const auto& [block, sum] : backward) scale = std::max(scale, std::abs(sum));
@@ -50,7 +50,7 @@ inline BlockSums block_errors(const Model& model, const Direction& d, const Weig
   }
   return errors;
 }
-inline double worst_block(const Model& model, const Direction& d, const Weights& w, std::uint64_t seed,
+inline double worst_block(const Model& model, const InputDirection& d, const OutputWeights& w, std::uint64_t seed,
                           const BlockSums& backward) {
   double worst = 0;
   for (const auto& [block, error] : block_errors(model, d, w, seed, backward)) {
