@@ -54,33 +54,48 @@ void add_block(const GradientBlock& block, int worlds, const WorldStatuses* stat
   block.add_to(gradient, numbers.data(), sums.data());
 }
 
+bool steps_bodies(const ModelStructure& structure) {
+  return structure.integrator == Integrator::semi_implicit;
+}
+
+/// Rows of the cotangents of a model's constants, with those of so many contact shapes.
+template <class T>
+int gradient_rows_of(const ModelStructure& s, int shapes) {
+  return steps_bodies(s) ? semi_implicit::gradient_rows<T>(s.body_count, s.joint_count, shapes)
+                         : gradient_rows<T>(s.link_count, shapes);
+}
 /// Whether cotangents in so many rows have those of contact shapes.
 template <class T>
 bool has_shapes(const ModelStructure& structure, int rows) {
-  return structure.contact_shape_count > 0 && rows > gradient_rows<T>(structure.link_count);
-}
-
-bool steps_bodies(const ModelStructure& structure) {
-  return structure.integrator == Integrator::semi_implicit;
+  return structure.contact_shape_count > 0 && rows > gradient_rows_of<T>(structure, 0);
 }
 
 /// Rows of a model's constants.
 template <class T>
 int constant_rows_of(const ModelStructure& s) {
-  return steps_bodies(s) ? semi_implicit::constant_rows<T>(s.body_count, s.joint_count)
+  return steps_bodies(s) ? semi_implicit::constant_rows<T>(s.body_count, s.joint_count, s.contact_shape_count)
                          : constant_rows<T>(s.link_count, s.contact_shape_count);
 }
 
-/// The work of one world on the host, as the integrator wants it.
+/// The work of a world where bodies are stepped.
 template <class T>
-void do_world(const ConstantsOfWorld<T>& fill, int world) {
-  if (steps_bodies(fill.structure)) return semi_implicit::ConstantsOfWorld<T>{fill}(world);
-  fill(world);
+semi_implicit::ConstantsOfWorld<T> of_bodies(const ConstantsOfWorld<T>& fill) {
+  return {fill};
 }
 template <class T>
-void do_world(const ParameterGradientOfWorld<T>& add, int world) {
-  if (steps_bodies(add.structure)) return semi_implicit::ParameterGradientOfWorld<T>{add}(world);
-  add(world);
+semi_implicit::ParameterGradientOfWorld<T> of_bodies(const ParameterGradientOfWorld<T>& add) {
+  return {add};
+}
+/// The work of one world on the host, or of `count` of them on a device, as the integrator wants it.
+template <class Work>
+void do_world(const Work& work, int world) {
+  if (steps_bodies(work.structure)) return of_bodies(work)(world);
+  work(world);
+}
+template <class Work>
+void do_worlds_there(DeviceBackend& backend, int count, const Work& work) {
+  if (steps_bodies(work.structure)) return launch_on_device(backend, count, of_bodies(work));
+  launch_on_device(backend, count, work);
 }
 
 /// Turns the cotangents of each of `worlds` worlds into parameters, then sums those that all worlds share.
@@ -114,7 +129,7 @@ Buffer<T> constants_of_worlds(const ModelStructure& structure, const ParametersV
   const int stride = buffer.stride();
   const ConstantsOfWorld<T> fill{structure, parameters, numbers, stride, worlds, direction};
   if (DeviceBackend* const backend = memory.backend()) {
-    launch_on_device(*backend, stride, fill);  // the padding too
+    do_worlds_there(*backend, stride, fill);  // the padding too
     return buffer;
   }
   for (int w = 0; w < worlds; ++w) do_world(fill, w);
@@ -159,7 +174,7 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
                                           bar.stride(),
                                           block.slots(reinterpret_cast<double*>(there.get())),
                                           has_shapes<T>(placed.structure, bar.rows())};
-    launch_on_device(backend, bar.worlds(), add);
+    do_worlds_there(backend, bar.worlds(), add);
     PoolVector<double> here(block.numbers());
     backend.download(here.data(), there.get(), bytes);
     backend.synchronize();
@@ -172,8 +187,7 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
 template <class T>
 int gradient_rows_of(const Model& model, bool shapes) {
   const ModelStructure s = structure_of(model);
-  if (steps_bodies(s)) return semi_implicit::gradient_rows<T>(s.body_count, s.joint_count);
-  return gradient_rows<T>(s.link_count, shapes ? s.contact_shape_count : 0);
+  return gradient_rows_of<T>(s, shapes ? s.contact_shape_count : 0);
 }
 
 template <class T>
@@ -218,7 +232,7 @@ void add_constants_gradient(const WorldParameters& parameters, const Buffer<T>& 
         constants_bar.address(),    constants_bar.stride(),
         parameters.slots(gradient), has_shapes<T>(parameters.structure(), constants_bar.rows())};
     if (DeviceBackend* const backend = constants_bar.backend()) {
-      return launch_on_device(*backend, constants_bar.worlds(), add);
+      return do_worlds_there(*backend, constants_bar.worlds(), add);
     }
     for (int w = 0; w < constants_bar.worlds(); ++w) do_world(add, w);
   }
@@ -243,7 +257,8 @@ KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int
   topology.contact_pairs = contact_pairs.data();
   if (!model.topology.has_bodies()) return;
   tables.emplace(model);
-  bodies = tables->view();
+  placed_tables = {*tables, memory};
+  bodies = placed_tables.view();
 }
 
 #define BACKDRIVE_INSTANTIATE(T)                                                                                   \

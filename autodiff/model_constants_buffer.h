@@ -39,7 +39,8 @@ struct KernelModel {
   KernelArray<ContactPair> contact_pairs;
   GeometryTable<ScalarOf<T>> geometry;
   std::optional<semi_implicit::Tables> tables;  ///< of the integrator semi_implicit
-  semi_implicit::TablesView bodies{};
+  semi_implicit::PlacedTables placed_tables;
+  semi_implicit::TablesView bodies{};  ///< theirs, for the host to hand on: Launch::bodies
 };
 
 /// Turns cotangents of those rows ([row][world], gradient_rows_of()) into gradients of the

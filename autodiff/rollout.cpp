@@ -138,13 +138,6 @@ void check_quaternions(const Model& model, const Buffer<T>& q) {
   }
 }
 
-/// Bodies are stepped on the processor only.
-void check_device(const Model& model, const DeviceBackend* backend) {
-  if (!backend || !model.topology.has_bodies()) return;
-  usage_error("the integrator semi_implicit on " + to_string(backend->device()) +
-              ", expected the processor (--device cpu), or the integrator featherstone");
-}
-
 template <class T>
 void check_state(const Model& model, const State<T>& state) {
   const Topology& t = model.topology;
@@ -234,7 +227,6 @@ void check_rollout(const Model& model, const State<T>& state, const Control<T>& 
   if (!(options.time_step > 0))
     usage_error("time step " + std::to_string(options.time_step) + " s; expected more than 0");
   check_state(model, state);
-  check_device(model, state.q.backend());
   if (!control.u.empty()) {
     check_shape("control.u", control.u.rows(), control.u.worlds(), options.steps * t.nu, worlds);
   }
@@ -303,7 +295,6 @@ State<T> place_bodies(std::type_identity_t<Tape<T>*> tape, const Model& model, c
   if (!model.topology.has_bodies()) return state;
   if (tape) tape->check_recording();
   check_state(model, state);
-  check_device(model, state.q.backend());
   check_parameters<T>(model, options, state.q.worlds(), state.q.backend());
   Memory& own = memory_for(state.q, tape ? tape->memory() : memory);
   if (!tape) {

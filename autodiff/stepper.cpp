@@ -24,7 +24,8 @@ struct Stepper<T>::Batch {
     options.steps = 1;
     // Larger trees ask for memory at each launch, which a graph cannot.
     DeviceBackend* const backend = memory.backend();
-    if (backend && !needs_memory(kernel_model.tree)) graph = backend->record([this] { tell(); });
+    if (backend && !needs_memory(kernel_model.tree, kernel_model.tables.has_value()))
+      graph = backend->record([this] { tell(); });
   }
 
   void tell() {

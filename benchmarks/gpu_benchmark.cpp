@@ -50,12 +50,14 @@ void fill(const Model& model, Task task, State<T>& state, Control<T>& control) {
   if (task == Task::stand) return stand(model, kQuadrupedHeight, state, control);
   std::mt19937 random(1);
   std::uniform_real_distribution<double> number(-0.3, 0.3);
-  for (Buffer<T>* buffer : {&state.q, &state.qd, &control.u}) {
-    for (int r = 0; r < buffer->rows(); ++r) {
-      T* const row = buffer->write(r);
-      for (int w = 0; w < buffer->worlds(); ++w) row[w] = static_cast<T>(number(random));
+  const auto fill_rows = [&](Buffer<T>& buffer, int rows) {
+    for (int r = 0; r < rows; ++r) {
+      T* const row = buffer.write(r);
+      for (int w = 0; w < buffer.worlds(); ++w) row[w] = static_cast<T>(number(random));
     }
-  }
+  };
+  fill_rows(state.q, model.topology.joint_nq), fill_rows(state.qd, model.topology.joint_nv);
+  fill_rows(control.u, control.u.rows());
 }
 
 template <class T>
@@ -64,7 +66,7 @@ struct Batch {
     State<T> here(model, worlds);
     Control<T> control_here(model, steps, worlds);
     fill(model, task, here, control_here);
-    state = detach(here, memory);
+    state = place_bodies<T>(nullptr, model, detach(here, memory), {}, memory);
     control = detach(control_here, memory);
   }
   State<T> state;
@@ -75,14 +77,16 @@ struct Robot {
   const char* name;
   Model model;
   Task task;
-  double forward_floor, gradient_floor;  ///< float32 at 64k worlds on an H100
+  double forward_floor, gradient_floor;  ///< float32 at 64k worlds on an H100; 0: none
+  int most_worlds = 1 << 30;
 };
 
 std::vector<Robot> robots() {
   return {{"7-joint arm", chain(7), Task::random, 1e9, 3e8},
           {"18-link tree", tree18(), Task::random, 3e8, 1e8},
           {"30-joint tree", tree30(), Task::random, 1e8, 3e7},
-          {"quadruped on four feet", quadruped(Shapes::touching), Task::stand, 1e8, 2.5e7}};
+          {"quadruped on four feet", quadruped(Shapes::touching), Task::stand, 1e8, 2.5e7},
+          {"7-joint arm, semi-implicit", chain(7, Integrator::semi_implicit), Task::random, 0, 0, 16384}};
 }
 
 /// World-steps per second.
@@ -126,6 +130,7 @@ template <class T>
 int print_rows(const Robot& robot, const Setup& setup, bool hopper, Memory& memory) {
   int missed = 0;
   for (const int worlds : setup.worlds) {
+    if (worlds > robot.most_worlds) continue;
     const Rates rates = measure<T>(robot, worlds, setup.steps, memory);
     const bool judged = hopper && sizeof(T) == 4 && worlds == 65536;
     const std::string forward = judged ? verdict(rates.forward, robot.forward_floor, missed) : "";

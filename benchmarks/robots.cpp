@@ -7,8 +7,9 @@
 namespace backdrive::benchmarks {
 namespace {
 
-Model revolute_tree(const std::vector<int>& parents) {
+Model revolute_tree(const std::vector<int>& parents, Integrator integrator = Integrator::featherstone) {
   ModelBuilder builder;
+  builder.set_integrator(integrator);
   const Numbers3 axes[3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
   for (size_t i = 0; i < parents.size(); ++i) {
     const std::string number = std::to_string(i);
@@ -38,10 +39,10 @@ Model trunk_with_limbs(const std::vector<int>& roots, int limb) {
 
 }  // namespace
 
-Model chain(int links) {
+Model chain(int links, Integrator integrator) {
   std::vector<int> parents;
   for (int i = 0; i < links; ++i) parents.push_back(i - 1);
-  return revolute_tree(parents);
+  return revolute_tree(parents, integrator);
 }
 
 Model tree18() {

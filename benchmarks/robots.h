@@ -5,7 +5,7 @@
 namespace backdrive::benchmarks {
 
 /// `links` revolute joints in a row, axes x, y, z in turn.
-Model chain(int links);
+Model chain(int links, Integrator integrator = Integrator::featherstone);
 /// 18 revolute joints: a trunk of six with four legs of three.
 Model tree18();
 /// 30 revolute joints: a trunk of six with four limbs of six.

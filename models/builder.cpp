@@ -296,20 +296,6 @@ void number_bodies(Model& model) {
   t.nv += bodies * kBodyVelocities;
 }
 
-/// What the integrator does not know how to do.
-void check_no_contact(const Model& model) {
-  if (!model.topology.has_bodies() || model.topology.contact_pairs.empty()) return;
-  const ContactPair& pair = model.topology.contact_pairs.front();
-  const auto name = [&](int contact) {
-    return quoted(model.shape_names[model.topology.contact_shapes[contact].shape]);
-  };
-  throw ModelError(
-      "shapes/" + model.shape_names[model.topology.contact_shapes[pair.b].shape] + "/collision",
-      "may touch shape " + name(pair.a) +
-          ", which the integrator semi_implicit does not know yet; expected `collision: none`, or the integrator "
-          "featherstone");
-}
-
 /// Depth first, the last child of a link is the one with the highest index.
 void mark_leaves_and_last_children(Topology& topology) {
   for (size_t i = topology.links.size(); i-- > 0;) {
@@ -426,7 +412,6 @@ Model ModelBuilder::build() const {
   number_components(model.topology, model.joint_types, driven_);
   number_bodies(model);
   find_contact_pairs(model);
-  check_no_contact(model);
   validate(model);
   return model;
 }

@@ -145,7 +145,7 @@ class ContactShapes {
     if (index_[shape] < 0) {
       index_[shape] = static_cast<int>(shapes.size());
       const int body = model_.shape_bodies[shape], link = body < 0 ? -1 : link_of_[body];
-      ContactShape made{.shape = shape, .link = link};
+      ContactShape made{.shape = shape, .body = body, .link = link};
       if (link >= 0) made.root = root_[link], made.fixed = fixed_[link];
       made.type = model_.shape_types[shape], made.mesh = model_.shape_meshes[shape];
       shapes.push_back(made);

@@ -71,6 +71,7 @@ struct ShapePair {
 /// A shape that may touch another.
 struct ContactShape {
   int shape = -1;     ///< index in the model's shapes
+  int body = -1;      ///< index in the model's bodies, −1: world
   int link = -1;      ///< that carries it, −1: world
   int root = -1;      ///< link at the root of its tree, −1: world
   bool fixed = true;  ///< nothing moves it: on the world, or on a link that fixed joints hold there

@@ -14,7 +14,7 @@ SchemaPtr simulation() {
                  optional("integrator", word({"featherstone", "semi_implicit"}), "featherstone",
                           "How a step is taken: `featherstone` moves trees in the coordinates of their joints; "
                           "`semi_implicit` moves bodies by themselves, held together by their joints in any graph, "
-                          "loops included, without contact."),
+                          "loops included."),
                  optional("time_step", positive(Dimension::time), "0.004166666666666667",
                           "Length of a step; the default is 1/240 s."),
                  absent("duration", positive(Dimension::time), "1 s", "Length of the run, rounded to whole steps."),

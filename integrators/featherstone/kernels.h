@@ -30,7 +30,8 @@ struct Launch {
   /// Counts steps before that, where the kernel runs; null: none. For launches that are repeated as they are.
   const int* steps_before = nullptr;
   const contact::Geometry<ScalarOf<T>>* geometry = nullptr;  ///< [contact shape], where the kernel runs
-  const semi_implicit::TablesView* bodies = nullptr;  ///< of models that semi_implicit steps, whose kernels run then
+  /// Of models that semi_implicit steps, whose kernels run then; arrays where the kernel runs. Null: none.
+  const semi_implicit::TablesView* bodies = nullptr;
 };
 
 template <class T>

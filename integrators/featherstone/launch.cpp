@@ -8,6 +8,7 @@
 #include "engine/parallel.h"
 #include "integrators/featherstone/device_kernels.h"
 #include "integrators/semi_implicit/kernels.h"
+#include "integrators/semi_implicit/launch.h"
 
 namespace backdrive {
 namespace {
@@ -73,9 +74,9 @@ void with_rollout_bucket(const TopologyView& tree, Memory& memory, Visit&& visit
 
 }  // namespace
 
-bool needs_memory(const TopologyView& tree) {
-  bool any = false;
-  featherstone::visit_rollout_bucket(tree, [&](auto n) { any = featherstone::in_blocks(n()); });
+bool needs_memory(const TopologyView& tree, bool steps_bodies) {
+  bool any = steps_bodies;
+  featherstone::visit_rollout_bucket(tree, [&](auto n) { any = any || featherstone::in_blocks(n()); });
   return any;
 }
 
@@ -85,6 +86,7 @@ void launch_rollout(const RolloutArguments<T>& arguments, const TopologyView& tr
     return with_table(arguments.launch,
                       [&](const auto& table) { on_threads(table, table.rollout, arguments, threads, memory); });
   }
+  if (arguments.launch.bodies) return semi_implicit::rollout_on_device(arguments, memory);
   with_rollout_bucket<T>(tree, memory, [&](auto n) {
     on_device(featherstone::RolloutWorld<T, n()>{arguments}, tree, featherstone::in_blocks(n()), memory);
   });
@@ -97,6 +99,7 @@ void launch_rollout_adjoint(const RolloutAdjointArguments<T>& arguments, const T
     return with_table(arguments.launch,
                       [&](const auto& table) { on_threads(table, table.rollout_adjoint, arguments, threads, memory); });
   }
+  if (arguments.launch.bodies) return semi_implicit::rollout_adjoint_on_device(arguments, memory);
   with_rollout_bucket<T>(tree, memory, [&](auto n) {
     constexpr bool contact = n() == featherstone::kContactLinks;  // one functor, with or without parameters
     constexpr bool in_blocks = featherstone::in_blocks(n());
@@ -112,6 +115,7 @@ void launch_poses(const PoseArguments<T>& arguments, const TopologyView& tree, i
     return with_table(arguments.launch,
                       [&](const auto& table) { on_threads(table, table.poses, arguments, threads, memory); });
   }
+  if (arguments.launch.bodies) return semi_implicit::poses_on_device(arguments, memory);
   with_bucket<T>(tree, memory, [&](auto n) {
     on_device(featherstone::PosesWorld<T, n()>{arguments}, tree, n() == featherstone::kAnyLinks, memory);
   });
@@ -123,6 +127,7 @@ void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView&
     return with_table(arguments.launch,
                       [&](const auto& table) { on_threads(table, table.poses_adjoint, arguments, threads, memory); });
   }
+  if (arguments.launch.bodies) return semi_implicit::poses_adjoint_on_device(arguments, memory);
   with_bucket<T>(tree, memory, [&](auto n) {
     const bool in_blocks = n() == featherstone::kAnyLinks;
     arguments.constants_bar
@@ -133,12 +138,14 @@ void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView&
 
 template <class T>
 void launch_place(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory) {
+  if (memory.backend()) return semi_implicit::place_on_device(arguments, memory);
   const auto& table = semi_implicit::kernels<T>();
   on_threads(table, table.place, arguments, threads, memory);
 }
 
 template <class T>
 void launch_place_adjoint(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory) {
+  if (memory.backend()) return semi_implicit::place_adjoint_on_device(arguments, memory);
   const auto& table = semi_implicit::kernels<T>();
   on_threads(table, table.place_adjoint, arguments, threads, memory);
 }

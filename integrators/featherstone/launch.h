@@ -11,10 +11,9 @@ struct PlaceArguments;
 }
 
 /// All pointers of the arguments are into memory that `memory` is of, which gives the scratch; `tree` is the topology
-/// of the arguments where the host reads it. On a device they return before it is done; `threads` are the processor's.
-/// Throw Error (usage) for dual numbers on a device. T is float, double or Dual<double>.
-/// Whether launches for this tree ask for memory on a device.
-bool needs_memory(const TopologyView& tree);
+/// of the arguments where the host reads it, and so is Launch::bodies, whose arrays lie there. On a device they return
+/// before it is done; `threads` are the processor's. Throw Error (usage) for dual numbers on a device. T is float,
+/// double or Dual<double>.
 template <class T>
 void launch_rollout(const RolloutArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
 template <class T>
@@ -24,10 +23,12 @@ template <class T>
 void launch_poses(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
 template <class T>
 void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
-/// Processors only.
 template <class T>
 void launch_place(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory);
 template <class T>
 void launch_place_adjoint(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory);
+
+/// Whether launches for this tree, or for its bodies, ask for memory on a device.
+bool needs_memory(const TopologyView& tree, bool steps_bodies);
 
 }  // namespace backdrive

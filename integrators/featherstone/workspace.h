@@ -192,8 +192,8 @@ BACKDRIVE_HD void carve(const TopologyView& t, bool parameters, Carver& carver, 
 
 /// Copies `count` Reals of constants, row by row; uniform ones are broadcast.
 template <class Real>
-void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int first_world, Real* to,
-                    std::size_t count) {
+BACKDRIVE_HD void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int first_world, Real* to,
+                                 std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t row = first_row + k;
     to[k] = launch.constants_per_world ? load<Real>(launch.constants + row * launch.stride + first_world)

@@ -28,6 +28,15 @@ class Elimination {
     return {order_.data(),        first_column_.data(), columns_.data(),
             first_target_.data(), targets_.data(),      static_cast<int>(order_.size() + columns_.size())};
   }
+  /// Calls visit(table, where `view` points to it) for each.
+  template <class Visit>
+  void each_table(EliminationView& view, Visit&& visit) const {
+    visit(order_, view.order);
+    visit(first_column_, view.first_column);
+    visit(columns_, view.columns);
+    visit(first_target_, view.first_target);
+    visit(targets_, view.targets);
+  }
   /// Blocks that couple two joints, in the factor.
   int coupling_blocks() const { return static_cast<int>(columns_.size()); }
 

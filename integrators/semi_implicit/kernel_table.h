@@ -1,6 +1,7 @@
 #pragma once
 // The kernel table of one instruction set and number type.
 #include "integrators/featherstone/kernel_table.h"
+#include "integrators/semi_implicit/contact_rollout_kernel.h"
 #include "integrators/semi_implicit/pose_kernel.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -8,10 +9,31 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 /// Enough for every kernel: an adjoint with parameters.
 template <class Real>
 std::size_t scratch_bytes(const Launch<StorageOf<Real>>& launch) {
-  AdjointScratch<Real> g;
+  ContactAdjointScratch<Real> g;
   featherstone::Carver counter(nullptr);
   prepare(launch, 0, true, counter, g);
   return counter.used();
+}
+
+/// Of models in which something can touch something; compiled apart from the others.
+template <class Real>
+struct ContactKernels {
+  using T = StorageOf<Real>;
+  static void rollout(const RolloutArguments<T>& a, int begin, int end, std::byte* scratch);
+  static void rollout_adjoint(const RolloutAdjointArguments<T>& a, int begin, int end, std::byte* scratch);
+};
+
+template <class Real>
+void rollout_groups(const RolloutArguments<StorageOf<Real>>& a, int begin, int end, std::byte* scratch) {
+  if (a.launch.topology.contact_pair_count > 0) return ContactKernels<Real>::rollout(a, begin, end, scratch);
+  featherstone::each_group<RolloutArguments<StorageOf<Real>>, rollout_group<Real>, RealTraits<Real>::lanes>(
+      a, begin, end, scratch);
+}
+template <class Real>
+void rollout_adjoint_groups(const RolloutAdjointArguments<StorageOf<Real>>& a, int begin, int end, std::byte* scratch) {
+  if (a.launch.topology.contact_pair_count > 0) return ContactKernels<Real>::rollout_adjoint(a, begin, end, scratch);
+  featherstone::each_group<RolloutAdjointArguments<StorageOf<Real>>, rollout_adjoint_group<Real>,
+                           RealTraits<Real>::lanes>(a, begin, end, scratch);
 }
 
 template <class Real>
@@ -21,8 +43,8 @@ KernelTable<StorageOf<Real>> make_kernel_table() {
   constexpr int lanes = RealTraits<Real>::lanes;
   return {lanes,
           scratch_bytes<Real>,
-          each_group<RolloutArguments<T>, rollout_group<Real>, lanes>,
-          each_group<RolloutAdjointArguments<T>, rollout_adjoint_group<Real>, lanes>,
+          rollout_groups<Real>,
+          rollout_adjoint_groups<Real>,
           each_group<PoseArguments<T>, poses_group<Real>, lanes>,
           each_group<PoseArguments<T>, poses_adjoint_group<Real>, lanes>,
           each_group<PlaceArguments<T>, place_group<Real>, lanes>,

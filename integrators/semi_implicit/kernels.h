@@ -1,7 +1,8 @@
 #pragma once
 // The launches of the semi-implicit integrator, compiled once per instruction set as featherstone's are, and with the
 // same arguments: a state has the coordinates of all joints and, behind them, the poses and velocities of all bodies
-// (Topology). The bodies are what is stepped; the joints' rows are read off after every step. Processors only.
+// (Topology). The bodies are what is stepped; the joints' rows are read off after every step. On the processor; what
+// devices run is in device_kernels.h.
 #include "integrators/featherstone/kernels.h"
 #include "integrators/semi_implicit/tables.h"
 

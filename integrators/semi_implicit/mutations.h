@@ -38,10 +38,16 @@ enum class Mutation {
   mass_of_gravity,       ///< mass without its weight
   inertia_off_diagonal,  ///< off-diagonals of the inertia's gradient counted once
   gravity_sign,
-  read_turn,       ///< coordinates as if they did not depend on how bodies are turned
-  read_direction,  ///< rates of joints as if their directions did not move
-  place_lever,     ///< a placed body's angular velocity without its lever
-  place_axis,      ///< rates of joints placed without the turn of their axes
+  half_kick,           ///< Δv̄ with all of the cotangent of v_d
+  smooth_of_contacts,  ///< v_s without what contacts send it
+  kick_inertia_turn,   ///< solves of contact as if inertias did not turn with their bodies
+  kick_mass,           ///< and as if they had no masses
+  kick_increment,      ///< and no attachments' stiffness, nor what else resists rows
+  kick_direction,      ///< and as if their rows' directions were held
+  read_turn,           ///< coordinates as if they did not depend on how bodies are turned
+  read_direction,      ///< rates of joints as if their directions did not move
+  place_lever,         ///< a placed body's angular velocity without its lever
+  place_axis,          ///< rates of joints placed without the turn of their axes
   count
 };
 

@@ -9,7 +9,8 @@ namespace backdrive::semi_implicit {
 template <class C, class Numbers>
 constexpr int kNumbers = sizeof(Numbers) / sizeof(C);
 
-/// Rows of the constants of a world: BodyConstants per body, JointConstants per joint, 3 of gravity.
+/// Rows of the constants of a world: BodyConstants per body, JointConstants per joint, 3 of gravity, ShapeConstants per
+/// contact shape.
 template <class C>
 constexpr int joint_row(int bodies) {
   return bodies * kNumbers<C, BodyConstants<C>>;
@@ -19,10 +20,15 @@ constexpr int gravity_row(int bodies, int joints) {
   return joint_row<C>(bodies) + joints * kNumbers<C, JointConstants<C>>;
 }
 template <class C>
-constexpr int constant_rows(int bodies, int joints) {
+constexpr int shape_row(int bodies, int joints) {
   return gravity_row<C>(bodies, joints) + 3;
 }
-/// Rows of their cotangents: BodyGradient per body, JointGradient per joint, 3 of gravity.
+template <class C>
+constexpr int constant_rows(int bodies, int joints, int shapes) {
+  return shape_row<C>(bodies, joints) + shapes * kShapeConstants<C>;
+}
+/// Rows of their cotangents: BodyGradient per body, JointGradient per joint, 3 of gravity, and, where there is contact,
+/// ShapeGradient per contact shape.
 template <class C>
 constexpr int joint_gradient_row(int bodies) {
   return bodies * kNumbers<C, BodyGradient<C>>;
@@ -32,13 +38,17 @@ constexpr int gravity_gradient_row(int bodies, int joints) {
   return joint_gradient_row<C>(bodies) + joints * kNumbers<C, JointGradient<C>>;
 }
 template <class C>
-constexpr int gradient_rows(int bodies, int joints) {
+constexpr int shape_gradient_row(int bodies, int joints) {
   return gravity_gradient_row<C>(bodies, joints) + 3;
+}
+template <class C>
+constexpr int gradient_rows(int bodies, int joints, int shapes = 0) {
+  return shape_gradient_row<C>(bodies, joints) + shapes * kShapeGradients<C>;
 }
 
 /// Walks an attachment's numbers: visit(number of Attachment, which parameter).
 template <class Visit>
-inline void each_attachment_scalar(Visit&& visit) {
+BACKDRIVE_HD inline void each_attachment_scalar(Visit&& visit) {
 #define BACKDRIVE_SCALAR(name) \
   visit(                       \
       [](auto& c) -> auto& { return c.name; }, BACKDRIVE_PICK(joints.attachment.name))
@@ -51,7 +61,7 @@ inline void each_attachment_scalar(Visit&& visit) {
 
 /// An orientation, and of duals its derivative along the direction's three tangents.
 template <class C, class Pick>
-Quaternion<C> read_orientation(const ParameterReader<C>& read, Pick pick, int item) {
+BACKDRIVE_HD Quaternion<C> read_orientation(const ParameterReader<C>& read, Pick pick, int item) {
   const ParameterValues& o = pick(read.values);
   const auto at = [&](int c) { return o(item, c, read.world); };
   const Quaternion<double> q{{at(0), at(1), at(2)}, at(3)};
@@ -67,7 +77,7 @@ Quaternion<C> read_orientation(const ParameterReader<C>& read, Pick pick, int it
 }
 
 template <class C>
-JointProperties<C> joint_properties(const ParameterReader<C>& read, int joint) {
+BACKDRIVE_HD JointProperties<C> joint_properties(const ParameterReader<C>& read, int joint) {
   JointProperties<C> p;
   p.parent = {read.vector(BACKDRIVE_PICK(joints.frame.position), joint),
               read_orientation(read, BACKDRIVE_PICK(joints.frame.orientation), joint)};
@@ -85,7 +95,7 @@ struct ConstantsOfWorld {
   backdrive::ConstantsOfWorld<T> to;
 
   /// O((bodies + joints) · shapes).
-  void operator()(int world) const {
+  BACKDRIVE_HD void operator()(int world) const {
     using C = Exact<T>;
     const ModelStructure& model = to.structure;
     const ParameterReader<C> read{to.parameters, to.direction, world < to.worlds ? world : to.worlds - 1};
@@ -98,6 +108,10 @@ struct ConstantsOfWorld {
                joint_constants(model.joint_types[joint], joint_properties(read, joint)));
     }
     to.write(world, gravity_row<C>(model.body_count, model.joint_count), read.vector(BACKDRIVE_PICK(gravity), 0));
+    for (int k = 0; k < model.contact_shape_count; ++k) {
+      to.write(world, shape_row<C>(model.body_count, model.joint_count) + k * kShapeConstants<C>,
+               shape_constants(read, model.contact_shapes[k].shape, identity3<C>()));
+    }
   }
 };
 
@@ -109,7 +123,7 @@ struct ParameterGradientOfWorld {
   using C = Exact<T>;
 
   /// O((bodies + joints) · shapes).
-  void operator()(int world) const {
+  BACKDRIVE_HD void operator()(int world) const {
     const ModelStructure& model = to.structure;
     const ParameterReader<C> read{to.parameters, to.direction, world};
     for (int body = 0; body < model.body_count; ++body) {
@@ -121,10 +135,15 @@ struct ParameterGradientOfWorld {
     }
     to.add(BACKDRIVE_PICK(gravity), 0, world,
            to.template read<Vec3<C>>(world, gravity_gradient_row<C>(model.body_count, model.joint_count)));
+    for (int k = 0; to.shapes && k < model.contact_shape_count; ++k) {
+      const int row = shape_gradient_row<C>(model.body_count, model.joint_count) + k * kShapeGradients<C>;
+      to.add_shape(world, model.contact_shapes[k].shape, identity3<C>(),
+                   to.template read<ShapeGradient<C>>(world, row));
+    }
   }
 
  private:
-  void add_joint(const ParameterReader<C>& read, int joint, bool loop) const {
+  BACKDRIVE_HD void add_joint(const ParameterReader<C>& read, int joint, bool loop) const {
     const int world = read.world;
     const auto bar = to.template read<JointGradient<C>>(
         world, joint_gradient_row<C>(to.structure.body_count) + joint * kNumbers<C, JointGradient<C>>);
@@ -144,5 +163,12 @@ struct ParameterGradientOfWorld {
     each_attachment_scalar([&](auto number, auto pick) { to.add(pick, joint, 0, world, number(own.attach)); });
   }
 };
+
+/// What runs on devices, as BACKDRIVE_PARAMETER_FUNCTORS.
+#define BACKDRIVE_SEMI_IMPLICIT_PARAMETER_FUNCTORS(X)          \
+  X(backdrive::semi_implicit::ConstantsOfWorld<float>)         \
+  X(backdrive::semi_implicit::ConstantsOfWorld<double>)        \
+  X(backdrive::semi_implicit::ParameterGradientOfWorld<float>) \
+  X(backdrive::semi_implicit::ParameterGradientOfWorld<double>)
 
 }  // namespace backdrive::semi_implicit

@@ -13,7 +13,7 @@ struct PoseRows {
 };
 
 template <class Real>
-void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte*) {
+BACKDRIVE_HD void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte*) {
   const TopologyView& t = a.launch.topology;
   for (int step = 0; step < a.launch.steps; ++step) {
     for (int k = 0; k < a.count; ++k) {
@@ -28,7 +28,7 @@ void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::
 }
 
 template <class Real>
-void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+BACKDRIVE_HD void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   featherstone::Carver carver(scratch);
@@ -59,7 +59,7 @@ void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_worl
 
 /// Places all bodies by s.q and s.qd, in s.state.
 template <class Real>
-void place_bodies(Space<Real>& s) {
+BACKDRIVE_HD void place_bodies(Space<Real>& s) {
   for (int k = 0; k < s.tables.body_count; ++k) {
     const int j = s.tables.tree[k];
     const Joint& joint = s.system.joints[j];
@@ -70,7 +70,7 @@ void place_bodies(Space<Real>& s) {
 }
 
 template <class Real>
-void place_group(const PlaceArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+BACKDRIVE_HD void place_group(const PlaceArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   Space<Real> s;
   featherstone::Carver carver(scratch);
   prepare(a.launch, first_world, false, carver, s);
@@ -91,7 +91,7 @@ void place_group(const PlaceArguments<StorageOf<Real>>& a, int first_world, std:
 
 /// Adjoint of place_bodies: from g.state_bar, which it uses up, to the joints' rows of g.bar, added to.
 template <class Real>
-void adj_place_bodies(AdjointScratch<Real>& g) {
+BACKDRIVE_HD void adj_place_bodies(AdjointScratch<Real>& g) {
   Space<Real>& s = g.ws;
   const StepBar<Real> out = g.step_bar();
   for (int k = s.tables.body_count - 1; k >= 0; --k) {
@@ -106,7 +106,7 @@ void adj_place_bodies(AdjointScratch<Real>& g) {
 }
 
 template <class Real>
-void place_adjoint_group(const PlaceArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+BACKDRIVE_HD void place_adjoint_group(const PlaceArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   AdjointScratch<Real> g;
   featherstone::Carver carver(scratch);
   prepare(a.launch, first_world, a.constants_bar != nullptr, carver, g);
@@ -126,7 +126,8 @@ void place_adjoint_group(const PlaceArguments<StorageOf<Real>>& a, int first_wor
     g.state_bar[i] = load_body_bar(s.tables, i, g.bar.q, g.bar.qd);
     store_body_bar(s.tables, i, none, g.bar.q, g.bar.qd);  // nobody reads what was there before
   }
-  bars_of_joints_to_bodies(g, s.tables.loops, s.tables.loop_count);
+  set_motions(s);
+  bars_of_joints_to_bodies(g, s.ws, s.tables.loops, s.tables.loop_count);
   adj_place_bodies(g);
   featherstone::store_rows(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
   featherstone::store_rows(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);

@@ -12,6 +12,7 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 template <class R>
 struct Space {
   using Real = R;
+  static constexpr bool contact = false;
 
   TablesView tables;
   System<Real> system;
@@ -21,18 +22,18 @@ struct Space {
   Real *q, *qd;               ///< the state as it lies in buffers
   featherstone::CopiedRows<Real> control;
 
-  Real* joint_q(int j) const { return q + tables.rows[j].q; }
-  Real* joint_qd(int j) const { return qd + tables.rows[j].v; }
+  BACKDRIVE_HD Real* joint_q(int j) const { return q + tables.rows[j].q; }
+  BACKDRIVE_HD Real* joint_qd(int j) const { return qd + tables.rows[j].v; }
 };
 
 /// The numbers of a BodyState in the rows of a state.
 template <class Real>
-void load_body(const TablesView& t, int body, const Real* q, const Real* qd, BodyState<Real>& to) {
+BACKDRIVE_HD void load_body(const TablesView& t, int body, const Real* q, const Real* qd, BodyState<Real>& to) {
   q += t.joint_nq + body * kBodyPositions, qd += t.joint_nv + body * kBodyVelocities;
   to = {load_quaternion(q), {q[4], q[5], q[6]}, {{qd[0], qd[1], qd[2]}, {qd[3], qd[4], qd[5]}}};
 }
 template <class Real>
-void store_body(const TablesView& t, int body, const BodyState<Real>& from, Real* q, Real* qd) {
+BACKDRIVE_HD void store_body(const TablesView& t, int body, const BodyState<Real>& from, Real* q, Real* qd) {
   q += t.joint_nq + body * kBodyPositions, qd += t.joint_nv + body * kBodyVelocities;
   const Vec3<Real>&p = from.position, &w = from.velocity.ang, &v = from.velocity.lin;
   store_quaternion(from.rotation, q);
@@ -41,20 +42,20 @@ void store_body(const TablesView& t, int body, const BodyState<Real>& from, Real
 }
 /// Its cotangent, in tangent rows.
 template <class Real>
-BodyStateBar<Real> load_body_bar(const TablesView& t, int body, const Real* q, const Real* qd) {
+BACKDRIVE_HD BodyStateBar<Real> load_body_bar(const TablesView& t, int body, const Real* q, const Real* qd) {
   BodyState<Real> bar;
   load_body(t, body, q, qd, bar);
   return {bar.rotation.v, bar.position, bar.velocity};
 }
 template <class Real>
-void store_body_bar(const TablesView& t, int body, const BodyStateBar<Real>& from, Real* q, Real* qd) {
+BACKDRIVE_HD void store_body_bar(const TablesView& t, int body, const BodyStateBar<Real>& from, Real* q, Real* qd) {
   store_body(t, body, {{from.turn, constant<Real>(0)}, from.position, from.velocity}, q, qd);
 }
 
 /// Fills what every kernel needs, for the worlds from first_world on; only counts when there is no memory.
 template <class Real>
-void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool adjoint, featherstone::Carver& carver,
-             Space<Real>& s) {
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool adjoint,
+                          featherstone::Carver& carver, Space<Real>& s) {
   const TablesView& t = s.tables = *launch.bodies;
   BodyConstants<Real>* const bodies = carver.take<BodyConstants<Real>>(t.body_count);
   JointConstants<Real>* const joints = carver.take<JointConstants<Real>>(t.joint_count);
@@ -80,7 +81,7 @@ void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool adjoin
 
 /// Bodies and inputs of a step, from q, qd and control.
 template <class Real>
-void take_inputs(Space<Real>& s) {
+BACKDRIVE_HD void take_inputs(Space<Real>& s) {
   const TablesView& t = s.tables;
   for (int i = 0; i < t.body_count; ++i) load_body(t, i, s.q, s.qd, s.state[i]);
   for (int j = 0; j < t.joint_count; ++j) {
@@ -94,13 +95,13 @@ void take_inputs(Space<Real>& s) {
 }
 
 template <class Real>
-void set_motions(Space<Real>& s) {
+BACKDRIVE_HD void set_motions(Space<Real>& s) {
   for (int i = 0; i < s.tables.body_count; ++i) set_motion(s.system.bodies[i], s.state[i], s.ws.body[i]);
 }
 
 /// Which joint made a lane non-finite: the first with an effort or a rate that is not finite, else the fastest.
 template <class Real>
-int joint_at_fault(const Space<Real>& s, int lane_index) {
+BACKDRIVE_HD int joint_at_fault(const Space<Real>& s, int lane_index) {
   const auto number = [&](const Real& x) { return featherstone::number_in(x, lane_index); };
   double most = -1;
   int fastest = 0;
@@ -118,18 +119,23 @@ int joint_at_fault(const Space<Real>& s, int lane_index) {
   return fastest;
 }
 
-/// One step from q and qd, which it moves on. `halted` as in step().
+/// Notes step and joint of the lanes that `halted` stops.
 template <class Real>
-void step_group(Space<Real>& s, int step_number, int first_world, int worlds, Real& halted, WorldStatus* status) {
-  const TablesView& t = s.tables;
-  take_inputs(s);
-  step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
+BACKDRIVE_HD void blame(const Space<Real>& s, int step_number, int first_world, int worlds, const Real& halted,
+                        WorldStatus* status) {
   const auto fine = is_finite(halted);
   for (int l = 0; l < RealTraits<Real>::lanes && any(!fine); ++l) {
     const int world = first_world + l;
     if (lane(fine, l) || world >= worlds || status[world].stopped()) continue;
     status[world] = {step_number, joint_at_fault(s, l)};
   }
+}
+
+/// q and qd of the bodies' new states, in lanes that go on.
+template <class Real>
+BACKDRIVE_HD void follow_bodies(Space<Real>& s, const Real& halted) {
+  const TablesView& t = s.tables;
+  const auto fine = is_finite(halted);
   set_motions(s);
   for (int i = 0; i < t.body_count; ++i) store_body(t, i, s.state[i], s.q, s.qd);
   for (int j = 0; j < t.joint_count; ++j) {
@@ -142,29 +148,58 @@ void step_group(Space<Real>& s, int step_number, int first_world, int worlds, Re
   }
 }
 
+/// One step from q and qd, which it moves on: number `step` of this launch, `number` of the rollout. `halted` as in
+/// step().
 template <class Real>
-void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  Space<Real> s;
-  featherstone::Carver carver(scratch);
-  prepare(a.launch, first_world, false, carver, s);
+BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, Space<Real>& s, int, int number,
+                             int first_world, Real& halted) {
+  take_inputs(s);
+  step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
+  blame(s, number, first_world, a.launch.worlds, halted, a.status);
+  follow_bodies(s, halted);
+}
+
+/// The rollout of one group of worlds, in a working set that is laid out.
+template <class Set>
+BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::Real>>& a, Set& s, int first_world) {
+  using Real = typename Set::Real;
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   featherstone::load_rows(a.q0, 0, t.nq, stride, first_world, s.q);
   featherstone::load_rows(a.qd0, 0, t.nv, stride, first_world, s.qd);
   Real halted = featherstone::halted_before<Real>(a.status, first_world, a.launch.worlds);
   const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
+  if constexpr (Set::contact) {
+    for (int k = 0; k < t.nv; ++k) s.drift[k] = s.qd[k];  // no step led to the first state
+  }
   const auto store_state = [&](int step, int next) {
     featherstone::store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, s.q, next);
     featherstone::store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, s.qd, next);
+    if constexpr (Set::contact) {
+      if (a.drift) {
+        featherstone::store_rows(a.drift, std::size_t(step) * t.nv, t.nv, stride, first_world, s.drift, next);
+      }
+    }
   };
   for (int step = 0; step < a.launch.steps; ++step) {
     if (a.q) store_state(step, 1);
     s.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
-    step_group(s, first_step + step, first_world, a.launch.worlds, halted, a.status);
+    step_group(a, s, step, first_step + step, first_world, halted);
   }
   if (a.q) store_state(a.launch.steps, 0);
   featherstone::store_rows(a.q_end, 0, t.nq, stride, first_world, s.q);
   featherstone::store_rows(a.qd_end, 0, t.nv, stride, first_world, s.qd);
+  if constexpr (Set::contact) {
+    if (a.drift_end) featherstone::store_rows(a.drift_end, 0, t.nv, stride, first_world, s.drift);
+  }
+}
+
+template <class Real>
+BACKDRIVE_HD void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+  Space<Real> s;
+  featherstone::Carver carver(scratch);
+  prepare(a.launch, first_world, false, carver, s);
+  rollout_worlds(a, s, first_world);
 }
 
 // ---- and back -------------------------------------------------------------------------------------------------------
@@ -175,8 +210,11 @@ struct StateRowsBar {
   Real *q, *qd;
   featherstone::CopiedRows<Real> control;
   bool parameters;
+  // With contact only.
+  Real* drift = nullptr;              ///< in: of the velocities reported after the step
+  Vec3<Real>* pair_forces = nullptr;  ///< in: of the pairs' forces; null: nobody asked
 
-  bool wants_parameters() const { return parameters; }
+  BACKDRIVE_HD bool wants_parameters() const { return parameters; }
 };
 
 /// Workspace of an adjoint and the cotangents that run through it.
@@ -192,11 +230,11 @@ struct AdjointScratch {
   StateRowsBar<Real> bar;
   Real* parameter_bar;  ///< gradient_rows() numbers
 
-  int parameter_rows(const TopologyView&) const {
+  BACKDRIVE_HD int parameter_rows(const TopologyView&) const {
     return gradient_rows<Real>(ws.tables.body_count, ws.tables.joint_count);
   }
   /// What a step's adjoint adds to, null where nobody asked.
-  StepBar<Real> step_bar() const {
+  BACKDRIVE_HD StepBar<Real> step_bar() const {
     StepBar<Real> to{state_bar, input_bar, nullptr, nullptr, nullptr, nullptr};
     if (!bar.wants_parameters()) return to;
     const int bodies = ws.tables.body_count, joints = ws.tables.joint_count;
@@ -207,9 +245,11 @@ struct AdjointScratch {
   }
 };
 
-template <class Real>
-void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters, featherstone::Carver& carver,
-             AdjointScratch<Real>& g) {
+/// Of any adjoint's; `Scratch` knows how many rows its parameters have.
+template <class Scratch>
+BACKDRIVE_HD void prepare_cotangents(const Launch<StorageOf<typename Scratch::Real>>& launch, int first_world,
+                                     bool parameters, featherstone::Carver& carver, Scratch& g) {
+  using Real = typename Scratch::Real;
   const TopologyView& t = launch.topology;
   prepare(launch, first_world, true, carver, g.ws);
   g.after_q = carver.take<Real>(t.nq), g.after_qd = carver.take<Real>(t.nv);
@@ -221,47 +261,46 @@ void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parame
   g.parameter_bar = carver.take<Real>(parameters ? g.parameter_rows(t) : 0);
 }
 
-/// Takes cotangents of joints' coordinates, which are left zero, to those of the bodies in g.state_bar, added to. The
-/// bodies are those of g.ws.state; `joints`: which.
 template <class Real>
-void bars_of_joints_to_bodies(AdjointScratch<Real>& g, const int* joints, int count) {
-  Space<Real>& s = g.ws;
-  const TablesView& t = s.tables;
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters,
+                          featherstone::Carver& carver, AdjointScratch<Real>& g) {
+  prepare_cotangents(launch, first_world, parameters, carver, g);
+}
+
+/// Takes cotangents of joints' coordinates, which are left zero, to those of the bodies that are in at.body, of which
+/// those of velocities are added to by add(body, cotangent). `joints`: which. Overwrites at.bar.
+template <class Real, class Add>
+BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count,
+                                           Real* qd_bar, const Add& add) {
+  const TablesView& t = g.ws.tables;
   const StepBar<Real> out = g.step_bar();
-  set_motions(s);
   for (int i = 0; i < t.body_count; ++i) {
-    s.ws.bar[i].turn = s.ws.bar[i].centre = zero3<Real>();
-    s.ws.bar[i].velocity = zero6<Real>();
+    at.bar[i].turn = at.bar[i].centre = zero3<Real>();
+    at.bar[i].velocity = zero6<Real>();
   }
   for (int k = 0; k < count; ++k) {
     const int j = joints[k];
-    adj_read_coordinates(s.system, s.ws, j, g.bar.q + t.rows[j].q, g.bar.qd + t.rows[j].v, out);
+    adj_read_coordinates(g.ws.system, at, j, g.bar.q + t.rows[j].q, qd_bar + t.rows[j].v, out);
   }
   for (int i = 0; i < t.body_count; ++i) {
     BodyStateBar<Real> more;
-    adj_set_motion(s.ws.body[i], s.ws.bar[i], more, out.bodies ? out.bodies + i : nullptr);
+    adj_set_motion(at.body[i], at.bar[i], more, out.bodies ? out.bodies + i : nullptr);
     g.state_bar[i].turn += more.turn;
     g.state_bar[i].position += more.position;
-    g.state_bar[i].velocity += more.velocity;
+    add(i, more.velocity);
   }
 }
-
-/// Takes the cotangents over a step, whose state before it is in g.ws.q and g.ws.qd. Found by walk_back().
+/// The same to g.state_bar.
 template <class Real>
-void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
-                    int first_world) {
-  Space<Real>& s = g.ws;
-  const TablesView& t = s.tables;
-  const int nq = a.launch.topology.nq, nv = a.launch.topology.nv;
-  featherstone::load_rows(a.q, std::size_t(step + 1) * nq, nq, a.launch.stride, first_world, g.after_q);
-  featherstone::load_rows(a.qd, std::size_t(step + 1) * nv, nv, a.launch.stride, first_world, g.after_qd);
-  for (int i = 0; i < t.body_count; ++i) {
-    load_body(t, i, g.after_q, g.after_qd, s.state[i]);
-    g.state_bar[i] = load_body_bar(t, i, g.bar.q, g.bar.qd);
-  }
-  bars_of_joints_to_bodies(g, t.elimination.order, t.joint_count);  // all of them, in whatever order
-  take_inputs(s);
-  step_adjoint(s.system, s.state, {s.inputs, nullptr}, s.ws, g.step_bar());
+BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count) {
+  bars_of_joints_to_bodies(g, at, joints, count, g.bar.qd,
+                           [&](int i, const Spatial<Real>& x) { g.state_bar[i].velocity += x; });
+}
+
+/// The cotangents of a state and of the inputs of a step, where they are kept.
+template <class Real>
+BACKDRIVE_HD void store_step_cotangents(AdjointScratch<Real>& g) {
+  const TablesView& t = g.ws.tables;
   for (int i = 0; i < t.body_count; ++i) store_body_bar(t, i, g.state_bar[i], g.bar.q, g.bar.qd);
   for (int j = 0; j < t.joint_count; ++j) {
     const JointRows& rows = t.rows[j];
@@ -272,8 +311,36 @@ void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointSc
   }
 }
 
+/// The state after a step, as recorded.
 template <class Real>
-void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+BACKDRIVE_HD void load_state_after(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
+                                   int first_world) {
+  const int nq = a.launch.topology.nq, nv = a.launch.topology.nv;
+  featherstone::load_rows(a.q, std::size_t(step + 1) * nq, nq, a.launch.stride, first_world, g.after_q);
+  featherstone::load_rows(a.qd, std::size_t(step + 1) * nv, nv, a.launch.stride, first_world, g.after_qd);
+}
+
+/// Takes the cotangents over a step, whose state before it is in g.ws.q and g.ws.qd. Found by walk_back().
+template <class Real>
+BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
+                                 int first_world) {
+  Space<Real>& s = g.ws;
+  const TablesView& t = s.tables;
+  load_state_after(a, g, step, first_world);
+  for (int i = 0; i < t.body_count; ++i) {
+    load_body(t, i, g.after_q, g.after_qd, s.state[i]);
+    g.state_bar[i] = load_body_bar(t, i, g.bar.q, g.bar.qd);
+  }
+  set_motions(s);
+  bars_of_joints_to_bodies(g, s.ws, t.elimination.order, t.joint_count);  // all of them, in whatever order
+  take_inputs(s);
+  step_adjoint(s.system, s.state, {s.inputs, nullptr}, s.ws, g.step_bar());
+  store_step_cotangents(g);
+}
+
+template <class Real>
+BACKDRIVE_HD void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
+                                        std::byte* scratch) {
   AdjointScratch<Real> g;
   featherstone::Carver carver(scratch);
   prepare(a.launch, first_world, a.constants_bar != nullptr, carver, g);

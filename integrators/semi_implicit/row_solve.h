@@ -46,25 +46,38 @@ BACKDRIVE_INLINE void add_row_forces(const JointGeometry<Real>& g, const Real (&
   if (parent) *parent -= Spatial<Real>{plus_cross(moment, g.parent_arm, force), force};
 }
 
-/// S_ab += rows of joint a, rows of joint b at a body that they share; `opposite` where one of them is its parent.
+/// M⁻¹ of the bodies' own masses, b ↦ M⁻¹ b of one body.
 template <class Real>
+struct OwnMasses {
+  static constexpr bool couples = false;  ///< turns with shifts
+  const System<Real>& system;
+  const Workspace<Real>& ws;
+
+  BACKDRIVE_INLINE Spatial<Real> operator()(int body, const Spatial<Real>& b) const {
+    return {ws.body[body].inverse_inertia * b.ang, b.lin * system.bodies[body].inverse_mass};
+  }
+};
+
+/// S_ab += rows of joint a, rows of joint b at a body that they share; `opposite` where one of them is its parent.
+template <class Real, class Masses>
 BACKDRIVE_PART void add_shared_body(const JointGeometry<Real>& a, const Vec3<Real>& a_arm, const JointGeometry<Real>& b,
-                                    const Vec3<Real>& b_arm, const BodyScratch<Real>& body, const Real& inverse_mass,
-                                    bool opposite, Block<Real>& block) {
+                                    const Vec3<Real>& b_arm, int body, const Masses& divide_by_mass, bool opposite,
+                                    Block<Real>& block) {
   const Real sign = constant<Real>(opposite ? -1 : 1);
   for (int j = 0; j < kRows; ++j) {
-    const Spatial<Real> right = row_wrench(b, b_arm, j);
-    const Vec3<Real> ang = body.inverse_inertia * right.ang * sign, lin = right.lin * (inverse_mass * sign);
+    const Spatial<Real> right = divide_by_mass(body, row_wrench(b, b_arm, j)) * sign;
     for (int i = 0; i < kRows; ++i) {
       const Spatial<Real> left = row_wrench(a, a_arm, i);
-      block.at[i][j] += i < 3 || j < 3 ? dot(left.ang, ang) : dot(left, Spatial<Real>{ang, lin});
+      const bool turns = i < 3 || (!Masses::couples && j < 3);
+      block.at[i][j] += turns ? dot(left.ang, right.ang) : dot(left, right);
     }
   }
 }
 
 /// S = G M⁻¹ Gᵀ, the blocks that the elimination fills set to zero.
-template <class Real>
-BACKDRIVE_HD void assemble(const System<Real>& system, Workspace<Real>& ws) {
+template <class Real, class Masses>
+BACKDRIVE_HD void assemble(const System<Real>& system, const Workspace<Real>& ws, const Masses& divide_by_mass,
+                           const Factors<Real>& factors) {
   const EliminationView& e = system.elimination;
   const auto add = [&](int ja, int jb, Block<Real>& block) {
     for (int i = 0; i < kRows; ++i) {
@@ -75,24 +88,25 @@ BACKDRIVE_HD void assemble(const System<Real>& system, Workspace<Real>& ws) {
       const bool a_parent = side & 1, b_parent = side & 2;
       const int body = a_parent ? system.joints[ja].parent : system.joints[ja].child;
       if (body < 0 || body != (b_parent ? system.joints[jb].parent : system.joints[jb].child)) continue;
-      add_shared_body(a, a_parent ? a.parent_arm : a.child_arm, b, b_parent ? b.parent_arm : b.child_arm, ws.body[body],
-                      system.bodies[body].inverse_mass, a_parent != b_parent, block);
+      add_shared_body(a, a_parent ? a.parent_arm : a.child_arm, b, b_parent ? b.parent_arm : b.child_arm, body,
+                      divide_by_mass, a_parent != b_parent, block);
     }
   };
   for (int k = 0; k < system.joint_count; ++k) {
-    add(e.order[k], e.order[k], ws.block[k]);
+    add(e.order[k], e.order[k], factors.block[k]);
     for (int entry = e.first_column[k]; entry < e.first_column[k + 1]; ++entry) {
-      add(e.order[k], e.order[e.columns[entry]], ws.block[system.joint_count + entry]);
+      add(e.order[k], e.order[e.columns[entry]], factors.block[system.joint_count + entry]);
     }
   }
 }
 
 /// Eliminates the rows of position k within its own block row.
 template <class Real>
-BACKDRIVE_PART void eliminate_rows(JointScratch<Real>& joint, Block<Real>& own, Block<Real>* others, int other_count) {
+BACKDRIVE_PART void eliminate_rows(const JointScratch<Real>& joint, Pivots<Real>& pivots, Block<Real>& own,
+                                   Block<Real>* others, int other_count) {
   for (int i = 0; i < kRows; ++i) {
-    joint.inverse[i] = constant<Real>(1) / (constant<Real>(1) + joint.inertia[i] * own.at[i][i]);
-    const Real weight = joint.inertia[i] * joint.inverse[i];
+    pivots.inverse[i] = constant<Real>(1) / (constant<Real>(1) + joint.inertia[i] * own.at[i][i]);
+    const Real weight = joint.inertia[i] * pivots.inverse[i];
     for (int row = i + 1; row < kRows; ++row) {
       const Real factor = own.at[i][row] * weight;
       for (int j = row; j < kRows; ++j) own.at[row][j] -= factor * own.at[i][j];
@@ -105,10 +119,10 @@ BACKDRIVE_PART void eliminate_rows(JointScratch<Real>& joint, Block<Real>& own, 
 
 /// Aᵢⱼ −= Σ_r left_ri weight_r right_rj
 template <class Real>
-BACKDRIVE_PART void less_product(const JointScratch<Real>& joint, const Block<Real>& left, const Block<Real>& right,
-                                 Block<Real>& target) {
+BACKDRIVE_PART void less_product(const JointScratch<Real>& joint, const Pivots<Real>& pivots, const Block<Real>& left,
+                                 const Block<Real>& right, Block<Real>& target) {
   for (int r = 0; r < kRows; ++r) {
-    const Real weight = joint.inertia[r] * joint.inverse[r];
+    const Real weight = joint.inertia[r] * pivots.inverse[r];
     for (int i = 0; i < kRows; ++i) {
       const Real factor = left.at[r][i] * weight;
       for (int j = 0; j < kRows; ++j) target.at[i][j] -= factor * right.at[r][j];
@@ -118,57 +132,58 @@ BACKDRIVE_PART void less_product(const JointScratch<Real>& joint, const Block<Re
 
 /// Factors of 1 + A S, in place. O(joints) for trees of bounded branching.
 template <class Real>
-BACKDRIVE_HD void factor(const System<Real>& system, Workspace<Real>& ws) {
+BACKDRIVE_HD void factor(const System<Real>& system, const Workspace<Real>& ws, const Factors<Real>& factors) {
   const EliminationView& e = system.elimination;
   for (int k = 0; k < system.joint_count; ++k) {
-    JointScratch<Real>& joint = ws.joint[e.order[k]];
+    const JointScratch<Real>& joint = ws.joint[e.order[k]];
+    Pivots<Real>& pivots = factors.pivots[e.order[k]];
     const int first = e.first_column[k], count = e.first_column[k + 1] - first;
-    Block<Real>* const others = ws.block + system.joint_count + first;
-    eliminate_rows(joint, ws.block[k], others, count);
+    Block<Real>* const others = factors.block + system.joint_count + first;
+    eliminate_rows(joint, pivots, factors.block[k], others, count);
     const int* target = e.targets + e.first_target[k];
     for (int i = 0; i < count; ++i) {
-      for (int j = i; j < count; ++j) less_product(joint, others[i], others[j], ws.block[*target++]);
+      for (int j = i; j < count; ++j) less_product(joint, pivots, others[i], others[j], factors.block[*target++]);
     }
   }
 }
 
 /// (1 + A S) λ = A c with c in joint[].rate; leaves the rates λ/A = G x there.
 template <class Real>
-BACKDRIVE_HD void solve_rows(const System<Real>& system, Workspace<Real>& ws) {
+BACKDRIVE_HD void solve_rows(const System<Real>& system, Workspace<Real>& ws, const Factors<Real>& factors) {
   const EliminationView& e = system.elimination;
   for (int k = 0; k < system.joint_count; ++k) {
     JointScratch<Real>& joint = ws.joint[e.order[k]];
+    const Pivots<Real>& pivots = factors.pivots[e.order[k]];
     for (int i = 0; i < kRows; ++i) {
-      const Real y = joint.inertia[i] * joint.inverse[i] * joint.rate[i];
-      for (int j = i + 1; j < kRows; ++j) joint.rate[j] -= ws.block[k].at[i][j] * y;
+      const Real y = joint.inertia[i] * pivots.inverse[i] * joint.rate[i];
+      for (int j = i + 1; j < kRows; ++j) joint.rate[j] -= factors.block[k].at[i][j] * y;
       for (int entry = e.first_column[k]; entry < e.first_column[k + 1]; ++entry) {
         Real* const later = ws.joint[e.order[e.columns[entry]]].rate;
-        const Block<Real>& block = ws.block[system.joint_count + entry];
+        const Block<Real>& block = factors.block[system.joint_count + entry];
         for (int j = 0; j < kRows; ++j) later[j] -= block.at[i][j] * y;
       }
     }
   }
   for (int k = system.joint_count - 1; k >= 0; --k) {
     JointScratch<Real>& joint = ws.joint[e.order[k]];
+    const Pivots<Real>& pivots = factors.pivots[e.order[k]];
     for (int i = kRows - 1; i >= 0; --i) {
       Real sum = joint.rate[i];
-      for (int j = i + 1; j < kRows; ++j) sum -= ws.block[k].at[i][j] * (joint.inertia[j] * joint.rate[j]);
+      for (int j = i + 1; j < kRows; ++j) sum -= factors.block[k].at[i][j] * (joint.inertia[j] * joint.rate[j]);
       for (int entry = e.first_column[k]; entry < e.first_column[k + 1]; ++entry) {
         const JointScratch<Real>& later = ws.joint[e.order[e.columns[entry]]];
-        const Block<Real>& block = ws.block[system.joint_count + entry];
+        const Block<Real>& block = factors.block[system.joint_count + entry];
         for (int j = 0; j < kRows; ++j) sum -= block.at[i][j] * (later.inertia[j] * later.rate[j]);
       }
-      joint.rate[i] = sum * joint.inverse[i];
+      joint.rate[i] = sum * pivots.inverse[i];
     }
   }
 }
 
 /// (M + Gᵀ A G) x = b with the factors at hand: b in body[].u, and then x; its rates in joint[].rate.
-template <class Real>
-BACKDRIVE_HD void solve(const System<Real>& system, Workspace<Real>& ws) {
-  const auto divide_by_mass = [&](int i, const Spatial<Real>& b) {
-    return Spatial<Real>{ws.body[i].inverse_inertia * b.ang, b.lin * system.bodies[i].inverse_mass};
-  };
+template <class Real, class Masses>
+BACKDRIVE_HD void solve(const System<Real>& system, Workspace<Real>& ws, const Masses& divide_by_mass,
+                        const Factors<Real>& factors) {
   for (int j = 0; j < system.joint_count; ++j) {
     const Joint& joint = system.joints[j];
     const Spatial<Real> child = divide_by_mass(joint.child, ws.body[joint.child].u);
@@ -176,7 +191,7 @@ BACKDRIVE_HD void solve(const System<Real>& system, Workspace<Real>& ws) {
     if (joint.parent >= 0) parent = divide_by_mass(joint.parent, ws.body[joint.parent].u);
     row_rates(ws.joint[j].geometry, child, joint.parent >= 0 ? &parent : nullptr, ws.joint[j].rate);
   }
-  solve_rows(system, ws);
+  solve_rows(system, ws, factors);
   for (int j = 0; j < system.joint_count; ++j) {
     const Joint& joint = system.joints[j];
     const JointScratch<Real>& s = ws.joint[j];
@@ -185,6 +200,11 @@ BACKDRIVE_HD void solve(const System<Real>& system, Workspace<Real>& ws) {
     add_row_forces(s.geometry, f, ws.body[joint.child].u, joint.parent >= 0 ? &ws.body[joint.parent].u : nullptr);
   }
   for (int i = 0; i < system.body_count; ++i) ws.body[i].u = divide_by_mass(i, ws.body[i].u);
+}
+
+template <class Real>
+BACKDRIVE_HD void solve(const System<Real>& system, Workspace<Real>& ws) {
+  solve(system, ws, OwnMasses<Real>{system, ws}, ws.factors);
 }
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

@@ -12,16 +12,28 @@
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
-/// What the drift of a body comes to.
+/// How a body turns after a drift, in axes of R⁺.
 template <class Real>
-struct Drift {
+struct Spin {
+  Vec3<Real> momentum;  ///< Π⁺ = exp(−φ) J Ω
+  Vec3<Real> omega;     ///< J⁻¹ Π⁺
+};
+/// What the drift of a body comes to; its spin is of the angular velocity that turned it.
+template <class Real>
+struct Drift : Spin<Real> {
   Turn<Real> turn;
   Quaternion<Real> rotation;
-  Mat3<Real> axes;      ///< R⁺
-  Vec3<Real> lever;     ///< R⁺ com
-  Vec3<Real> momentum;  ///< Π⁺ = exp(−φ) J Ω, axes of R⁺
-  Vec3<Real> omega;     ///< J⁻¹ Π⁺, axes of R⁺
+  Mat3<Real> axes;   ///< R⁺
+  Vec3<Real> lever;  ///< R⁺ com
 };
+
+/// What an angular velocity, in axes of R, is after the turn φ.
+template <class Real>
+BACKDRIVE_INLINE Spin<Real> spin_after(const BodyConstants<Real>& body, const Vec3<Real>& phi,
+                                       const Vec3<Real>& omega) {
+  const Vec3<Real> momentum = turned_by(-phi, body.inertia * omega);
+  return {momentum, body.inverse_inertia * momentum};
+}
 
 /// (5)-(6): from `rotation`, whose matrix is `axes`, with the angular velocity `velocity` of the world's axes.
 template <class Real>
@@ -33,8 +45,7 @@ BACKDRIVE_PART Drift<Real> drift_of(const BodyConstants<Real>& body, const Mat3<
   d.rotation = turned<TurnSide::right>(rotation, d.turn.angle);
   d.axes = rotation_matrix(d.rotation);
   d.lever = d.axes * body.com;
-  d.momentum = turned_by(-d.turn.angle, body.inertia * omega);
-  d.omega = body.inverse_inertia * d.momentum;
+  static_cast<Spin<Real>&>(d) = spin_after(body, d.turn.angle, omega);
   return d;
 }
 
@@ -132,8 +143,8 @@ BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state,
     add_row_forces(ws.joint[j].geometry, ws.joint[j].impulse, ws.body[joint.child].u,
                    joint.parent >= 0 ? &ws.body[joint.parent].u : nullptr);
   }
-  assemble(system, ws);
-  factor(system, ws);
+  assemble(system, ws, OwnMasses<Real>{system, ws}, ws.factors);
+  factor(system, ws, ws.factors);
   solve(system, ws);
   for (int i = 0; i < system.body_count; ++i) ws.body[i].next = ws.body[i].u;
   for (int j = 0; j < system.joint_count; ++j) {
@@ -141,29 +152,27 @@ BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state,
   }
 }
 
+/// Velocity of the link's origin after a drift, from that of the com.
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> velocity_after(const Drift<Real>& d, const Spin<Real>& spin, const Vec3<Real>& of_com) {
+  const Vec3<Real> omega = d.axes * spin.omega;
+  return {omega, plus_cross(of_com, d.lever, omega)};  // v_c − ω × lever
+}
 /// The state after a drift.
 template <class Real>
 BACKDRIVE_INLINE BodyState<Real> state_after(const BodyScratch<Real>& s, const Drift<Real>& d, const Real& dt) {
-  const Vec3<Real> omega = d.axes * d.omega;
-  return {d.rotation,
-          s.pose.centre + s.next.lin * dt - d.lever,
-          {omega, plus_cross(s.next.lin, d.lever, omega)}};  // v_c − ω × lever
+  return {d.rotation, s.pose.centre + s.next.lin * dt - d.lever, velocity_after<Real>(d, d, s.next.lin)};
 }
 
-/// One step of a group of worlds: next from state (they may be the same array). `halted` is zero for worlds that go on
-/// and NaN for those that had a state that was not finite, then and ever after: they keep the last one that was.
-/// O(joints) for trees of bounded branching; loops cost their fill. Allocates nothing.
+/// Takes the states in body[].after for the next ones, in lanes that are not halted and where all are finite; the
+/// others keep what they had, and are halted.
 template <class Real>
-BACKDRIVE_HD void step(const System<Real>& system, const BodyState<Real>* state, const StepInputs<Real>& in,
-                       Workspace<Real>& ws, BodyState<Real>* next, Real& halted) {
+BACKDRIVE_HD void accept(const System<Real>& system, const BodyState<Real>* state, const Workspace<Real>& ws,
+                         BodyState<Real>* next, Real& halted) {
   constexpr int numbers = sizeof(BodyState<Real>) / sizeof(Real);
-  kick(system, state, in, ws);
   Real check = halted;
   for (int i = 0; i < system.body_count; ++i) {
-    BodyState<Real>& s = ws.body[i].after;
-    const Vec3<Real>& omega = ws.body[i].next.ang;
-    s = state_after(ws.body[i], drift_of(system.bodies[i], ws.body[i].pose.axes, state[i].rotation, omega, system.dt),
-                    system.dt);
+    const BodyState<Real>& s = ws.body[i].after;
     const Real* const x = &s.rotation.v.x;
     for (int k = 0; k < numbers; ++k) check += x[k] - x[k];  // zero where finite and NaN else
     // Of an angle beyond all bounds nothing is left but a quaternion that is none.
@@ -178,6 +187,21 @@ BACKDRIVE_HD void step(const System<Real>& system, const BodyState<Real>* state,
     for (int k = 0; k < numbers; ++k) to[k] = select(fine, x[k], old[k]);
   }
   halted = check;
+}
+
+/// One step of a group of worlds: next from state (they may be the same array). `halted` is zero for worlds that go on
+/// and NaN for those that had a state that was not finite, then and ever after: they keep the last one that was.
+/// O(joints) for trees of bounded branching; loops cost their fill. Allocates nothing.
+template <class Real>
+BACKDRIVE_HD void step(const System<Real>& system, const BodyState<Real>* state, const StepInputs<Real>& in,
+                       Workspace<Real>& ws, BodyState<Real>* next, Real& halted) {
+  kick(system, state, in, ws);
+  for (int i = 0; i < system.body_count; ++i) {
+    BodyScratch<Real>& s = ws.body[i];
+    s.after =
+        state_after(s, drift_of(system.bodies[i], s.pose.axes, state[i].rotation, s.next.ang, system.dt), system.dt);
+  }
+  accept(system, state, ws, next, halted);
 }
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

@@ -19,7 +19,40 @@ struct StepBar {
   BodyGradient<Real>* bodies;  ///< added to
   JointGradient<Real>* joint_parameters;
   Vec3<Real>* gravity;
+  // With contact only.
+  ShapeGradient<Real>* shapes = nullptr;    ///< as bodies
+  Vec3<Real>* pair_forces = nullptr;        ///< in: of the pairs' forces
+  const Spatial<Real>* reported = nullptr;  ///< in: of the velocities v_d of the bodies after the step
+
+  BACKDRIVE_INLINE bool wants_parameters() const { return bodies; }
+  BACKDRIVE_INLINE Real& mass(int body) const { return bodies[body].mass; }
 };
+
+/// Adjoint of spin_after: the cotangent of the spin's angular velocity in world axes to that of the one at the start,
+/// in axes of R; adds to those of R⁺ (turn_bar) and of φ.
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> adj_spin_after(const BodyConstants<Real>& body, const Drift<Real>& d,
+                                           const Spin<Real>& spin, const Vec3<Real>& omega, const Vec3<Real>& omega_bar,
+                                           Vec3<Real>& turn_bar, Vec3<Real>& angle_bar, BodyGradient<Real>* gradient) {
+  turn_bar += unless(Mutation::new_velocity_turn, cross(d.axes * spin.omega, omega_bar));
+  const Vec3<Real> momentum_bar = body.inverse_inertia * transposed_times(d.axes, omega_bar);
+  angle_bar -= cross(spin.momentum, momentum_bar);
+  const Vec3<Real> start_bar = turned_by(d.turn.angle, momentum_bar);  // of J Ω
+  if (gradient) {
+    add_bilinear(gradient->inertia, -momentum_bar, spin.omega);
+    add_bilinear(gradient->inertia, start_bar, omega);
+  }
+  return body.inertia * start_bar;
+}
+/// Adjoint of the turn: cotangents of R⁺ (world axes) and of φ to that of the angular velocity that turns, in axes of
+/// R.
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> adj_turn(const BodyConstants<Real>& body, const Drift<Real>& d, const Real& dt,
+                                     const Vec3<Real>& turn_bar, const Vec3<Real>& angle_bar,
+                                     BodyGradient<Real>* gradient) {
+  const Vec3<Real> phi_bar = left_jacobian_times(d.turn.angle, transposed_times(d.axes, turn_bar) + angle_bar);
+  return adj_turn_of(body, d.turn, dt, phi_bar, gradient ? &gradient->inertia : nullptr);
+}
 
 /// Adjoint of drift_of: cotangents of the turn and of the angular velocity (world axes) that it ends in. Adds to that
 /// of the turn that it starts from and returns that of the angular velocity.
@@ -28,17 +61,11 @@ BACKDRIVE_PART Vec3<Real> adj_drift_of(const BodyConstants<Real>& body, const Ma
                                        const Vec3<Real>& velocity, const Drift<Real>& d, const Real& dt,
                                        Vec3<Real> turn_bar, const Vec3<Real>& omega_bar, Vec3<Real>& start_turn_bar,
                                        BodyGradient<Real>* gradient) {
-  turn_bar += unless(Mutation::new_velocity_turn, cross(d.axes * d.omega, omega_bar));
-  const Vec3<Real> momentum_bar = body.inverse_inertia * transposed_times(d.axes, omega_bar);
-  const Vec3<Real> angle_bar =
-      left_jacobian_times(d.turn.angle, transposed_times(d.axes, turn_bar) - cross(d.momentum, momentum_bar));
-  const Vec3<Real> start_bar = turned_by(d.turn.angle, momentum_bar);  // of J Ω
-  const Vec3<Real> own = adj_turn_of(body, d.turn, dt, angle_bar, gradient ? &gradient->inertia : nullptr);
-  if (gradient) {
-    add_bilinear(gradient->inertia, -momentum_bar, d.omega);
-    add_bilinear(gradient->inertia, start_bar, d.turn.omega[0]);
-  }
-  const Vec3<Real> velocity_bar = axes * (own + body.inertia * start_bar);  // Ω = Rᵀ ω
+  Vec3<Real> angle_bar = zero3<Real>();
+  const Vec3<Real> carried =
+      adj_spin_after<Real>(body, d, d, d.turn.omega[0], omega_bar, turn_bar, angle_bar, gradient);
+  const Vec3<Real> own = adj_turn(body, d, dt, turn_bar, angle_bar, gradient);
+  const Vec3<Real> velocity_bar = axes * (own + carried);  // Ω = Rᵀ ω
   start_turn_bar += turn_bar - cross(velocity, velocity_bar);
   return velocity_bar;
 }
@@ -87,10 +114,12 @@ struct RowBars {
   Real position;
 };
 
-/// Cotangents of the rows' impulses (9), and gradients of the joint's forces.
+/// Cotangents of the rows' impulses (9), and gradients of the joint's forces. `resisted`: Σ (G X)(G Y) of other solves
+/// with A by row.
 template <class Real>
 BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const JointScratch<Real>& s, int j,
-                                              const JointInputs<Real>& in, const StepBar<Real>& out) {
+                                              const JointInputs<Real>& in, const Real (&resisted)[kRows],
+                                              const StepBar<Real>& out) {
   const Joint& joint = system.joints[j];
   const JointConstants<Real>& c = system.constants[j];
   const Real &dt = system.dt, zero = constant<Real>(0);
@@ -114,14 +143,15 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
       bar.error[row] = -(w * dt * K);
       bar.start[row] = w * dt * dt * K;
       if (!gradient) continue;
-      (row < 3 ? gradient->attach.angular_stiffness : gradient->attach.stiffness) -= w * dt * stretch;
+      (row < 3 ? gradient->attach.angular_stiffness : gradient->attach.stiffness) -=
+          w * dt * stretch + dt * dt * resisted[row];
       (row < 3 ? gradient->attach.angular_damping : gradient->attach.damping) -=
-          w * dt * (mutated(Mutation::damping_of_attach) ? s.start[row] : s.next[row]);
+          w * dt * (mutated(Mutation::damping_of_attach) ? s.start[row] : s.next[row]) + dt * resisted[row];
     } else {
       featherstone::JointInputBar<Real> b{zero, zero, zero, zero, zero};
       featherstone::adj_joint_force(link, effort_constants(c.efforts),
                                     effort_input(joint, dof, s.position, s.start[row], in), dt, w * dt,
-                                    w * (s.next[row] - s.start[row]), b, gradient ? &efforts : nullptr);
+                                    w * (s.next[row] - s.start[row]) + resisted[row], b, gradient ? &efforts : nullptr);
       bar.drifted[row] = -unless(Mutation::armature_drift, w * c.efforts.armature);
       bar.start[row] = b.qd + unless(Mutation::increment_old, w * A) - bar.drifted[row];
       if (gradient) gradient->efforts.armature -= w * (s.drifted[row] - s.start[row]);
@@ -244,10 +274,19 @@ BACKDRIVE_PART void adj_predicted(const System<Real>& system, Workspace<Real>& w
   adj_directions(joint.type, p, child.predicted.axes, direction, to);
 }
 
-/// (9)-(10) of one joint.
+/// Solves with A of a step without contact: none but its own.
 template <class Real>
+struct NoKicks {
+  BACKDRIVE_INLINE void resisted(int, Real (&sum)[kRows]) const {
+    for (Real& x : sum) x = constant<Real>(0);
+  }
+  BACKDRIVE_INLINE void add_directions(int, DirectionBars<Real>&) const {}
+};
+
+/// (9)-(10) of one joint. `kicks`: the other solves with A.
+template <class Real, class Kicks>
 BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, int j, const JointInputs<Real>& in,
-                              const StepBar<Real>& out) {
+                              const Kicks& kicks, const StepBar<Real>& out) {
   const Joint& joint = system.joints[j];
   const JointScratch<Real>& s = ws.joint[j];
   const JointGeometry<Real>& g = s.geometry;
@@ -256,7 +295,9 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
   const BodyScratch<Real>* const parent = on_body ? ws.body + joint.parent : nullptr;
   BodyBar<Real>& child_bar = ws.bar[joint.child];
   BodyBar<Real>* const parent_bar = on_body ? ws.bar + joint.parent : nullptr;
-  RowBars<Real> bar = adj_row_impulses(system, s, j, in, out);
+  Real resisted[kRows];
+  kicks.resisted(j, resisted);
+  RowBars<Real> bar = adj_row_impulses(system, s, j, in, resisted, out);
   if (mutated(Mutation::row_direction_u))
     for (Real& x : bar.u) x = Real{};
   if (mutated(Mutation::row_direction_next))
@@ -265,6 +306,7 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
   DirectionBars<Real> direction;
   direction.add(g, bar.u, child.u, on_body ? &parent->u : nullptr);
   direction.add(g, bar.next, child.next, on_body ? &parent->next : nullptr);
+  kicks.add_directions(j, direction);
   if (!mutated(Mutation::row_direction_old)) {
     direction.add(g, bar.start, child.velocity, on_body ? &parent->velocity : nullptr);
   }
@@ -337,7 +379,7 @@ BACKDRIVE_HD void step_adjoint(const System<Real>& system, const BodyState<Real>
     for (int i = 0; i < system.body_count; ++i) ws.body[i].u = ws.body[i].next;
   }
   for (int i = 0; i < system.body_count; ++i) adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
-  for (int j = 0; j < system.joint_count; ++j) adj_joint(system, ws, j, in.joints[j], bar);
+  for (int j = 0; j < system.joint_count; ++j) adj_joint(system, ws, j, in.joints[j], NoKicks<Real>{}, bar);
   for (int i = 0; i < system.body_count; ++i) {
     adj_prepare_body(system.bodies[i], state[i].rotation, ws.body[i], system.dt, ws.bar[i], bar.state[i], gradient(i));
   }

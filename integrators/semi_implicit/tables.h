@@ -1,5 +1,6 @@
 #pragma once
-// A model as the semi-implicit kernels read it, beside its numbers. Once per recording, on the host.
+// A model as the semi-implicit kernels read it, beside its numbers. Made once per recording, on the host.
+#include "engine/kernel_array.h"
 #include "integrators/semi_implicit/elimination.h"
 
 namespace backdrive::semi_implicit {
@@ -43,6 +44,13 @@ class Tables {
     return {joints_.data(), rows_.data(),  count(joints_),      tree_.data(), count(tree_),
             loops_.data(),  count(loops_), elimination_.view(), joint_nq_,    joint_nv_};
   }
+  /// Calls visit(table, where `view` points to it) for each that is of numbers alone.
+  template <class Visit>
+  void each_index_table(TablesView& view, Visit&& visit) const {
+    visit(tree_, view.tree);
+    visit(loops_, view.loops);
+    elimination_.each_table(view.elimination, visit);
+  }
 
  private:
   static PoolVector<Joint> joints_of(const Model& model) {
@@ -63,6 +71,36 @@ class Tables {
   PoolVector<int> tree_, loops_;
   Elimination elimination_;
   int joint_nq_, joint_nv_;
+};
+
+/// Tables where kernels read them that work on `memory`: the very same on the host, a copy on a device.
+class PlacedTables {
+ public:
+  PlacedTables() = default;
+  PlacedTables(const Tables& tables, Memory& memory) : view_(tables.view()) {
+    if (!memory.backend()) return;
+    joints_ = {view_.joints, static_cast<std::size_t>(view_.joint_count), memory};
+    rows_ = {view_.rows, static_cast<std::size_t>(view_.joint_count), memory};
+    view_.joints = joints_.data();
+    view_.rows = rows_.data();
+    PoolVector<int> all;
+    tables.each_index_table(
+        view_, [&](const PoolVector<int>& table, const int*&) { all.insert(all.end(), table.begin(), table.end()); });
+    indices_ = {all, memory};
+    const int* next = indices_.data();
+    tables.each_index_table(view_, [&](const PoolVector<int>& table, const int*& at) {
+      at = next;
+      next += table.size();
+    });
+  }
+
+  const TablesView& view() const { return view_; }
+
+ private:
+  TablesView view_{};
+  KernelArray<Joint> joints_;
+  KernelArray<JointRows> rows_;
+  KernelArray<int> indices_;
 };
 
 }  // namespace backdrive::semi_implicit

@@ -39,28 +39,44 @@ struct JointScratch {
   Real drifted[kRows];  ///< rate after a drift without a kick
   Real next[kRows];     ///< rate after the kick
   Real rate[kRows];     ///< right-hand side of a solve, then G x of its result x
-  Real inverse[kRows];  ///< 1/(1 + A S), S the pivot
 };
 
 template <class Real>
 struct Block {
   Real at[kRows][kRows];
 };
+/// By row: 1/(1 + A S), S the pivot.
+template <class Real>
+struct Pivots {
+  Real inverse[kRows];
+};
+/// Of 1 + A S: row_solve.h.
+template <class Real>
+struct Factors {
+  Block<Real>* block;    ///< [elimination.block_count]
+  Pivots<Real>* pivots;  ///< [joint_count]
+};
 
 template <class Real>
 struct Workspace {
   BodyScratch<Real>* body;    ///< [body_count]
   JointScratch<Real>* joint;  ///< [joint_count]
-  Block<Real>* block;         ///< [elimination.block_count]
+  Factors<Real> factors;      ///< with the bodies' own masses
   BodyBar<Real>* bar;         ///< [body_count]; of adjoints only
 };
+
+template <class Real>
+BACKDRIVE_HD Factors<Real> carve_factors(const System<Real>& system, featherstone::Carver& carver) {
+  Block<Real>* const block = carver.take<Block<Real>>(system.elimination.block_count);
+  return {block, carver.take<Pivots<Real>>(system.joint_count)};
+}
 
 /// Takes a workspace for `system` from a block of memory, or only counts.
 template <class Real>
 BACKDRIVE_HD void carve(const System<Real>& system, bool adjoint, featherstone::Carver& carver, Workspace<Real>& ws) {
   ws.body = carver.take<BodyScratch<Real>>(system.body_count);
   ws.joint = carver.take<JointScratch<Real>>(system.joint_count);
-  ws.block = carver.take<Block<Real>>(system.elimination.block_count);
+  ws.factors = carve_factors(system, carver);
   ws.bar = adjoint ? carver.take<BodyBar<Real>>(system.body_count) : nullptr;
 }
 

@@ -55,6 +55,33 @@ TEST_F(SimctlDeviceTest, Gradcheck) {
   EXPECT_TRUE(o.json().at("passed").get<bool>());
 }
 
+// A loop, stepped by the semi-implicit integrator: optimised to its goal, run again, and its gradient checked.
+TEST_F(SimctlDeviceTest, Loops) {
+  const Outcome found = simctl({"optimize", scene("four_bar"), "--device", "emulated", "--output", "out", "--json"});
+  ASSERT_EQ(found.exit, 0) << found.err;
+  const double loss = found.json().at("loss");
+  EXPECT_LT(loss, 1e-2);
+  const auto [here, there] = both({"run", "out/result.yaml"}, "emulated");
+  for (const char* joint : {"motor", "crank_pin", "pivot", "rocker_pin"}) {
+    const double x = here.at("final_state").at(joint).at("position"),
+                 y = there.at("final_state").at(joint).at("position");
+    EXPECT_NE(x, 0);
+    EXPECT_NEAR(y, x, 1e-6) << joint;
+  }
+  EXPECT_NEAR(there.at("loss").get<double>(), loss, 1e-6);
+  const Outcome checked = simctl({"gradcheck", scene("four_bar"), "--device", "emulated", "--controls", "4", "--set",
+                                  "simulation/duration=0.1", "--set", "simulation/time_step=0.01", "--json"});
+  EXPECT_EQ(checked.exit, 0) << checked.err << checked.out;
+}
+
+TEST_F(SimctlDeviceTest, ContactOfLooseBodies) {
+  const auto [here, there] =
+      both({"run", scene("bounce_throw"), "--set", "simulation/integrator=semi_implicit"}, "emulated");
+  const double x = here.at("loss"), y = there.at("loss");
+  EXPECT_GT(x, 0);
+  EXPECT_NEAR(y, x, 1e-9 * x);
+}
+
 TEST_F(SimctlDeviceTest, Sweep) {
   const auto [here, there] = both({"sweep", pendulum_, "--set", "joints/hinge/damping=0,0.01,0.1"}, "emulated:0,2");
   ASSERT_EQ(there.at("rows").size(), 3u);

@@ -125,12 +125,6 @@ TEST_F(SimctlMainJobsTest, GradientsOfALoopAreChecked) {
   EXPECT_EQ(o.exit, 0) << o.err << o.out;
 }
 
-TEST_F(SimctlMainJobsTest, LoopsAreForTheProcessor) {
-  const Outcome o = simctl({"run", scene("four_bar"), "--device", "emulated", "--output", "out"});
-  EXPECT_EQ(o.exit, 2);
-  EXPECT_NE(o.err.find("semi_implicit on emulated:0, expected the processor"), std::string::npos) << o.err;
-}
-
 TEST_F(SimctlMainJobsTest, EveryShippedSceneIsValid) {
   for (const char* name :
        {"pendulum_swingup", "cartpole_swingup", "double_pendulum", "arm_reach", "chain32", "four_bar"}) {

@@ -34,7 +34,6 @@ const Case kCases[] = {
     {"child_frame_in_the_tree", "child_frame_in_the_tree.yaml:6:51", "value '{position: [1, 0, 0]}'", "expected no such key: only a joint that closes a loop (loop: true) has a frame on its child"},
     {"collision_word", "collision_word.yaml:3:113", "value 'nothing'", "expected none"},
     {"contact_at_end", "contact_at_end.yaml:8:16", "value '{contact: [rod, floor]}'", "expected a map with one of the keys joint, body"},
-    {"contact_with_semi_implicit", "contact_with_semi_implicit.yaml:8:5", "value", "which the integrator semi_implicit does not know yet"},
     {"control_of_fixed_joint", "control_of_fixed_joint.yaml:9:3", "value 'weld'", "expected a joint that moves (this one is fixed)"},
     {"creep_as_length", "creep_as_length.yaml:3:120", "value '1 mm'", "expected a velocity (m/s, cm/s, mm/s) > 0"},
     {"cut_without_window", "cut_without_window.yaml:9:19", "value 'true'", "expected false where there is no `window`"},

@@ -1,11 +1,4 @@
 // What a device computes against what the processor's packs compute.
-//
-// Both run the same source; they differ in which products are fused into sums and in the order of a few of them, so
-// that numbers differ by rounding, which a motion carries on: the bounds are those that the project promises for smooth
-// motions of a few steps, 1e-12 in float64 and 1e-5 in float32, relative to the largest number of each kind. Where
-// rounding alone goes further (measured: the chain of 70 links, in float32 2.6e-5 from the processor in position and
-// 8.7e-4 in the gradient of controls, 1.9e-12 of the latter in float64; and the gradient of controls of the tree of 50,
-// 2.3e-5), a device may be three times as far from the processor as float32 is from float64, counted in ulps.
 #include <limits>
 
 #include "autodiff/loss.h"
@@ -13,6 +6,7 @@
 #include "models/fields.h"
 #include "tests/autodiff/optimize_cases.h"
 #include "tests/gpu/devices.h"
+#include "tests/gpu/parity.h"
 #include "tests/support/errors.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
@@ -21,25 +15,6 @@ namespace backdrive::test {
 namespace {
 
 constexpr int kSteps = 8, kWorlds = 37;
-
-template <class T>
-constexpr double kBound = sizeof(T) == 4 ? 1e-5 : 1e-12;
-constexpr double kRoundingShare = 3;
-
-template <class T>
-Buffer<double> in_double(const Buffer<T>& from) {
-  Buffer<double> to(from.rows(), from.worlds());
-  for (int r = 0; r < from.rows(); ++r) {
-    for (int w = 0; w < from.worlds(); ++w) to.set(r, w, static_cast<double>(from(r, w)));
-  }
-  return to;
-}
-
-/// The bound, or more where T itself is further from `exact`.
-template <class T>
-double bound_for(double bound, const Buffer<T>& here, const Buffer<double>& exact) {
-  return std::max(bound, kRoundingShare * relative_error(in_double(here), exact));
-}
 
 BACKDRIVE_ON_DEVICES(GpuParity);
 
@@ -85,23 +60,6 @@ TEST_P(GpuParity, RolloutsInFloat) {
   expect_same_rollout<float>(memory());
 }
 
-double parameter_error(const Parameters& a, const Parameters& b) {
-  double error = 0, size = 0;
-  for (const Field& field : fields()) {
-    const Parameter &x = field.in(a), &y = field.in(b);
-    for (int w = 0; w < x.worlds(); ++w) {
-      for (int item = 0; item < x.items(); ++item) {
-        for (int c = 0; c < x.components(); ++c) {
-          error = std::max(error, std::abs(x(item, c, w) - y(item, c, w)));
-          size = std::max(size, std::abs(y(item, c, w)));
-        }
-      }
-    }
-  }
-  EXPECT_GT(size, 0);
-  return error / size;
-}
-
 template <class T>
 void expect_same_gradient(Memory memory) {
   for (Model& model : models()) {
@@ -113,15 +71,13 @@ void expect_same_gradient(Memory memory) {
       }
       const GradientCase c = make_case(model, kSteps, 1.0 / 240, kWorlds, 5, {0.3, 0.5, 0.5, 0.3});
       const CaseGradient here = gradient_by_tape<T>(c), there = gradient_by_tape<T>(c, memory);
-      // How far rounding alone carries a gradient of T: float32's distance from float64, in ulps of T.
       const CaseGradient exact = gradient_by_tape<double>(c), single = gradient_by_tape<float>(c);
-      const double ulps = std::numeric_limits<T>::epsilon() / double{std::numeric_limits<float>::epsilon()};
-      const auto bound = [&](double float_error) { return std::max(kBound<T>, kRoundingShare * ulps * float_error); };
-      EXPECT_LE(relative_error(there.q0, here.q0), bound(relative_error(single.q0, exact.q0)));
-      EXPECT_LE(relative_error(there.qd0, here.qd0), bound(relative_error(single.qd0, exact.qd0)));
-      EXPECT_LE(relative_error(there.control, here.control), bound(relative_error(single.control, exact.control)));
+      EXPECT_LE(relative_error(there.q0, here.q0), gradient_bound<T>(relative_error(single.q0, exact.q0)));
+      EXPECT_LE(relative_error(there.qd0, here.qd0), gradient_bound<T>(relative_error(single.qd0, exact.qd0)));
+      EXPECT_LE(relative_error(there.control, here.control),
+                gradient_bound<T>(relative_error(single.control, exact.control)));
       EXPECT_LE(parameter_error(there.parameters, here.parameters),
-                bound(parameter_error(single.parameters, exact.parameters)));
+                gradient_bound<T>(parameter_error(single.parameters, exact.parameters)));
     }
   }
 }

@@ -24,17 +24,32 @@ double relative(double ours, double truth) {
   return (ours - truth) / truth;
 }
 
-class ClosedFormContactOf : public testing::TestWithParam<Support> {
+struct Setting {
+  Support support;
+  Integrator integrator;
+};
+
+class ClosedFormContactOf : public testing::TestWithParam<Setting> {
  protected:
-  int velocity_row(int axis) const { return GetParam() == Support::free ? 3 + axis : 0; }
+  Support support() const { return GetParam().support; }
+  int velocity_row(int axis) const { return support() == Support::free ? 3 + axis : 0; }
   BounceOptions options() const {
     BounceOptions options;
-    options.support = GetParam();
+    options.support = support();
+    options.integrator = GetParam().integrator;
     return options;
   }
 };
-INSTANTIATE_TEST_SUITE_P(ClosedFormContact, ClosedFormContactOf, testing::Values(Support::joint, Support::free),
-                         [](const auto& info) { return info.param == Support::free ? "Free" : "OnJoint"; });
+INSTANTIATE_TEST_SUITE_P(ClosedFormContact, ClosedFormContactOf,
+                         testing::Values(Setting{Support::joint, Integrator::featherstone},
+                                         Setting{Support::free, Integrator::featherstone},
+                                         Setting{Support::joint, Integrator::semi_implicit},
+                                         Setting{Support::free, Integrator::semi_implicit}),
+                         [](const auto& info) {
+                           const bool bodies = info.param.integrator == Integrator::semi_implicit;
+                           return std::string(info.param.support == Support::free ? "Free" : "OnJoint") +
+                                  (bodies ? "InMaximalCoordinates" : "");
+                         });
 
 // ---- 3. bounce ------------------------------------------------------------------------------------------------------
 
@@ -184,9 +199,9 @@ TEST_P(ClosedFormContactOf, BounceUnderGravityNearsTheSaltationMatrix) {
 
 // x₂ = 0.52 + v (T − t₁ − τ/2), τ = π/ω with ω² = k/(m/2): ∂x₂/∂(x₁, x₂, v₁) = (1, 0, 1 − π/2ω) = (1, 0, 0.9889).
 TEST_P(ClosedFormContactOf, TwoBallsPassOnTheirGradients) {
-  const Experiment e = test::two_balls({GetParam()});
+  const Experiment e = test::two_balls({support(), GetParam().integrator});
   const Sensitivity s(e, {});
-  const int first = GetParam() == Support::free ? 4 : 0;
+  const int first = support() == Support::free ? 4 : 0;
   const double by_speed = 1 - M_PI / (2 * std::sqrt(2e4));
   EXPECT_NEAR(by_speed, 0.9889, 5e-5);
   for (int w = 0; w < test::kPhases; ++w) {
@@ -212,7 +227,8 @@ double dissipation_of_seven_tenths() {
 // the speed: x₂ = x_com + 2/3 (gap + 2 r), gap that of a bounce of the reduced mass.
 TEST_P(ClosedFormContactOf, TwoUnequalBallsThatDissipate) {
   test::TwoBallsOptions o;
-  o.support = GetParam();
+  o.support = support();
+  o.integrator = GetParam().integrator;
   o.masses[0] = 2;
   o.pair.dissipation = dissipation_of_seven_tenths();
   EXPECT_NEAR(o.pair.dissipation, 0.63, 0.05);
@@ -221,7 +237,7 @@ TEST_P(ClosedFormContactOf, TwoUnequalBallsThatDissipate) {
   BounceOptions reduced;
   reduced.seconds = 1;
   reduced.pair = o.pair;
-  const int first = GetParam() == Support::free ? 4 : 0;
+  const int first = support() == Support::free ? 4 : 0;
   for (const int w : {0, 7, 20, 33, 39}) {
     const double start = 0.52 + (w + 0.5) / test::kPhases / o.rate - 0.2;
     const BounceTruth gap = test::integrated_bounce(reduced, start, 2. / 3, 0);
@@ -241,7 +257,8 @@ TEST_P(ClosedFormContactOf, TwoUnequalBallsThatDissipate) {
 // its gradient useless (docs/contact.md, section 4).
 TEST_P(ClosedFormContactOf, SlidingKnowsSpeedAndFriction) {
   test::SlideOptions o;
-  o.support = GetParam();
+  o.support = support();
+  o.integrator = GetParam().integrator;
   const Experiment e = test::slide(o);
   const Sensitivity s(e, {kFriction});
   const double mu = o.friction, g = test::kGravity;

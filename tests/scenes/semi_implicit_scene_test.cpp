@@ -1,4 +1,5 @@
-// The second opinion on scenes: with either integrator they move alike, and their losses have gradients alike.
+// The second opinion on scenes: with either integrator they move alike, and their losses have gradients alike, with
+// contact too. Prints the table of docs/semi_implicit.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,24 +22,31 @@ struct Answer {
 struct Case {
   const char* name;
   std::vector<Override> overrides;
+  double duration = 0.5;                    ///< s
+  bool driven = false;                      ///< by the scene's controls; else by none
+  double position = 5e-3, gradient = 2e-2;  ///< bounds of the differences at 0.5 ms
 };
 
-Answer answer(const Case& c, Integrator integrator, double time_step, double duration) {
+/// `stiffness`: of attachments, N/m and N·m/rad.
+Answer answer(const Case& c, Integrator integrator, double time_step, double stiffness = 1e7) {
   std::vector<Override> overrides = c.overrides;
   overrides.push_back({"simulation/integrator", to_string(integrator)});
   overrides.push_back({"simulation/time_step", std::to_string(time_step)});
-  overrides.push_back({"simulation/duration", std::to_string(duration)});
+  overrides.push_back({"simulation/duration", std::to_string(c.duration)});
   Scene scene = load_scene(std::string(BACKDRIVE_SOURCE_DIR) + "/scenes/" + c.name + ".yaml", overrides);
   Problem& problem = scene.problem;
-  Parameter& stiffness = problem.model.joints.attachment.angular_stiffness;  // float64 bears more than the default
-  for (int j = 0; j < stiffness.items(); ++j) stiffness.set(j, 0, 1e7);
+  auto& attachment = problem.model.joints.attachment;  // float64 bears stiffer ones than the default
+  for (Parameter* const p : {&attachment.stiffness, &attachment.angular_stiffness}) {
+    for (int j = 0; j < p->items(); ++j) p->set(j, 0, stiffness);
+  }
   const Topology& t = problem.model.topology;
   EXPECT_EQ(t.integrator, integrator);
   RolloutOptions options;
   options.time_step = problem.simulation.time_step;
   options.steps = problem.simulation.steps;
   const State<double> state = initial_state<double>(problem, 1, default_memory());
-  const Control<double> control(problem.model, options.steps, 1);
+  const Control<double> control = c.driven ? initial_control<double>(problem, 1, default_memory())
+                                           : Control<double>(problem.model, options.steps, 1);
   Tape<double> tape;
   const State<double> start = place_bodies(&tape, problem.model, state, options);
   const Trajectory<double> trajectory = rollout(tape, problem.model, start, control, options);
@@ -67,31 +75,54 @@ std::pair<double, double> distance(const Answer& a, const Answer& b) {
   return {position, gradient / largest};
 }
 
+const Case kPendulum{"pendulum_swingup", {{"initial_state/hinge/position", "100 deg"}}};
+const Case kCartPole{"cartpole_swingup", {{"initial_state/hinge/position", "100 deg"}}};
+const Case kDoublePendulum{"double_pendulum", {}};
+const Case kArm{"arm_reach", {}};
+// From 15 cm above the floor it lands on its feet and stands, held by its drives.
+const Case kQuadruped{"quadruped_hop", {{"initial_state/flight/position", "[0, 0, 0.48]"}}, 0.7, true, 5e-3, 5e-2};
+
 class SemiImplicitScenes : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Scenes, SemiImplicitScenes,
-                         testing::Values(Case{"pendulum_swingup", {{"initial_state/hinge/position", "100 deg"}}},
-                                         Case{"cartpole_swingup", {{"initial_state/hinge/position", "100 deg"}}},
-                                         Case{"double_pendulum", {}}, Case{"arm_reach", {}}),
+                         testing::Values(kPendulum, kCartPole, kDoublePendulum, kArm, kQuadruped),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Both integrators are of first order, so that what they differ by is too: a quarter of the step, about a quarter of
 // it, down to what attachments of 1e7 N/m and N·m/rad give way by. What is left at 0.5 ms is less than 1 ms of
 // motion at the scenes' speeds of some m/s and rad/s.
 TEST_P(SemiImplicitScenes, AgreeWithFeatherstone) {
+  const Case& c = GetParam();
   std::pair<double, double> at[2];
   for (int k = 0; k < 2; ++k) {
     const double dt = k ? 0.0005 : 0.002;
-    at[k] = distance(answer(GetParam(), Integrator::featherstone, dt, 0.5),
-                     answer(GetParam(), Integrator::semi_implicit, dt, 0.5));
-    std::printf("%s, %g s: positions differ by %.1e, gradients by %.1e of the largest\n", GetParam().name, dt,
-                at[k].first, at[k].second);
+    at[k] = distance(answer(c, Integrator::featherstone, dt), answer(c, Integrator::semi_implicit, dt));
+    std::printf("%s, %g s: positions differ by %.1e, gradients by %.1e of the largest\n", c.name, dt, at[k].first,
+                at[k].second);
   }
-  EXPECT_LT(at[1].first, 5e-3);
-  EXPECT_LT(at[1].second, 2e-2);
+  EXPECT_LT(at[1].first, c.position);
+  EXPECT_LT(at[1].second, c.gradient);
   constexpr double give = 5e-5;
   EXPECT_LT(at[1].first, std::max(at[0].first / 2, give));
   EXPECT_LT(at[1].second, std::max(at[0].second / 2, give));
   EXPECT_GT(at[1].first, 0);
+}
+
+// As attachments stiffen and the step shrinks, both at once, they approach each other.
+TEST(SemiImplicitSceneTable, ApproachesFeatherstone) {
+  std::printf("| scene | step | K | positions | gradients |\n");
+  for (const Case* c : {&kPendulum, &kCartPole, &kArm, &kQuadruped}) {
+    double last = 0, first = 0;
+    for (const double dt : {0.004, 0.001, 0.00025}) {
+      const Answer truth = answer(*c, Integrator::featherstone, dt);
+      for (const double stiffness : {1e4, 1e6, 1e8}) {
+        const auto [position, gradient] = distance(truth, answer(*c, Integrator::semi_implicit, dt, stiffness));
+        std::printf("| %s | %g ms | %.0e | %.1e | %.1e |\n", c->name, 1e3 * dt, stiffness, position, gradient);
+        if (first == 0) first = position;
+        last = position;
+      }
+    }
+    EXPECT_LT(last, 0.1 * first) << c->name;
+  }
 }
 
 }  // namespace

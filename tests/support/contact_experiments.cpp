@@ -63,7 +63,7 @@ Trajectory<double> Experiment::run(bool keep_states) const {
   options.time_step = time_step;
   options.steps = steps;
   options.keep_states = keep_states;
-  return rollout<double>(model, state, {}, options);
+  return rollout<double>(model, place_bodies<double>(nullptr, model, state, options), {}, options);
 }
 
 Sensitivity::Sensitivity(Experiment experiment, const std::vector<std::string>& paths)
@@ -78,7 +78,8 @@ Sensitivity::Sensitivity(Experiment experiment, const std::vector<std::string>& 
   options.time_step = e.time_step;
   options.steps = e.steps;
   Tape<double> tape;
-  const Trajectory<double> t = rollout<double>(tape, e.model, e.state, {}, options);
+  const State<double> start = place_bodies(&tape, e.model, e.state, options);
+  const Trajectory<double> t = rollout<double>(tape, e.model, start, {}, options);
   if (t.any_stopped()) throw std::runtime_error("a world stopped");
   Buffer<double> seed(t.final.q.rows(), worlds);
   end_ = Buffer<double>(1, worlds);
@@ -117,6 +118,7 @@ double bounce_start(const BounceOptions& options, int world) {
 
 Experiment bounce(const BounceOptions& options) {
   ModelBuilder builder;
+  builder.set_integrator(options.integrator);
   builder.set_gravity({0, 0, -options.gravity});
   builder.add_body("ball", ball_of(kBallMass, kBallRadius));
   builder.add_joint("joint", joint_type(options.support), ModelBuilder::world, 0);
@@ -230,6 +232,7 @@ BounceTruth spring_bounce(const BounceOptions& options, double start) {
 
 Experiment two_balls(const TwoBallsOptions& options) {
   ModelBuilder builder;
+  builder.set_integrator(options.integrator);
   builder.set_gravity({0, 0, 0});
   JointOptions along_x;
   along_x.axis = {1, 0, 0};
@@ -265,6 +268,7 @@ Experiment slide(const SlideOptions& options) {
   pair.friction = options.friction;
   pair.creep = options.creep;
   ModelBuilder builder;
+  builder.set_integrator(options.integrator);
   builder.set_gravity({0, 0, -kGravity});
   builder.add_body("body", box_of(mass, half));
   const bool free = options.support == Support::free;

@@ -75,6 +75,7 @@ enum class Support { joint, free };
 /// 3, 4. A ball of 1 kg and 0.1 m falls or flies onto the plane z = 0 and comes back: its height after `seconds`.
 struct BounceOptions {
   Support support = Support::joint;
+  Integrator integrator = Integrator::featherstone;
   double rate = 480;     ///< steps per second
   double seconds = 0.6;  ///< in which it touches once
   double velocity = -1;  ///< m/s, at the start
@@ -89,6 +90,7 @@ double bounce_start(const BounceOptions& options, int world);
 /// 5. Balls in a line along x, at 0 and 0.52, the first with 1 m/s: where the second one is after a second.
 struct TwoBallsOptions {
   Support support = Support::joint;
+  Integrator integrator = Integrator::featherstone;
   double rate = 480;
   double masses[2] = {1, 1};
   PairConstants pair = {};
@@ -99,6 +101,7 @@ Experiment two_balls(const TwoBallsOptions& options);
 /// it stops, and rocks back from having leaned on its front.
 struct SlideOptions {
   Support support = Support::joint;
+  Integrator integrator = Integrator::featherstone;
   double rate = 480;
   double friction = 0.5;
   double creep = 1e-4;  ///< m/s

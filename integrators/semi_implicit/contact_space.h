@@ -1,0 +1,144 @@
+#pragma once
+// Bodies as contact sees them (featherstone/contact_space.h), and what is kept of a step with contact: every body is a
+// tree of its own, whose O is its centre of mass. So its twist there is [ω; velocity of the com], with which the step
+// works anyhow, its O moves by the com and its twists do not turn with it.
+#include "integrators/featherstone/contact_step_adjoint.h"
+#include "integrators/featherstone/workspace.h"
+#include "integrators/semi_implicit/step_adjoint.h"
+
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+using featherstone::kPredictors;
+
+/// L D Lᵀ of a symmetric positive definite 6×6.
+template <class Real>
+struct SixFactors {
+  Real below[6][6];  ///< L under its diagonal of ones
+  Real inverse[6];   ///< D⁻¹
+};
+
+/// Of diag(J, m 1) + block.
+template <class Real>
+BACKDRIVE_INLINE void factor_six(const Sym3<Real>& J, const Real& m, const ArticulatedInertia<Real>& block,
+                                 SixFactors<Real>& f) {
+  const auto& [aa, al, ll] = block;
+  Real A[6][6];
+  A[0][0] = J.xx + aa.xx, A[1][1] = J.yy + aa.yy, A[2][2] = J.zz + aa.zz;
+  A[1][0] = J.xy + aa.xy, A[2][0] = J.xz + aa.xz, A[2][1] = J.yz + aa.yz;
+  A[3][0] = al.cx.x, A[3][1] = al.cx.y, A[3][2] = al.cx.z;
+  A[4][0] = al.cy.x, A[4][1] = al.cy.y, A[4][2] = al.cy.z;
+  A[5][0] = al.cz.x, A[5][1] = al.cz.y, A[5][2] = al.cz.z;
+  A[3][3] = m + ll.xx, A[4][4] = m + ll.yy, A[5][5] = m + ll.zz;
+  A[4][3] = ll.xy, A[5][3] = ll.xz, A[5][4] = ll.yz;
+  for (int j = 0; j < 6; ++j) {
+    f.inverse[j] = constant<Real>(1) / A[j][j];
+    for (int i = j + 1; i < 6; ++i) f.below[i][j] = A[i][j] * f.inverse[j];
+    for (int k = j + 1; k < 6; ++k) {
+      for (int i = k; i < 6; ++i) A[i][k] -= f.below[i][j] * A[k][j];
+    }
+  }
+}
+
+/// A⁻¹ b
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> solve_six(const SixFactors<Real>& f, const Spatial<Real>& b) {
+  Real x[6] = {b.ang.x, b.ang.y, b.ang.z, b.lin.x, b.lin.y, b.lin.z};
+  for (int i = 1; i < 6; ++i) {
+    for (int k = 0; k < i; ++k) x[i] -= f.below[i][k] * x[k];
+  }
+  for (int i = 5; i >= 0; --i) {
+    x[i] = x[i] * f.inverse[i];
+    for (int k = i + 1; k < 6; ++k) x[i] -= f.below[k][i] * x[k];
+  }
+  return {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
+}
+
+/// What a predictor is solved with: M + Σ θ Jᵀ K J of every body, and the rows' factors with that.
+template <class Real>
+struct PredictorFactors {
+  SixFactors<Real>* body;  ///< [body_count]
+  Factors<Real> rows;
+};
+template <class Real>
+struct PredictedMasses {
+  static constexpr bool couples = true;
+  const SixFactors<Real>* body;
+
+  BACKDRIVE_INLINE Spatial<Real> operator()(int i, const Spatial<Real>& b) const { return solve_six(body[i], b); }
+};
+
+/// Rates G x of the solves of contact, by row.
+template <class Real>
+struct TouchRows {
+  Real kick[kRows], w[kRows];
+  Real change[kPredictors][kRows], w_predictor[kPredictors][kRows];
+};
+
+template <class R, bool Adjoint>
+struct TouchLayout {
+  using Real = R;
+  using Touch = std::conditional_t<Adjoint, featherstone::TouchAdjointLink<R>, featherstone::TouchLink<R>>;
+  using ShapeRows = const ShapeConstants<R>*;
+};
+
+/// The working set of contact, beside the step's own. `Adjoint`: with what an adjoint needs.
+template <class R, bool Adjoint>
+struct Touching {
+  using Real = R;
+  static constexpr bool twists_turn = false, adjoint = Adjoint;
+  static constexpr int kept = Adjoint ? kPredictors : 1;
+
+  const System<R>& system;
+  Workspace<R>& ws;
+  R dt{};
+  featherstone::ContactSpace<TouchLayout<R, Adjoint>> contact{};
+  PredictorFactors<R> predictor[kept]{};
+  Spatial<R>* reported = nullptr;    ///< [body_count]: v_d after the step, of the links' origins
+  TouchRows<R>* rows = nullptr;      ///< [joint_count]; adjoint only, as what follows
+  Spatial<R>* smooth_bar = nullptr;  ///< [body_count]: cotangents of v_s
+  Workspace<R> end{};                ///< bodies and their cotangents after the step
+};
+
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE featherstone::Carrier carrier_of(const Touching<R, Adjoint>& s, int shape) {
+  const int body = s.contact.shapes[shape].body;
+  return {body, body, body < 0};
+}
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE featherstone::Pose<R> pose_of(const Touching<R, Adjoint>& s, int body) {
+  const BodyScratch<R>& b = s.ws.body[body];
+  return {b.pose.axes, -b.lever};
+}
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE const Spatial<R>& velocity_of(const Touching<R, Adjoint>& s, int body) {
+  return s.ws.body[body].velocity;
+}
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE const R& mass_of(const Touching<R, Adjoint>& s, int body) {
+  return s.system.bodies[body].mass;
+}
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE Vec3<R> tree_origin(const Touching<R, Adjoint>& s, int body) {
+  return body < 0 ? zero3<R>() : s.ws.body[body].pose.centre;
+}
+
+/// Takes room for it from a block of memory, or only counts.
+template <class R, bool Adjoint>
+BACKDRIVE_HD void carve(const TopologyView& t, featherstone::Carver& carver, Touching<R, Adjoint>& s) {
+  const int bodies = s.system.body_count;
+  featherstone::carve_contact_space(t, bodies, Adjoint, carver, s.contact);
+  s.dt = s.system.dt;
+  for (PredictorFactors<R>& p : s.predictor) {
+    p.body = carver.take<SixFactors<R>>(bodies);
+    p.rows = carve_factors(s.system, carver);
+  }
+  s.reported = carver.take<Spatial<R>>(bodies);
+  if constexpr (Adjoint) {
+    s.rows = carver.take<TouchRows<R>>(s.system.joint_count);
+    s.smooth_bar = carver.take<Spatial<R>>(bodies);
+    s.end.body = carver.take<BodyScratch<R>>(bodies);
+    s.end.bar = carver.take<BodyBar<R>>(bodies);
+  }
+}
+
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

@@ -1,0 +1,118 @@
+#pragma once
+// A step with contact: (C1)-(C7) of docs/contact.md on loose bodies, with M̃ = M + Gᵀ A G. docs/semi_implicit.md, (14).
+//
+//   kick (3)     v_s        predictors, forces, one more solve     Δv
+//   drift (5)    turned and moved on by v_d = v_s + ½ Δv; the momentum that is carried is that of v⁺ = v_s + Δv
+#include "integrators/semi_implicit/contact_space.h"
+
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+/// The loads of the bodies as right-hand side of a solve.
+template <class Space>
+BACKDRIVE_INLINE void take_loads(Space& s) {
+  for (int i = 0; i < s.system.body_count; ++i) {
+    const auto& touch = s.contact.link[i];
+    s.ws.body[i].u = touch.touched ? touch.load : zero6<typename Space::Real>();
+  }
+}
+
+/// Factors of a predictor, from the blocks of the bodies. All bodies take part, touched or not: a world's bits must not
+/// depend on what those beside it touch.
+template <class Space>
+BACKDRIVE_CALLED void factor_predictor(Space& s, const PredictorFactors<typename Space::Real>& factors) {
+  using Real = typename Space::Real;
+  const auto none = featherstone::zero_block<Real>();
+  for (int i = 0; i < s.system.body_count; ++i) {
+    const auto& touch = s.contact.link[i];
+    factor_six(s.ws.body[i].inertia, s.system.bodies[i].mass, touch.touched ? touch.block : none, factors.body[i]);
+  }
+  assemble(s.system, s.ws, PredictedMasses<Real>{factors.body}, factors.rows);
+  factor(s.system, s.ws, factors.rows);
+}
+
+/// A solve with them: right-hand side and result in body[].u, rates in joint[].rate.
+template <class Space>
+BACKDRIVE_CALLED void solve_predictor(Space& s, const PredictorFactors<typename Space::Real>& factors) {
+  solve(s.system, s.ws, PredictedMasses<typename Space::Real>{factors.body}, factors.rows);
+}
+
+/// What an adjoint wants to know of a solve: the rates by row.
+template <class Space, class RowsOf>
+BACKDRIVE_INLINE void keep_rates(Space& s, const RowsOf& rows_of) {
+  if constexpr (Space::adjoint) {
+    for (int j = 0; j < s.system.joint_count; ++j) {
+      auto& to = rows_of(s.rows[j]);
+      for (int row = 0; row < kRows; ++row) to[row] = s.ws.joint[j].rate[row];
+    }
+  }
+}
+
+/// (C2)-(C4), (C5a).
+template <int Stage, class Space>
+BACKDRIVE_HD void predict_bodies(Space& s) {
+  featherstone::load_predictor<Stage>(s);
+  const auto& factors = s.predictor[Stage % Space::kept];
+  factor_predictor(s, factors);
+  take_loads(s);
+  solve_predictor(s, factors);
+  for (int i = 0; i < s.system.body_count; ++i) s.contact.link[i].change[Stage] = s.ws.body[i].u;
+  keep_rates(
+      s, [](auto& rows) -> auto& { return rows.change[Stage]; });
+}
+
+/// (C2)-(C7) after the kick: Δv into body[].u. False: nothing is in reach of anything, and Δv is zero.
+template <class Space>
+BACKDRIVE_HD bool contact_kick(Space& s) {
+  using Real = typename Space::Real;
+  for (int i = 0; i < s.system.body_count; ++i) s.contact.link[i].smooth = s.ws.body[i].next;
+  if (!featherstone::find_contacts(s)) {
+    for (int i = 0; i < s.system.body_count; ++i) s.ws.body[i].u = zero6<Real>();
+    return false;
+  }
+  predict_bodies<0>(s);
+  predict_bodies<1>(s);
+  featherstone::load_forces(s);
+  take_loads(s);
+  solve(s.system, s.ws);
+  if constexpr (Space::adjoint) {
+    for (int i = 0; i < s.system.body_count; ++i) s.contact.link[i].kick = s.ws.body[i].u;
+    keep_rates(
+        s, [](auto& rows) -> auto& { return rows.kick; });
+  }
+  return true;
+}
+
+/// The drift of a body with contact: v_s in `next`, Δv in `u`.
+template <class Real>
+struct TouchDrift {
+  Spatial<Real> moving, carried;  ///< v_d and v⁺
+  Drift<Real> drift;              ///< with v_d
+  Spin<Real> spin;                ///< of v⁺
+
+  BACKDRIVE_INLINE TouchDrift(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
+                              const BodyScratch<Real>& s, const Spatial<Real>& kick, const Real& dt)
+      : moving(s.next + kick * constant<Real>(0.5)),
+        carried(s.next + kick),
+        drift(drift_of(body, s.pose.axes, rotation, moving.ang, dt)),
+        spin(spin_after(body, drift.turn.angle, transposed_times(s.pose.axes, carried.ang))) {}
+};
+
+/// One step with contact, as step(). What moved the bodies is in s.reported, of the lanes that are not halted.
+template <class Space>
+BACKDRIVE_HD void step_with_contact(Space& s, const BodyState<typename Space::Real>* state,
+                                    const StepInputs<typename Space::Real>& in, BodyState<typename Space::Real>* next,
+                                    typename Space::Real& halted) {
+  using Real = typename Space::Real;
+  kick(s.system, state, in, s.ws);
+  contact_kick(s);
+  for (int i = 0; i < s.system.body_count; ++i) {
+    BodyScratch<Real>& b = s.ws.body[i];
+    const TouchDrift<Real> d(s.system.bodies[i], state[i].rotation, b, b.u, s.dt);
+    b.after = {d.drift.rotation, b.pose.centre + d.moving.lin * s.dt - d.drift.lever,
+               velocity_after(d.drift, d.spin, d.carried.lin)};
+    s.reported[i] = velocity_after<Real>(d.drift, d.drift, d.moving.lin);
+  }
+  accept(s.system, state, s.ws, next, halted);
+}
+
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

@@ -1,0 +1,200 @@
+#pragma once
+// Adjoint of contact_step.h: (A1)-(A12) of docs/contact.md on loose bodies; docs/semi_implicit.md, (15).
+//
+// Twists are the velocities of the state themselves and do not turn with their bodies, so (A13) is not needed: a
+// contact acts on the pose of a body by the places of its shapes alone. Of (A12), with the pairs of solves (X, Y),
+// −X·(M + Gᵀ A G) Y is left, where M turns with the bodies, and the rows G with their joints.
+#include "integrators/semi_implicit/contact_step.h"
+
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+/// What contact passes to an O, the com of a body.
+template <class Real>
+BACKDRIVE_INLINE void adj_tree_origin(Touching<Real, true>& s, int body, const Vec3<Real>& origin_bar,
+                                      const StepBar<Real>&) {
+  if (body >= 0) s.ws.bar[body].centre += origin_bar;
+}
+
+/// Cotangents of v⁺ and v_d of one body.
+template <class Real>
+struct TouchDriftBar {
+  Spatial<Real> carried, moving;
+};
+
+/// (A1): from the cotangents of the state after the step and of the reported velocity; sets `bar`'s turn and centre.
+template <class Real>
+BACKDRIVE_PART TouchDriftBar<Real> adj_touch_drift(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
+                                                   const Real& dt, const BodyStateBar<Real>& after,
+                                                   const Spatial<Real>& reported, const BodyScratch<Real>& s,
+                                                   const Spatial<Real>& kick, BodyBar<Real>& bar,
+                                                   BodyGradient<Real>* gradient) {
+  const TouchDrift<Real> t(body, rotation, s, kick, dt);
+  const Drift<Real>& d = t.drift;
+  // p⁺ = c⁺ − lever, ṗ⁺ = v_c − ω × lever, and the same of what is reported
+  const Vec3<Real>&carried_bar = after.velocity.lin, &moving_bar = reported.lin;
+  const Vec3<Real> lever_bar =
+      -after.position - cross(carried_bar, d.axes * t.spin.omega) - cross(moving_bar, d.axes * d.omega);
+  if (gradient) gradient->com += transposed_times(d.axes, lever_bar);
+  Vec3<Real> turn_bar = after.turn + cross(d.lever, lever_bar), angle_bar = zero3<Real>();
+  const Vec3<Real> of_carried =
+      adj_spin_after<Real>(body, d, t.spin, transposed_times(s.pose.axes, t.carried.ang),
+                           after.velocity.ang - cross(d.lever, carried_bar), turn_bar, angle_bar, gradient);
+  const Vec3<Real> of_reported = adj_spin_after<Real>(
+      body, d, d, d.turn.omega[0], reported.ang - cross(d.lever, moving_bar), turn_bar, angle_bar, gradient);
+  const Vec3<Real> of_turn = adj_turn(body, d, dt, turn_bar, angle_bar, gradient);
+  TouchDriftBar<Real> result;
+  result.carried = {s.pose.axes * of_carried, carried_bar};
+  result.moving = {s.pose.axes * (of_reported + of_turn), after.position * dt + moving_bar};
+  bar.turn = turn_bar - cross(t.carried.ang, result.carried.ang) - cross(t.moving.ang, result.moving.ang);
+  bar.centre = after.position;
+  return result;
+}
+
+/// (A3)-(A9): from the cotangents of Δv in body[].u; adds to those of v_s.
+template <class Real>
+BACKDRIVE_HD void adj_contact_kick(Touching<Real, true>& s, const StepBar<Real>& bar) {
+  const int bodies = s.system.body_count;
+  solve(s.system, s.ws);
+  for (int i = 0; i < bodies; ++i) s.contact.link[i].w = s.ws.body[i].u;
+  keep_rates(
+      s, [](auto& rows) -> auto& { return rows.w; });
+  featherstone::adj_forces(s, bar);
+  const auto predictor = [&](auto stage) {
+    take_loads(s);
+    solve_predictor(s, s.predictor[stage()]);
+    for (int i = 0; i < bodies; ++i) s.contact.link[i].w_predictor[stage()] = s.ws.body[i].u;
+    keep_rates(
+        s, [&](auto& rows) -> auto& { return rows.w_predictor[stage()]; });
+    featherstone::adj_predictors<stage()>(s, bar);
+  };
+  predictor(std::integral_constant<int, 1>{});
+  predictor(std::integral_constant<int, 0>{});
+  for (int i = 0; i < bodies; ++i) {
+    const auto& touch = s.contact.link[i];
+    if (touch.touched) s.smooth_bar[i] += unless(Mutation::smooth_of_contacts, touch.load);
+  }
+}
+
+/// −X·M Y of one body's pairs of solves: to its turn, mass and inertia.
+template <class Real>
+BACKDRIVE_PART void adj_kick_momentum(const Touching<Real, true>& s, int i, const StepBar<Real>& out) {
+  const BodyScratch<Real>& body = s.ws.body[i];
+  const auto add = [&](const Spatial<Real>& X, const Spatial<Real>& Y) {
+    const Vec3<Real> turn = cross(body.inertia * Y.ang, X.ang) + cross(body.inertia * X.ang, Y.ang);
+    s.ws.bar[i].turn -= unless(Mutation::kick_inertia_turn, turn);
+    if (!out.bodies) return;
+    BodyGradient<Real>& g = out.bodies[i];
+    add_bilinear(g.inertia, -transposed_times(body.pose.axes, X.ang), transposed_times(body.pose.axes, Y.ang));
+    g.mass -= unless(Mutation::kick_mass, dot(X.lin, Y.lin));
+  };
+  const auto& touch = s.contact.link[i];
+  add(touch.w, touch.kick);
+  for (int k = 0; k < kPredictors; ++k) add(touch.w_predictor[k], touch.change[k]);
+}
+
+/// −X·Gᵀ A G Y of a joint's rows, for adj_joint.
+template <class Real>
+struct KicksOfContact {
+  const Touching<Real, true>& s;
+
+  BACKDRIVE_INLINE void resisted(int j, Real (&sum)[kRows]) const {
+    const TouchRows<Real>& rows = s.rows[j];
+    for (int row = 0; row < kRows; ++row) {
+      sum[row] = rows.w[row] * rows.kick[row];
+      for (int k = 0; k < kPredictors; ++k) sum[row] += rows.w_predictor[k][row] * rows.change[k][row];
+      sum[row] = unless(Mutation::kick_increment, sum[row]);
+    }
+  }
+  BACKDRIVE_INLINE void add_directions(int j, DirectionBars<Real>& direction) const {
+    if (mutated(Mutation::kick_direction)) return;
+    using Touch = featherstone::TouchAdjointLink<Real>;
+    const Joint& joint = s.system.joints[j];
+    const JointScratch<Real>& of = s.ws.joint[j];
+    const TouchRows<Real>& rows = s.rows[j];
+    const auto add = [&](const Real(&rates)[kRows], const auto& twist_of) {  // of the one, and twists of the other
+      const auto twist = [&](int body) -> const Spatial<Real>& {
+        const Touch& touch = s.contact.link[body];
+        return twist_of(touch);
+      };
+      Real f[kRows];
+      for (int row = 0; row < kRows; ++row) f[row] = -(of.inertia[row] * rates[row]);
+      direction.add(of.geometry, f, twist(joint.child), joint.parent >= 0 ? &twist(joint.parent) : nullptr);
+    };
+    add(
+        rows.kick, [](const Touch& t) -> auto& { return t.w; });
+    add(
+        rows.w, [](const Touch& t) -> auto& { return t.kick; });
+    for (int k = 0; k < kPredictors; ++k) {
+      add(
+          rows.change[k], [k](const Touch& t) -> auto& { return t.w_predictor[k]; });
+      add(
+          rows.w_predictor[k], [k](const Touch& t) -> auto& { return t.change[k]; });
+    }
+  }
+};
+
+/// (A11): what contacts pass to velocities, poses and coms.
+template <class Real>
+BACKDRIVE_HD void adj_places(Touching<Real, true>& s, const StepBar<Real>& bar) {
+  featherstone::adj_contact_places(s, bar);
+  for (int i = 0; i < s.system.body_count; ++i) {
+    const auto& touch = s.contact.link[i];
+    if (!touch.touched) continue;
+    s.ws.bar[i].velocity -= touch.bar.v;
+    s.ws.bar[i].turn += touch.bar.turn.ang;
+    // What is on the body is at −R com from O.
+    if (bar.bodies) bar.bodies[i].com -= transposed_times(s.ws.body[i].pose.axes, touch.bar.turn.lin);
+  }
+}
+
+/// The step before its adjoint: all that it needs stays in the working set. False: nothing is in reach.
+template <class Real>
+BACKDRIVE_HD bool recompute_with_contact(Touching<Real, true>& s, const BodyState<Real>* state,
+                                         const StepInputs<Real>& in) {
+  kick(s.system, state, in, s.ws);
+  const bool touching = contact_kick(s);
+  for (int i = 0; i < s.system.body_count; ++i) {
+    const BodyScratch<Real>& b = s.ws.body[i];
+    s.contact.link[i].kick = b.u;
+    const TouchDrift<Real> d(s.system.bodies[i], state[i].rotation, b, b.u, s.dt);
+    s.reported[i] = velocity_after<Real>(d.drift, d.drift, d.moving.lin);
+  }
+  return touching;
+}
+
+/// As step_adjoint, after recompute_with_contact, which said whether bodies are `touching`. bar.reported holds the
+/// cotangents of the velocities reported.
+template <class Real>
+BACKDRIVE_HD void step_adjoint_with_contact(Touching<Real, true>& s, const BodyState<Real>* state,
+                                            const StepInputs<Real>& in, const StepBar<Real>& bar, bool touching) {
+  const System<Real>& system = s.system;
+  Workspace<Real>& ws = s.ws;
+  const auto gradient = [&](int i) { return bar.bodies ? bar.bodies + i : nullptr; };
+  for (int i = 0; i < system.body_count; ++i) {
+    BodyBar<Real>& own = ws.bar[i];
+    const TouchDriftBar<Real> d =
+        adj_touch_drift(system.bodies[i], state[i].rotation, system.dt, bar.state[i], bar.reported[i], ws.body[i],
+                        s.contact.link[i].kick, own, gradient(i));
+    own.predicted_turn = own.predicted_centre = zero3<Real>();
+    own.predicted_velocity = zero6<Real>();
+    s.smooth_bar[i] = d.carried + d.moving;  // (A2)
+    ws.body[i].u = d.carried + d.moving * constant<Real>(mutated(Mutation::half_kick) ? 1 : 0.5);
+  }
+  if (touching) adj_contact_kick(s, bar);
+  for (int i = 0; i < system.body_count; ++i) ws.body[i].u = s.smooth_bar[i];
+  solve(system, ws);
+  for (int i = 0; i < system.body_count; ++i) {
+    adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
+    if (touching) adj_kick_momentum(s, i, bar);
+  }
+  if (touching) adj_places(s, bar);
+  for (int j = 0; j < system.joint_count; ++j) {
+    touching ? adj_joint(system, ws, j, in.joints[j], KicksOfContact<Real>{s}, bar)
+             : adj_joint(system, ws, j, in.joints[j], NoKicks<Real>{}, bar);
+  }
+  for (int i = 0; i < system.body_count; ++i) {
+    adj_prepare_body(system.bodies[i], state[i].rotation, ws.body[i], system.dt, ws.bar[i], bar.state[i], gradient(i));
+  }
+}
+
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

@@ -1,0 +1,102 @@
+// Proof that the gradient test of contact in maximal coordinates can fail: each fault is planted in a copy of the
+// adjoint, and the check that semi_implicit_contact_test.cpp makes must notice it.
+#define BACKDRIVE_KERNELS semi_mutant
+#define BACKDRIVE_MUTATIONS
+#include <gtest/gtest.h>
+
+#include "autodiff/recorded.h"
+#include "integrators/semi_implicit/contact_rollout_kernel.h"
+#include "integrators/semi_implicit/pose_kernel.h"
+#include "tests/autodiff/semi_implicit_touching.h"
+
+namespace backdrive {
+namespace {
+
+using test::InputDirection;
+using test::kSteps;
+using test::OutputWeights;
+
+/// As test::along_adjoint, by the kernels with the planted fault; poses have no weights here.
+std::vector<std::pair<std::string, double>> along_mutant(const Model& model, const InputDirection& d,
+                                                         const OutputWeights& w, std::uint64_t seed) {
+  const Topology& t = model.topology;
+  Memory memory;
+  const test::Batch<double> batch = test::random_batch<double>(model, kSteps, {0}, seed);
+  const RolloutOptions options = test::options_of(kSteps);
+  const State<double> start = place_bodies<double>(nullptr, model, batch.state, options);
+  const Trajectory<double> run = rollout(model, start, batch.control, options);
+  const KernelModel<double> kernel_model(model, nullptr, 1, memory);
+  const Launch<double> launch = launch_of(kernel_model, options.time_step, kSteps, start.q);
+  const auto rows = [&](int count) { return Buffer<double>(memory, count, 1); };
+  Buffer<double> q = rows(t.nq), qd = rows(t.nv), q0 = rows(t.nq), qd0 = rows(t.nv), control = rows(kSteps * t.nu);
+  Buffer<double> of_rollout = rows(gradient_rows_of<double>(model, true));
+  Buffer<double> of_place = rows(gradient_rows_of<double>(model, false));
+  RolloutAdjointArguments<double> adjoint{launch,
+                                          run.q.row(0),
+                                          run.qd.row(0),
+                                          batch.control.u.row(0),
+                                          run.status->address(),
+                                          w.q.row(0),
+                                          w.qd.row(0),
+                                          nullptr,
+                                          nullptr,
+                                          q.write(),
+                                          qd.write(),
+                                          control.write(),
+                                          of_rollout.write()};
+  adjoint.drift_bar = w.drift.row(0);
+  adjoint.contact_bar = w.contact.row(0);
+  semi_implicit::ContactAdjointScratch<double> counted;
+  featherstone::Carver counter(nullptr);
+  prepare(launch, 0, true, counter, counted);
+  const std::shared_ptr<std::byte> scratch = memory.allocate(counter.used());
+  semi_implicit::contact_rollout_adjoint_group<double>(adjoint, 0, scratch.get());
+  semi_implicit::place_adjoint_group<double>({launch, batch.state.q.row(0), batch.state.qd.row(0), nullptr, nullptr,
+                                              q.row(0), qd.row(0), q0.write(), qd0.write(), of_place.write()},
+                                             0, scratch.get());
+  Parameters parameters = zero_parameters(model), unused = parameters;
+  for (const Buffer<double>* bar : {&of_rollout, &of_place}) {
+    add_constants_gradient(model, nullptr, *bar, run.status.get(), parameters, unused);
+  }
+  return test::products(model, d, {q0, qd0, control, parameters});
+}
+
+/// Largest error of a block, of a tree and of a tree with loops.
+double worst_error() {
+  double worst = 0;
+  for (const int seed : {1, 2}) {
+    const Model model = test::touching_model(seed);
+    test::Random random(seed + 100);
+    OutputWeights w = test::random_weights(model, random);
+    const InputDirection d = test::random_direction(model, random);
+    for (int r = 0; r < w.poses.rows(); ++r) w.poses.set(r, 0, 0);
+    worst = std::max(worst, test::worst_block(model, d, w, seed, along_mutant(model, d, w, seed)));
+  }
+  return worst;
+}
+
+TEST(SemiImplicitContactMutants, SoundAdjointPasses) {
+  EXPECT_LT(worst_error(), 1e-11);
+}
+
+// What contact adds to the adjoint of a step here, and what it shares with trees.
+TEST(SemiImplicitContactMutants, EveryFaultIsCaught) {
+  using semi_implicit::Mutation;
+  for (int k = static_cast<int>(Mutation::half_kick); k < static_cast<int>(Mutation::read_turn); ++k) {
+    semi_implicit::planted_mutation = static_cast<Mutation>(k);
+    const double error = worst_error();
+    semi_implicit::planted_mutation = Mutation::none;
+    EXPECT_GT(error, 1e-6) << "fault " << k << " of integrators/semi_implicit/mutations.h";
+  }
+  using Shared = featherstone::Mutation;
+  for (const Shared fault : {Shared::frozen_predictor, Shared::frozen_drag, Shared::frozen_block, Shared::block_normal,
+                             Shared::contact_start, Shared::contact_normal}) {
+    featherstone::planted_mutation = fault;
+    const double error = worst_error();
+    featherstone::planted_mutation = Shared::none;
+    EXPECT_GT(error, 1e-6) << "fault " << static_cast<int>(fault) << " of integrators/featherstone/mutations.h";
+  }
+}
+
+}  // namespace
+}  // namespace backdrive

@@ -1,0 +1,62 @@
+#pragma once
+// Models in maximal coordinates whose bodies touch, and the identity ⟨w, Jv⟩ = ⟨Jᵀw, v⟩ of each block of their inputs.
+#include <algorithm>
+
+#include "tests/autodiff/semi_implicit_identity.h"
+#include "tests/support/models.h"
+
+namespace backdrive::test {
+
+/// Trees with every type of joint and every force, whose shapes lie softly in each other and in the floor; every other
+/// one has loops.
+inline Model touching_model(std::uint64_t seed) {
+  TreeOptions options;
+  options.links = 9;
+  options.forces = options.shapes = options.rotations = options.contact = true;
+  options.integrator = Integrator::semi_implicit;
+  options.loops = seed % 2 ? 2 : 0;
+  Model model = random_tree(seed, options);
+  for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
+    const int joint = static_cast<int>(j);
+    if (model.joint_loops[j]) continue;
+    model.joints.attachment.stiffness.at(joint) = 2e4, model.joints.attachment.damping.at(joint) = 30;
+    model.joints.attachment.angular_stiffness.at(joint) = 2e3, model.joints.attachment.angular_damping.at(joint) = 3;
+  }
+  require_all(model);
+  return model;
+}
+
+/// The part of a direction that is of one block.
+inline InputDirection of_block(const Model& model, const InputDirection& d, const std::string& block) {
+  InputDirection part{std::vector<double>(d.q.size()), std::vector<double>(d.qd.size()),
+                      std::vector<double>(d.control.size()), zero_parameters(model)};
+  if (block == "q") part.q = d.q;
+  if (block == "qd") part.qd = d.qd;
+  if (block == "control") part.control = d.control;
+  for (const Field& field : fields()) {
+    if (block_name(field) == block) field.of(part.parameters) = field.in(d.parameters);
+  }
+  return part;
+}
+
+/// Error of each block's product against duals, relative to the largest product.
+inline BlockSums block_errors(const Model& model, const InputDirection& d, const OutputWeights& w, std::uint64_t seed,
+                              const BlockSums& backward) {
+  double scale = 1;
+  for (const auto& [block, sum] : backward) scale = std::max(scale, std::abs(sum));
+  BlockSums errors;
+  for (const auto& [block, sum] : backward) {
+    errors.emplace_back(block, std::abs(sum - along_duals(model, of_block(model, d, block), w, seed)) / scale);
+  }
+  return errors;
+}
+inline double worst_block(const Model& model, const InputDirection& d, const OutputWeights& w, std::uint64_t seed,
+                          const BlockSums& backward) {
+  double worst = 0;
+  for (const auto& [block, error] : block_errors(model, d, w, seed, backward)) {
+    if (!(error <= worst)) worst = error;  // also what is no number
+  }
+  return worst;
+}
+
+}  // namespace backdrive::test
