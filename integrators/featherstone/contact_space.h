@@ -1,6 +1,17 @@
 #pragma once
-// What a step with contact works on: bodies and shapes as contact sees them, and what is kept per contact, link and
-// degree of freedom. docs/contact.md has the equations (C1)-(C7) and (A1)-(A13).
+// What a step with contact works on: bodies and shapes as contact sees them, and what is kept per contact and body.
+// docs/contact.md has the equations (C1)-(C7) and (A1)-(A13).
+//
+// One source for all integrators: `Space` is the working set of one. It has `dt`, `contact` (a ContactSpace) and
+// `twists_turn`, whether its twists turn with the links, and there are
+//
+//   carrier_of(ws, contact shape)   what carries it
+//   pose_of(ws, link)               axes, and origin from the O of its tree
+//   velocity_of(ws, link)           twist about O with q̇
+//   mass_of(ws, link)
+//   tree_origin(ws, root)           O in the world; of the world (−1) its origin
+//
+// With featherstone O is where the root joint of a tree is; with semi_implicit every body is a tree, and O its com.
 //
 // A pair's points, normals and relative velocities are in world axes about the O of its first body's tree. A body of
 // another tree has its twists there after `about`; its wrenches go back by `back`.
@@ -13,53 +24,13 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 // Larger than what is worth inlining, here and in what follows.
 #define BACKDRIVE_CALLED BACKDRIVE_HD __attribute__((noinline))
 
-/// The factors of M̃ + Σ θ Jᵀ K J for one degree of freedom, as DofScratch has those of M̃.
-template <class Real>
-struct PredictorFactors {
-  Spatial<Real> UD;
-  Real inverse;
-  Real x;
-};
-
 /// The predictor is solved twice, the second time with the drag that the first asks for (C5a).
 constexpr int kPredictors = 2;
 
-/// A degree of freedom of a rollout with contact: x holds D⁻¹ r, then Δv.
-template <class Real>
-struct alignas(kAlignment<Real>) ContactDof : DofScratch<Real> {
-  Real qdd;                             ///< of all but contact
-  Real increment;                       ///< what D has beside the inertias
-  PredictorFactors<Real> predictor[1];  ///< of the running one
-};
-/// And of its adjoint, which needs the factors of both: x holds right-hand sides and solutions, at last W of (A10).
-template <class Real>
-struct alignas(kAlignment<Real>) ContactAdjointDof : DofScratch<Real> {
-  Real qdd, increment;
-  PredictorFactors<Real> predictor[kPredictors];
-  Real kick;                         ///< Δv
-  Real change[kPredictors];          ///< Δv1, Δv2
-  Real w, w_predictor[kPredictors];  ///< (A3), (A6)
-  Real smooth_bar;                   ///< cotangent of v_s
-
-  /// Σ w Δv over the solves of contact, for what resists them: implicit joint forces and armature.
-  BACKDRIVE_INLINE Real resisted() const {
-    Real sum = w * kick;
-    for (int s = 0; s < kPredictors; ++s) sum += w_predictor[s] * change[s];
-    return sum;
-  }
-};
-
-/// A link of a rollout with contact, for its shapes.
-template <class Real>
-struct ContactLink : RolloutLink<Real> {
-  Spatial<Real> v;
-  Pose<Real> pose;
-
-  BACKDRIVE_INLINE void keep(const Motion<Real>& m) {
-    v = m.v;
-    pose.axes = m.axes;
-    pose.origin = m.origin;
-  }
+/// What carries a shape: link and the root of its tree, −1: the world; whether nothing moves it.
+struct Carrier {
+  int link, root;
+  bool fixed;
 };
 
 /// What contact keeps of a link in a step.
@@ -126,9 +97,10 @@ struct ContactSpace {
   const ContactShape* shapes;
   const ContactPair* pairs;
   int shape_count, pair_count;
+  int link_count;
   const contact::Geometry<ScalarOf<Real>>* geometry;  ///< [contact shape]
   typename Layout::ShapeRows constants;               ///< [contact shape]: ShapeConstants
-  typename Layout::Touch* link;                       ///< [link]
+  typename Layout::Touch* link;                       ///< [link_count]
   ShapeBall<Real>* balls;                             ///< [contact shape]
   contact::ContactPoint<Real>* points;                ///< as many as a pair has
   Contact<Real>* contacts;
@@ -213,21 +185,21 @@ struct BlockShares {
 };
 
 /// The two sides of a pair.
-template <class Layout>
+template <class Space>
 struct PairSides {
-  using Real = typename Layout::Real;
+  using Real = typename Space::Real;
   int a, b;  ///< contact shapes
   int i, j;  ///< links; j = −1: the world
   Vec3<Real> shift;
   bool apart;  ///< in two trees
 
-  BACKDRIVE_INLINE PairSides(const Workspace<Layout>& ws, const TouchingPair<Real>& touching)
+  BACKDRIVE_INLINE PairSides(const Space& ws, const TouchingPair<Real>& touching)
       : a(ws.contact.pairs[touching.pair].a),
         b(ws.contact.pairs[touching.pair].b),
-        i(ws.contact.shapes[a].link),
-        j(ws.contact.shapes[b].link),
+        i(carrier_of(ws, a).link),
+        j(carrier_of(ws, b).link),
         shift(touching.shift),
-        apart(j >= 0 && ws.contact.shapes[a].root != ws.contact.shapes[b].root) {}
+        apart(j >= 0 && carrier_of(ws, a).root != carrier_of(ws, b).root) {}
   /// twist_of(link): relative, about O of the first body's tree.
   template <class TwistOf>
   BACKDRIVE_INLINE Spatial<Real> relative(const TwistOf& twist_of) const {
@@ -241,19 +213,19 @@ struct PairSides {
 };
 
 /// A pair whose points touch: its sides, its material, its blocks' shares.
-template <class Layout>
-struct PairInStep : PairSides<Layout> {
-  using Real = typename Layout::Real;
+template <class Space>
+struct PairInStep : PairSides<Space> {
+  using Real = typename Space::Real;
   int number;  ///< in the topology
   contact::PairMaterial<Real> material;
   bool shared;  ///< both bodies move
   Real theta_i, theta_j;
 
-  BACKDRIVE_INLINE PairInStep(const Workspace<Layout>& ws, const TouchingPair<Real>& touching)
-      : PairSides<Layout>(ws, touching),
+  BACKDRIVE_INLINE PairInStep(const Space& ws, const TouchingPair<Real>& touching)
+      : PairSides<Space>(ws, touching),
         number(touching.pair),
         material(pair_material<Real>(ws.contact.constants[this->a], ws.contact.constants[this->b])),
-        shared(!ws.contact.shapes[this->a].fixed && !ws.contact.shapes[this->b].fixed),
+        shared(!carrier_of(ws, this->a).fixed && !carrier_of(ws, this->b).fixed),
         theta_i(constant<Real>(1)),
         theta_j(constant<Real>(1)) {
     if (!shared) return;
@@ -261,31 +233,19 @@ struct PairInStep : PairSides<Layout> {
     theta_i = shares.of_first();
     theta_j = shares.of_second();
   }
-  BACKDRIVE_INLINE BlockShares<Real> masses(const Workspace<Layout>& ws) const {
-    return {in_packs<Real>(ws.constants[this->i].mass), in_packs<Real>(ws.constants[this->j].mass)};
+  BACKDRIVE_INLINE BlockShares<Real> masses(const Space& ws) const {
+    return {in_packs<Real>(mass_of(ws, this->i)), in_packs<Real>(mass_of(ws, this->j))};
   }
 };
 
-/// Where O of a tree is in the world.
-template <class Layout>
-BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>& ws, int root) {
-  using Real = typename Layout::Real;
-  if (root < 0) return zero3<Real>();
-  const auto& c = ws.constants[root];
-  const Vec3<Real> at = in_packs<Real>(c.translation);
-  if (ws.links[root].type != JointType::free) return at;
-  const Real* const q = ws.q + ws.links[root].q;
-  return plus_times(at, in_packs<Real>(c.rotation), Vec3<Real>{q[4], q[5], q[6]});
-}
-
 /// A shape in world axes, about O of its link's tree plus `shift`.
-template <class Layout>
-BACKDRIVE_INLINE contact::Shape<typename Layout::Real> placed_shape(const Workspace<Layout>& ws, int shape,
-                                                                    const Vec3<typename Layout::Real>& shift) {
-  const ShapeConstants<typename Layout::Real> c = ws.contact.constants[shape];
-  const int link = ws.contact.shapes[shape].link;
+template <class Space>
+BACKDRIVE_INLINE contact::Shape<typename Space::Real> placed_shape(const Space& ws, int shape,
+                                                                   const Vec3<typename Space::Real>& shift) {
+  const ShapeConstants<typename Space::Real> c = ws.contact.constants[shape];
+  const int link = carrier_of(ws, shape).link;
   if (link < 0) return {{c.rotation, c.position - shift}, c.scale};
-  const auto& pose = ws.link[link].pose;
+  const auto& pose = pose_of(ws, link);
   return {{pose.axes * c.rotation, plus_times(pose.origin, pose.axes, c.position) - shift}, c.scale};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What contact adds to a step, after the accelerations of everything else: (C2)-(C7) of docs/contact.md.
+// What contact adds to a step, after the accelerations of everything else: (C2)-(C7) of docs/contact.md, but for the
+// solves, which are the integrator's.
 //
 // Points that cannot come to touch in this step are left out, group by group; lane by lane they count as far apart, so
 // that a world's numbers do not depend on those beside it.
@@ -44,21 +45,21 @@ BACKDRIVE_INLINE Real sum_of_magnitudes(const Vec3<Real>& v) {
 
 /// The ball of one shape. Points of it move by no more than what its centre and its turn do, before and after the
 /// smooth motion. O(1).
-template <class Layout>
-BACKDRIVE_INLINE ShapeBall<typename Layout::Real> ball_of(const Workspace<Layout>& ws, int shape) {
-  using Real = typename Layout::Real;
+template <class Space>
+BACKDRIVE_INLINE ShapeBall<typename Space::Real> ball_of(const Space& ws, int shape) {
+  using Real = typename Space::Real;
   const auto& c = ws.contact.constants[shape];
   const Vec3<Real> scale = in_packs<Real>(c.scale);
   ShapeBall<Real> ball{in_packs<Real>(c.position), bounding_radius(ws.contact.geometry[shape], scale),
                        in_packs<Real>(c.margin)};
-  const int link = ws.contact.shapes[shape].link;
+  const int link = carrier_of(ws, shape).link;
   if (link < 0) return ball;
-  const auto& pose = ws.link[link].pose;
+  const auto& pose = pose_of(ws, link);
   ball.centre = plus_times(pose.origin, pose.axes, c.position);
   const auto speed = [&](const Spatial<Real>& twist) __attribute__((always_inline)) {
     return sum_of_magnitudes(velocity_at(twist, ball.centre)) + ball.radius * sum_of_magnitudes(twist.ang);
   };
-  ball.reach += ws.dt * (speed(ws.link[link].v) + speed(ws.contact.link[link].smooth));
+  ball.reach += ws.dt * (speed(velocity_of(ws, link)) + speed(ws.contact.link[link].smooth));
   return ball;
 }
 
@@ -81,14 +82,14 @@ BACKDRIVE_INLINE bool may_meet(const ShapeBall<Real>& a, const ShapeBall<Real>& 
 }
 
 /// The points of one pair that are in reach, appended.
-template <class Layout>
-BACKDRIVE_CALLED void find_points_of(Workspace<Layout>& ws, const TouchingPair<typename Layout::Real>& found,
-                                     const typename Layout::Real& reach) {
-  using Real = typename Layout::Real;
+template <class Space>
+BACKDRIVE_CALLED void find_points_of(Space& ws, const TouchingPair<typename Space::Real>& found,
+                                     const typename Space::Real& reach) {
+  using Real = typename Space::Real;
   auto& space = ws.contact;
   TouchingPair<Real>& touching = space.touching[space.touching_count];
   touching = found;
-  const PairSides<Layout> sides(ws, touching);
+  const PairSides<Space> sides(ws, touching);
   const contact::Shape<Real> A = placed_shape(ws, sides.a, zero3<Real>()), B = placed_shape(ws, sides.b, sides.shift);
   const auto &ga = space.geometry[sides.a], &gb = space.geometry[sides.b];
   const Real margin = space.constants[sides.a].margin + space.constants[sides.b].margin;
@@ -109,14 +110,14 @@ BACKDRIVE_CALLED void find_points_of(Workspace<Layout>& ws, const TouchingPair<t
 }
 
 /// The same of a pair that may be far apart.
-template <class Layout>
-BACKDRIVE_INLINE void find_contacts_of(Workspace<Layout>& ws, int number) {
-  using Real = typename Layout::Real;
+template <class Space>
+BACKDRIVE_INLINE void find_contacts_of(Space& ws, int number) {
+  using Real = typename Space::Real;
   auto& space = ws.contact;
   const ContactPair& pair = space.pairs[number];
   TouchingPair<Real> found{number, space.contact_count, 0, zero3<Real>()};
-  const ContactShape &of_a = space.shapes[pair.a], &of_b = space.shapes[pair.b];
-  if (of_a.root != of_b.root) found.shift = tree_origin(ws, of_a.root) - tree_origin(ws, of_b.root);
+  const int root_a = carrier_of(ws, pair.a).root, root_b = carrier_of(ws, pair.b).root;
+  if (root_a != root_b) found.shift = tree_origin(ws, root_a) - tree_origin(ws, root_b);
   const ShapeBall<Real>&a = space.balls[pair.a], &b = space.balls[pair.b];
   const Real reach = reach_of(a, b, ws.dt);
   const Vec3<Real> normal = in_packs<Real>(space.constants[pair.b].rotation).cz;  // planes belong to the world
@@ -127,8 +128,8 @@ BACKDRIVE_INLINE void find_contacts_of(Workspace<Layout>& ws, int number) {
 }
 
 /// Contacts of this step. False: there are none in any lane.
-template <class Layout>
-BACKDRIVE_HD bool find_contacts(Workspace<Layout>& ws) {
+template <class Space>
+BACKDRIVE_HD bool find_contacts(Space& ws) {
   auto& space = ws.contact;
   space.touching_count = space.contact_count = 0;
   for (int k = 0; k < space.shape_count; ++k) space.balls[k] = ball_of(ws, k);
@@ -137,12 +138,12 @@ BACKDRIVE_HD bool find_contacts(Workspace<Layout>& ws) {
 }
 
 /// Calls visit(pair, contact, its number) for all contacts, and before each pair's begin(pair).
-template <class Layout, class Begin, class Visit>
-BACKDRIVE_INLINE void each_contact(Workspace<Layout>& ws, const Begin& begin, const Visit& visit) {
+template <class Space, class Begin, class Visit>
+BACKDRIVE_INLINE void each_contact(Space& ws, const Begin& begin, const Visit& visit) {
   auto& space = ws.contact;
   for (int k = 0; k < space.touching_count; ++k) {
     const auto& touching = space.touching[k];
-    const PairInStep<Layout> pair(ws, touching);
+    const PairInStep<Space> pair(ws, touching);
     auto context = begin(pair);
     for (int c = touching.first; c < touching.first + touching.count; ++c) visit(pair, context, space.contacts[c], c);
   }
@@ -157,9 +158,9 @@ BACKDRIVE_INLINE ArticulatedInertia<Real> zero_block() {
   return block;
 }
 
-template <class Layout>
-BACKDRIVE_HD void clear_loads(Workspace<Layout>& ws) {
-  for (int i = 0; i < ws.link_count; ++i) ws.contact.link[i].touched = false;
+template <class Space>
+BACKDRIVE_HD void clear_loads(Space& ws) {
+  for (int i = 0; i < ws.contact.link_count; ++i) ws.contact.link[i].touched = false;
 }
 
 /// Adds θ Jᵀ K J of a contact: a point mass of K_t at x, and K_n − K_t along the normal. Before its add_load, which
@@ -184,14 +185,13 @@ struct PairTwists {
   Spatial<Real> start, smooth;
   Spatial<Real> change;  ///< of the last predictor before a stage: none, the first, the second
 };
-template <int Stage, class Layout>
-BACKDRIVE_INLINE PairTwists<typename Layout::Real> contact_twists(const Workspace<Layout>& ws,
-                                                                  const PairInStep<Layout>& pair) {
+template <int Stage, class Space>
+BACKDRIVE_INLINE PairTwists<typename Space::Real> contact_twists(const Space& ws, const PairInStep<Space>& pair) {
   const auto touch = [&](int i) -> const auto& {
     return ws.contact.link[i];
   };
-  PairTwists<typename Layout::Real> twists;
-  twists.start = pair.relative([&](int i) { return ws.link[i].v; });
+  PairTwists<typename Space::Real> twists;
+  twists.start = pair.relative([&](int i) { return velocity_of(ws, i); });
   twists.smooth = pair.relative([&](int i) { return touch(i).smooth; });
   if constexpr (Stage > 0) twists.change = pair.relative([&](int i) { return touch(i).change[Stage - 1]; });
   return twists;
@@ -202,12 +202,11 @@ BACKDRIVE_INLINE contact::ContactState<Real> state_of(const Contact<Real>& c, co
 }
 
 /// Adds a wrench to the first body's load and takes it from the second's.
-template <class Layout>
-BACKDRIVE_INLINE void add_load(Workspace<Layout>& ws, const PairInStep<Layout>& pair,
-                               const Spatial<typename Layout::Real>& wrench) {
+template <class Space>
+BACKDRIVE_INLINE void add_load(Space& ws, const PairInStep<Space>& pair, const Spatial<typename Space::Real>& wrench) {
   const auto of = [&](int link) -> auto& {
     auto& t = ws.contact.link[link];
-    if (!t.touched) t.load = zero6<typename Layout::Real>();
+    if (!t.touched) t.load = zero6<typename Space::Real>();
     t.touched = true;
     return t.load;
   };
@@ -222,9 +221,9 @@ BACKDRIVE_INLINE const Real& drag_of(const Contact<Real>& c) {
 }
 
 /// (C2)-(C4), (C5a): blocks and impulses of a predictor onto the links.
-template <int Stage, class Layout>
-BACKDRIVE_CALLED void load_predictor(Workspace<Layout>& ws) {
-  using Real = typename Layout::Real;
+template <int Stage, class Space>
+BACKDRIVE_CALLED void load_predictor(Space& ws) {
+  using Real = typename Space::Real;
   clear_loads(ws);
   each_contact(
       ws, [&](const auto& pair) { return contact_twists<Stage>(ws, pair); },
@@ -245,66 +244,10 @@ BACKDRIVE_CALLED void load_predictor(Workspace<Layout>& ws) {
       });
 }
 
-/// Where the factors of a predictor are: an adjoint keeps both.
-template <int Stage>
-struct PredictorOf {
-  template <class Dof>
-  BACKDRIVE_INLINE auto& operator()(Dof& dof) const {
-    constexpr int kept = sizeof(dof.predictor) / sizeof(dof.predictor[0]);
-    return dof.predictor[Stage % kept];
-  }
-};
-
-/// M̃ + Σ θ Jᵀ K J, with the loads of the links as right-hand side.
-template <int Stage, class Layout>
-struct PredictorSystem {
-  using Real = typename Layout::Real;
-  Workspace<Layout>& ws;
-
-  BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const {
-    const auto& touch = ws.contact.link[i];
-    if (!touch.touched) return;
-    top.P = top.P - touch.load;
-    top.IA += touch.block;
-  }
-  BACKDRIVE_INLINE void joint(int i, int k, Real& effort, Real& increment) const {
-    effort = constant<Real>(0);
-    increment = ws.dof[ws.links[i].v + k].increment;
-  }
-  BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return PredictorOf<Stage>()(dof); }
-};
-
-/// One predictor: its change of velocity per link and, for an adjoint, per degree of freedom.
-template <int Stage, class Layout>
-BACKDRIVE_CALLED void predict(Workspace<Layout>& ws) {
-  using Real = typename Layout::Real;
-  load_predictor<Stage>(ws);
-  articulate_system(ws, PredictorSystem<Stage, Layout>{ws});
-  solve_outwards_with(
-      ws, PredictorOf<Stage>(), [](auto& dof, const Real& x) __attribute__((always_inline)) {
-        if constexpr (requires { dof.change; }) dof.change[Stage] = x;
-      },
-      [&](int i, const Spatial<Real>& delta)
-          __attribute__((always_inline)) { ws.contact.link[i].change[Stage] = delta; });
-}
-
-/// Leaves-to-root half of a solve whose right-hand side is the links' loads alone.
-template <class Layout, class FactorsOf>
-BACKDRIVE_INLINE void solve_loads_inwards(Workspace<Layout>& ws, const FactorsOf& factors_of) {
-  using Real = typename Layout::Real;
-  solve_inwards_with(
-      ws, factors_of,
-      [&](int i, Spatial<Real>& force) __attribute__((always_inline)) {
-        const auto& touch = ws.contact.link[i];
-        if (touch.touched) force -= touch.load;
-      },
-      [](const auto&, const Real& carried) __attribute__((always_inline)) { return -carried; });
-}
-
 /// (C5)-(C6): the forces, from the second predictor's change of velocity, onto the links as impulses.
-template <class Layout>
-BACKDRIVE_CALLED void load_forces(Workspace<Layout>& ws) {
-  using Real = typename Layout::Real;
+template <class Space>
+BACKDRIVE_CALLED void load_forces(Space& ws) {
+  using Real = typename Space::Real;
   clear_loads(ws);
   each_contact(
       ws, [&](const auto& pair) { return contact_twists<2>(ws, pair); },
@@ -316,32 +259,6 @@ BACKDRIVE_CALLED void load_forces(Workspace<Layout>& ws) {
       });
 }
 
-/// (1)-(3), (C1): q̈ of all but contact into dof[].qdd, the twists with v_s of the links; visit(link, δ) of q̈.
-template <class Layout, class Visit>
-BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
-  using Real = typename Layout::Real;
-  kinematics(ws);
-  articulate(ws);
-  solve_outwards(
-      ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        ws.contact.link[i].smooth = ws.link[i].v + delta * ws.dt;
-        visit(i, delta);
-      });
-}
-
-/// (C2)-(C7), after smooth_motion: what contact adds to the velocity into dof[].*kick; visit(link, its twist). False:
-/// nothing is in reach of anything, and nothing was written.
-template <class Layout, class Kick, class Visit>
-BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, Kick kick, const Visit& visit) {
-  if (!find_contacts(ws)) return false;
-  predict<0>(ws);
-  predict<1>(ws);
-  load_forces(ws);
-  solve_loads_inwards(ws, OwnFactors{});
-  solve_outwards(ws, kick, visit);
-  return true;
-}
-
 /// What is told of a pair in a step: kContactRows numbers.
 template <class Real>
 struct PairReport {
@@ -350,10 +267,10 @@ struct PairReport {
   Real depth;        ///< of the deepest point; zero apart
 };
 
-template <class Layout>
-BACKDRIVE_HD PairReport<typename Layout::Real> report_of(const Workspace<Layout>& ws,
-                                                         const TouchingPair<typename Layout::Real>& touching) {
-  using Real = typename Layout::Real;
+template <class Space>
+BACKDRIVE_HD PairReport<typename Space::Real> report_of(const Space& ws,
+                                                        const TouchingPair<typename Space::Real>& touching) {
+  using Real = typename Space::Real;
   const auto& space = ws.contact;
   const Real zero = constant<Real>(0);
   PairReport<Real> r{zero3<Real>(), zero3<Real>(), zero};
@@ -368,17 +285,17 @@ BACKDRIVE_HD PairReport<typename Layout::Real> report_of(const Workspace<Layout>
     normal += own;
   }
   const auto pressed = value_of(normal) > value_of(zero);
-  const Vec3<Real> origin = tree_origin(ws, space.shapes[space.pairs[touching.pair].a].root);
+  const Vec3<Real> origin = tree_origin(ws, carrier_of(ws, space.pairs[touching.pair].a).root);
   const Vec3<Real> mean = origin + moment * (constant<Real>(1) / select(pressed, normal, constant<Real>(1)));
   r.point = {select(pressed, mean.x, zero), select(pressed, mean.y, zero), select(pressed, mean.z, zero)};
   return r;
 }
 
 /// Writes the rows of one step, before the state moves on: [pair][kContactRows].
-template <class Layout>
-BACKDRIVE_CALLED void store_contacts(const Workspace<Layout>& ws, StorageOf<typename Layout::Real>* rows, int stride,
+template <class Space>
+BACKDRIVE_CALLED void store_contacts(const Space& ws, StorageOf<typename Space::Real>* rows, int stride,
                                      int first_world) {
-  using Real = typename Layout::Real;
+  using Real = typename Space::Real;
   const auto& space = ws.contact;
   static_assert(sizeof(PairReport<Real>) == kContactRows * sizeof(Real));
   int next = 0;
@@ -390,16 +307,6 @@ BACKDRIVE_CALLED void store_contacts(const Workspace<Layout>& ws, StorageOf<type
     StorageOf<Real>* at = rows + static_cast<std::size_t>(pair) * kContactRows * stride + first_world;
     for (int k = 0; k < kContactRows; ++k, at += stride) store<Real>(at, numbers[k]);
   }
-}
-
-/// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].qdd, and what contact adds to the velocity into dof[].x.
-template <class Layout>
-BACKDRIVE_HD void forward_dynamics_with_contact(Workspace<Layout>& ws) {
-  using Real = typename Layout::Real;
-  const auto nothing = [](int, const Spatial<Real>&) __attribute__((always_inline)){};
-  smooth_motion(ws, nothing);
-  if (contact_kick(ws, &Layout::Dof::x, nothing)) return;
-  for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = constant<Real>(0);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -130,6 +130,8 @@ struct NoContact {};
 /// The working set of one group of worlds. Nothing in it outlives a step but q, qd and the constants.
 template <class Layout>
 struct Workspace {
+  using Real = typename Layout::Real;
+  static constexpr bool twists_turn = true;  // contact_space.h
   const Link* links;
   int link_count, nq, nv;
   typename Layout::Constants constants;  ///< [i]: LinkConstants

@@ -33,6 +33,7 @@ struct StepBar {
   Vec3<Real>* pair_forces;              ///< in, with contact only: of the pairs' forces; null: nobody asked
 
   BACKDRIVE_INLINE bool wants_parameters() const { return Layout::parameters && constants; }
+  BACKDRIVE_INLINE Real& mass(int link) const { return constants[link].mass; }
 };
 
 /// True acceleration and force of a body, from the bias and the motion δ that q̈ causes.

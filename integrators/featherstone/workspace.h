@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <new>
 
-#include "integrators/featherstone/contact_step_adjoint.h"
 #include "integrators/featherstone/kernels.h"
+#include "integrators/featherstone/tree_contact_adjoint.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -154,6 +154,7 @@ BACKDRIVE_HD void carve_contact(const TopologyView& t, Carver& carver, Workspace
   space.pairs = t.contact_pairs;
   space.shape_count = t.contact_shape_count;
   space.pair_count = t.contact_pair_count;
+  space.link_count = t.link_count;
   space.link = carver.take<typename Layout::Touch>(t.link_count);
   space.balls = carver.take<ShapeBall<Real>>(t.contact_shape_count);
   space.points = carver.take<contact::ContactPoint<Real>>(t.most_points_of_pair);

@@ -1,0 +1,174 @@
+#pragma once
+// Contact on trees: the working set as contact_step.h wants it, the solves of (C4) and (C7), and the step.
+#include "integrators/featherstone/contact_step.h"
+
+namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+
+/// The factors of M̃ + Σ θ Jᵀ K J for one degree of freedom, as DofScratch has those of M̃.
+template <class Real>
+struct PredictorFactors {
+  Spatial<Real> UD;
+  Real inverse;
+  Real x;
+};
+
+/// A degree of freedom of a rollout with contact: x holds D⁻¹ r, then Δv.
+template <class Real>
+struct alignas(kAlignment<Real>) ContactDof : DofScratch<Real> {
+  Real qdd;                             ///< of all but contact
+  Real increment;                       ///< what D has beside the inertias
+  PredictorFactors<Real> predictor[1];  ///< of the running one
+};
+/// And of its adjoint, which needs the factors of both: x holds right-hand sides and solutions, at last W of (A10).
+template <class Real>
+struct alignas(kAlignment<Real>) ContactAdjointDof : DofScratch<Real> {
+  Real qdd, increment;
+  PredictorFactors<Real> predictor[kPredictors];
+  Real kick;                         ///< Δv
+  Real change[kPredictors];          ///< Δv1, Δv2
+  Real w, w_predictor[kPredictors];  ///< (A3), (A6)
+  Real smooth_bar;                   ///< cotangent of v_s
+
+  /// Σ w Δv over the solves of contact, for what resists them: implicit joint forces and armature.
+  BACKDRIVE_INLINE Real resisted() const {
+    Real sum = w * kick;
+    for (int s = 0; s < kPredictors; ++s) sum += w_predictor[s] * change[s];
+    return sum;
+  }
+};
+
+/// A link of a rollout with contact, for its shapes.
+template <class Real>
+struct ContactLink : RolloutLink<Real> {
+  Spatial<Real> v;
+  Pose<Real> pose;
+
+  BACKDRIVE_INLINE void keep(const Motion<Real>& m) {
+    v = m.v;
+    pose.axes = m.axes;
+    pose.origin = m.origin;
+  }
+};
+
+template <class Layout>
+BACKDRIVE_INLINE Carrier carrier_of(const Workspace<Layout>& ws, int shape) {
+  const ContactShape& s = ws.contact.shapes[shape];
+  return {s.link, s.root, s.fixed};
+}
+template <class Layout>
+BACKDRIVE_INLINE const auto& pose_of(const Workspace<Layout>& ws, int link) {
+  return ws.link[link].pose;
+}
+template <class Layout>
+BACKDRIVE_INLINE const auto& velocity_of(const Workspace<Layout>& ws, int link) {
+  return ws.link[link].v;
+}
+template <class Layout>
+BACKDRIVE_INLINE auto mass_of(const Workspace<Layout>& ws, int link) {
+  return ws.constants[link].mass;
+}
+/// Where O of a tree is in the world.
+template <class Layout>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>& ws, int root) {
+  using Real = typename Layout::Real;
+  if (root < 0) return zero3<Real>();
+  const auto& c = ws.constants[root];
+  const Vec3<Real> at = in_packs<Real>(c.translation);
+  if (ws.links[root].type != JointType::free) return at;
+  const Real* const q = ws.q + ws.links[root].q;
+  return plus_times(at, in_packs<Real>(c.rotation), Vec3<Real>{q[4], q[5], q[6]});
+}
+
+/// Where the factors of a predictor are: an adjoint keeps both.
+template <int Stage>
+struct PredictorOf {
+  template <class Dof>
+  BACKDRIVE_INLINE auto& operator()(Dof& dof) const {
+    constexpr int kept = sizeof(dof.predictor) / sizeof(dof.predictor[0]);
+    return dof.predictor[Stage % kept];
+  }
+};
+
+/// M̃ + Σ θ Jᵀ K J, with the loads of the links as right-hand side.
+template <int Stage, class Layout>
+struct PredictorSystem {
+  using Real = typename Layout::Real;
+  Workspace<Layout>& ws;
+
+  BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const {
+    const auto& touch = ws.contact.link[i];
+    if (!touch.touched) return;
+    top.P = top.P - touch.load;
+    top.IA += touch.block;
+  }
+  BACKDRIVE_INLINE void joint(int i, int k, Real& effort, Real& increment) const {
+    effort = constant<Real>(0);
+    increment = ws.dof[ws.links[i].v + k].increment;
+  }
+  BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return PredictorOf<Stage>()(dof); }
+};
+
+/// One predictor: its change of velocity per link and, for an adjoint, per degree of freedom.
+template <int Stage, class Layout>
+BACKDRIVE_CALLED void predict(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  load_predictor<Stage>(ws);
+  articulate_system(ws, PredictorSystem<Stage, Layout>{ws});
+  solve_outwards_with(
+      ws, PredictorOf<Stage>(), [](auto& dof, const Real& x) __attribute__((always_inline)) {
+        if constexpr (requires { dof.change; }) dof.change[Stage] = x;
+      },
+      [&](int i, const Spatial<Real>& delta)
+          __attribute__((always_inline)) { ws.contact.link[i].change[Stage] = delta; });
+}
+
+/// Leaves-to-root half of a solve whose right-hand side is the links' loads alone.
+template <class Layout, class FactorsOf>
+BACKDRIVE_INLINE void solve_loads_inwards(Workspace<Layout>& ws, const FactorsOf& factors_of) {
+  using Real = typename Layout::Real;
+  solve_inwards_with(
+      ws, factors_of,
+      [&](int i, Spatial<Real>& force) __attribute__((always_inline)) {
+        const auto& touch = ws.contact.link[i];
+        if (touch.touched) force -= touch.load;
+      },
+      [](const auto&, const Real& carried) __attribute__((always_inline)) { return -carried; });
+}
+
+/// (1)-(3), (C1): q̈ of all but contact into dof[].qdd, the twists with v_s of the links; visit(link, δ) of q̈.
+template <class Layout, class Visit>
+BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
+  using Real = typename Layout::Real;
+  kinematics(ws);
+  articulate(ws);
+  solve_outwards(
+      ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+        ws.contact.link[i].smooth = ws.link[i].v + delta * ws.dt;
+        visit(i, delta);
+      });
+}
+
+/// (C2)-(C7), after smooth_motion: what contact adds to the velocity into dof[].*kick; visit(link, its twist). False:
+/// nothing is in reach of anything, and nothing was written.
+template <class Layout, class Kick, class Visit>
+BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, Kick kick, const Visit& visit) {
+  if (!find_contacts(ws)) return false;
+  predict<0>(ws);
+  predict<1>(ws);
+  load_forces(ws);
+  solve_loads_inwards(ws, OwnFactors{});
+  solve_outwards(ws, kick, visit);
+  return true;
+}
+
+/// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].qdd, and what contact adds to the velocity into dof[].x.
+template <class Layout>
+BACKDRIVE_HD void forward_dynamics_with_contact(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  const auto nothing = [](int, const Spatial<Real>&) __attribute__((always_inline)){};
+  smooth_motion(ws, nothing);
+  if (contact_kick(ws, &Layout::Dof::x, nothing)) return;
+  for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = constant<Real>(0);
+}
+
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
