@@ -231,6 +231,9 @@ BACKDRIVE_INLINE void adj_find_normal_force(const PairMaterial<Real>& m, const C
   e_bar += s.normal * change_bar;
 }
 
+/// g of sliding goes up to 2.
+constexpr double kSlideRise = 0.5;
+
 /// (C5a): the drag of the second predictor, c₂ = μ f_n g/ν₁, and what its adjoint needs.
 template <class Real>
 struct SecondDrag {
@@ -245,7 +248,7 @@ BACKDRIVE_INLINE SecondDrag<Real> second_drag(const PairMaterial<Real>& m, const
                                               const LinearModel<Real>& l, const Vec3<Real>& e, const Real& dt) {
   SecondDrag<Real> t;
   t.normal = find_normal_force(m, s, l, e, dt);
-  t.lift = lift_of(l.slip, tangential(s.normal, e), m.creep);
+  t.lift = lift_of(l.slip, tangential(s.normal, e), m.creep, kSlideRise);
   t.value = m.friction * t.normal.value * t.lift.value / t.lift.end_speed;
   return t;
 }
@@ -259,7 +262,8 @@ BACKDRIVE_INLINE void adj_second_drag(const PairMaterial<Real>& m, const Contact
                                       LinearModelBar<Real>& model, ContactState<Real>& s_bar,
                                       PairMaterial<Real>& m_bar) {
   const Real scale = t.lift.value / t.lift.end_speed;
-  const LiftBar<Real> lift_bar = adj_lift(t.lift, drag_bar * m.friction * t.normal.value, drag_bar * t.value);
+  const LiftBar<Real> lift_bar =
+      adj_lift(t.lift, drag_bar * m.friction * t.normal.value, drag_bar * t.value, kSlideRise);
   m_bar.friction += drag_bar * t.normal.value * scale;
   m_bar.creep += (lift_bar.end + lift_bar.change) * m.creep;
   const Vec3<Real> slip_bar = t.lift.end_slip * lift_bar.end;

@@ -41,23 +41,24 @@ BACKDRIVE_INLINE Real no_force() {
   return constant<Real>(sizeof(ScalarOf<Real>) == 4 ? 1e-15 : 1e-30);
 }
 
-/// (C5a): by what the drag of the second predictor is lifted, g. Friction asks for bound · g/ν₁ times the slip.
+/// (C5a): by what the drag of the second predictor is lifted, g. Friction asks for bound · g/ν₁ times the slip. What
+/// moves fast is to reach the bound beyond the rounded corner, at 1 + δ; what sticks is not lifted.
 template <class Real, class V>
 struct Lift {
   V e_slip, end_slip;       ///< what the first predictor changes the slip by, and u₁ = u₀ + that
   Real end_speed, e_speed;  ///< ν₁ = √(|u₁|² + ε²) and ν_e = √(|e|² + ε²)
-  Real value;               ///< g = 1 + ½ ν₁/(ν_e + ½ ν₁)
+  Real value;               ///< g = 1 + rise ν₁/(ν_e + ½ ν₁)
 };
 
 template <class Real, class V>
-BACKDRIVE_INLINE Lift<Real, V> lift_of(const V& slip, const V& e_slip, const Real& creep) {
+BACKDRIVE_INLINE Lift<Real, V> lift_of(const V& slip, const V& e_slip, const Real& creep, double rise) {
   const Real half = constant<Real>(0.5);
   Lift<Real, V> t;
   t.e_slip = e_slip;
   t.end_slip = slip + t.e_slip;
   t.end_speed = smoothed_speed(t.end_slip, creep);
   t.e_speed = smoothed_speed(t.e_slip, creep);
-  t.value = constant<Real>(1) + half * t.end_speed / (t.e_speed + half * t.end_speed);
+  t.value = constant<Real>(1) + constant<Real>(rise) * t.end_speed / (t.e_speed + half * t.end_speed);
   return t;
 }
 
@@ -68,10 +69,11 @@ struct LiftBar {
 };
 /// Adjoint of c₂ = bound · g/ν₁ in what g and ν₁ depend on (L4a), given c̄₂ · bound and c̄₂ c₂.
 template <class Real, class V>
-BACKDRIVE_INLINE LiftBar<Real> adj_lift(const Lift<Real, V>& t, const Real& of_bound, const Real& of_drag) {
+BACKDRIVE_INLINE LiftBar<Real> adj_lift(const Lift<Real, V>& t, const Real& of_bound, const Real& of_drag,
+                                        double rise) {
   const Real half = constant<Real>(0.5);
   const Real lift_bar = of_bound / t.end_speed;
-  const Real sum = t.e_speed + half * t.end_speed, share = half * lift_bar / (sum * sum);
+  const Real sum = t.e_speed + half * t.end_speed, share = constant<Real>(rise) * lift_bar / (sum * sum);
   return {(share * t.e_speed - of_drag / t.end_speed) / t.end_speed, -(share * t.end_speed / t.e_speed)};
 }
 

@@ -13,6 +13,10 @@ namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 /// ε of turns is that of slips over this length, m.
 constexpr double kTurnLength = 0.01;
 
+/// g of turns goes up to 1.05: more than the corner needs would show as slip, since the predictor takes from what rolls
+/// more than the final moment does, and lets sliding friction make up for it.
+constexpr double kTurnRise = 0.025;
+
 /// What two shapes in touch have in common.
 template <class Real>
 struct TurnMaterial {
@@ -122,8 +126,8 @@ template <class Real>
 BACKDRIVE_INLINE TurnDrag<Real> second_turn_drag(const TurnMaterial<Real>& m, const Vec3<Real>& n,
                                                  const Vec3<Real>& late, const Vec3<Real>& e, const Real& force) {
   const TurnParts<Real> slip(n, late), change(n, e);
-  const Lift<Real, Real> along = lift_of(slip.along, change.along, m.creep);
-  const Lift<Real, Vec3<Real>> across = lift_of(slip.across, change.across, m.creep);
+  const Lift<Real, Real> along = lift_of(slip.along, change.along, m.creep, kTurnRise);
+  const Lift<Real, Vec3<Real>> across = lift_of(slip.across, change.across, m.creep, kTurnRise);
   return {force * along.value / along.end_speed, force * across.value / across.end_speed};
 }
 /// Its adjoint (L9).
@@ -136,9 +140,9 @@ BACKDRIVE_INLINE void adj_second_turn_drag(const TurnMaterial<Real>& m, const Ve
   TurnParts<Real> slip_bar, change_bar;
   const auto part = [&](const auto& u, const auto& by, const Real& drag_bar, auto& u_bar, auto& by_bar)
       __attribute__((always_inline)) {
-    const auto lift = lift_of(u, by, m.creep);
+    const auto lift = lift_of(u, by, m.creep, kTurnRise);
     const Real scale = lift.value / lift.end_speed, of_bound = drag_bar * force;
-    const LiftBar<Real> lift_bar = adj_lift(lift, of_bound, of_bound * scale);
+    const LiftBar<Real> lift_bar = adj_lift(lift, of_bound, of_bound * scale, kTurnRise);
     force_bar += drag_bar * scale;
     m_bar.creep += (lift_bar.end + lift_bar.change) * m.creep;
     u_bar = lift.end_slip * lift_bar.end;

@@ -160,6 +160,9 @@ BACKDRIVE_HD void carve_contact(const TopologyView& t, Carver& carver, Workspace
   space.points = carver.take<contact::ContactPoint<Real>>(t.most_points_of_pair);
   space.contacts = carver.take<Contact<Real>>(t.contact_point_count);
   space.bars = carver.take<ContactBar<Real>>(kIsAdjoint<Layout> ? t.contact_point_count : 0);
+  const int turns = t.resists_turns ? t.contact_point_count : 0;
+  space.turns = carver.take<ContactTurn<Real>>(turns);
+  space.turn_bars = carver.take<ContactTurnBar<Real>>(kIsAdjoint<Layout> ? turns : 0);
   space.touching = carver.take<TouchingPair<Real>>(t.contact_pair_count);
 }
 

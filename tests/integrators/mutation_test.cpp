@@ -75,6 +75,10 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(kick_inertia, 1e-2),
     BACKDRIVE_TRAP(kick_increment, 3e-2),
     BACKDRIVE_TRAP(half_kick, 2.8e-2),
+    BACKDRIVE_TRAP(turn_force, 1e-9),
+    BACKDRIVE_TRAP(turn_block, 1e-9),
+    BACKDRIVE_TRAP(turn_drag, 1e-9),
+    BACKDRIVE_TRAP(turn_start, 1e-9),
 };
 #undef BACKDRIVE_TRAP
 
