@@ -104,8 +104,8 @@ SchemaPtr shape(bool in_body) {
                           }),
                           "",
                           "How it feels to the touch. Two shapes in touch: springs in series, each with its own "
-                          "dissipation; of `friction` the harmonic mean; of the others the mean, so that a "
-                          "rolling friction of one shape alone counts half."));
+                          "dissipation; of `friction` the harmonic mean; of widths, creeps and frictions of turns the "
+                          "mean, so that one of the two alone counts half."));
   keys.push_back(optional("collision", collision(), "",
                           "What it may touch: two shapes do when each is in a group that the other meets. `none`: "
                           "nothing. See also `model/contacts`."));
