@@ -178,7 +178,7 @@ TEST_P(TurnBodiesOn, ARollingBallKnowsWhereItStops) {
   EXPECT_LT(std::abs(t.final_drift(rows.along, 0)), 1e-6);
 }
 
-// Where an optimiser starts that is to find it: ∂x/∂μ_r = −½ ẍ t²/μ_r, of v t − ½ a t² with a = μ_r g/(arm + k²/arm).
+// Where an optimiser starts that is to find it: x = v t − ½ a t² with a = μ_r g/(arm + k²/arm).
 TEST_P(TurnBodiesOn, GradientsBeginAtNoFriction) {
   const Support support = GetParam();
   constexpr double seconds = 0.5;

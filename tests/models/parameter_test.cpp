@@ -99,7 +99,9 @@ TEST(Model, ShapesResistTurnsByValuesOfAnyWorldAndGradients) {
   builder.add_body("ball", {1, {0, 0, 0}, {1, 1, 1, 0, 0, 0}});
   builder.add_joint("joint", JointType::free, ModelBuilder::world, 0);
   builder.add_shape("ball", 0, {});
-  builder.add_shape("floor", ModelBuilder::world, {.type = GeometryType::plane});
+  ShapeOptions floor;
+  floor.type = GeometryType::plane;
+  builder.add_shape("floor", ModelBuilder::world, floor);
   Model model = builder.build();
   const auto resists = [&](int shape) {
     for (const ContactShape& s : model.topology.contact_shapes) {
