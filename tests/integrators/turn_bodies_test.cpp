@@ -7,6 +7,7 @@
 #include "integrators/contact/turn_friction.h"
 #include "models/fields.h"
 #include "tests/support/contact_experiments.h"
+#include "tests/support/turning_case.h"
 
 namespace backdrive {
 namespace {
@@ -297,6 +298,24 @@ TEST(TurnBodies, CollidingBallsKeepTheirAngularMomentum) {
   double changed = 0;
   for (int k : {0, 1, 2, 6, 7, 8}) changed = std::max(changed, std::abs(t.final.qd(k, 0) - smooth.final.qd(k, 0)));
   EXPECT_GT(changed, 0.1);
+}
+
+// ---- the adjoint ----------------------------------------------------------------------------------------------------
+
+// The faults that mutation_test.cpp plants there are caught by the very same check.
+TEST(TurnBodies, AdjointIsRightWhereTurnsAreAtTheirBounds) {
+  const test::GradientCase c = test::turning_case();
+  const test::CaseGradient gradient = test::gradient_by_tape<double>(c);
+  for (const test::BlockError& e : test::compare_blocks(c, gradient, 7)) {
+    EXPECT_LT(e.error, 1e-11) << e.block;
+    if (e.block.ends_with("torsional_friction") || e.block.ends_with("rolling_friction")) {
+      EXPECT_GT(e.size, 1e-6) << e.block;
+    }
+  }
+  const Trajectory<double> t = rollout<double>(c.model, c.batch.state, c.batch.control, c.options);
+  for (int w = 0; w < c.worlds(); ++w) {
+    for (int row : {0, 1, 2}) EXPECT_GT(std::abs(t.final.qd(row, w)), 1) << row;  // ε_ω is 0.2 rad/s
+  }
 }
 
 // ---- without --------------------------------------------------------------------------------------------------------
