@@ -252,6 +252,8 @@ KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int
       geometry(model, memory) {
   tree.contact_point_count = topology.contact_point_count = geometry.points();
   tree.most_points_of_pair = topology.most_points_of_pair = geometry.most_points_of_pair();
+  tree.resists_turns = topology.resists_turns =
+      std::ranges::any_of(model.topology.contact_shapes, [](const ContactShape& s) { return s.resists_turns; });
   topology.links = links.data();
   topology.contact_shapes = contact_shapes.data();
   topology.contact_pairs = contact_pairs.data();

@@ -393,6 +393,8 @@ int ModelBuilder::add_shape(const std::string& name, int body, const ShapeOption
   shapes.material.dissipation.at(shape) = options.dissipation;
   shapes.material.friction.at(shape) = options.friction;
   shapes.material.creep.at(shape) = options.creep;
+  shapes.material.torsional_friction.at(shape) = options.torsional_friction;
+  shapes.material.rolling_friction.at(shape) = options.rolling_friction;
   return shape;
 }
 

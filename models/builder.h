@@ -69,6 +69,8 @@ struct ShapeOptions {
   double dissipation = 1;
   double friction = 0.8;
   double creep = 1e-5;
+  double torsional_friction = 0;
+  double rolling_friction = 0;
   CollisionFilter filter = {};
   std::shared_ptr<const ConvexMesh> mesh = nullptr;           ///< of a mesh, whose scale is mostly {1, 1, 1}
   std::shared_ptr<const HeightField> height_field = nullptr;  ///< of a height field; its spacings do not count

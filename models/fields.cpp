@@ -47,6 +47,8 @@ constexpr Field kFields[] = {
     {shapes, "material/dissipation", "s/m",              "Hunt-Crossley dissipation",                         1, 1, true,  BACKDRIVE_AT(shapes.material.dissipation)},
     {shapes, "material/friction",  "1",                  "Coulomb coefficient",                               1, 1, true,  BACKDRIVE_AT(shapes.material.friction)},
     {shapes, "material/creep",     "m/s",                "slip at which a sticking contact carries all that friction can", 1, 1, true,  BACKDRIVE_AT(shapes.material.creep)},
+    {shapes, "material/torsional_friction", "m",         "most moment about the normal that resists turns, over the normal force", 1, 1, true,  BACKDRIVE_AT(shapes.material.torsional_friction)},
+    {shapes, "material/rolling_friction", "m",           "most moment about tangents that resists turns, over the normal force",   1, 1, true,  BACKDRIVE_AT(shapes.material.rolling_friction)},
     {shapes, "density",            "kg/m³",              "0: the shape adds no mass",                         1, 1, true,  BACKDRIVE_AT(shapes.density)},
     {model,  "gravity",            "m/s²",               "world axes",                                        3, 3, false, BACKDRIVE_AT(gravity)},
 };

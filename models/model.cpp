@@ -130,6 +130,13 @@ Parameters zero_parameters(const Model& model, int worlds) {
 }
 
 void refresh_features(Model& model) {
+  const auto counts = [](const Parameter& p, int item) {
+    return p.requires_grad(item) || in_any_world(p, item, [](double x) { return x > 0; });
+  };
+  const MaterialParameters& material = model.shapes.material;
+  for (ContactShape& s : model.topology.contact_shapes) {
+    s.resists_turns = counts(material.torsional_friction, s.shape) || counts(material.rolling_friction, s.shape);
+  }
   const JointParameters& joints = model.joints;
   const auto finite = [](double x) { return std::isfinite(x); };
   for (Link& link : model.topology.links) {
@@ -138,8 +145,7 @@ void refresh_features(Model& model) {
     link.has_limit =
         has_one_degree(model.joint_types[link.joint]) &&
         (in_any_world(joints.limit.lower, link.joint, finite) || in_any_world(joints.limit.upper, link.joint, finite));
-    link.has_friction = moves && (joints.friction.requires_grad(link.joint) ||
-                                  in_any_world(joints.friction, link.joint, [](double x) { return x > 0; }));
+    link.has_friction = moves && counts(joints.friction, link.joint);
   }
 }
 

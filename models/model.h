@@ -76,7 +76,8 @@ struct ContactShape {
   int root = -1;      ///< link at the root of its tree, −1: world
   bool fixed = true;  ///< nothing moves it: on the world, or on a link that fixed joints hold there
   GeometryType type = GeometryType::sphere;
-  int mesh = -1;  ///< index in the model's meshes, of a height field in its height_fields; −1: neither
+  int mesh = -1;               ///< index in the model's meshes, of a height field in its height_fields; −1: neither
+  bool resists_turns = false;  ///< has torsional or rolling friction in some world, or gradients by it are wanted
 };
 /// Two contact shapes (indices) that may touch. On the ground (plane, height field) stands the first; else they are in
 /// the order of GeometryType, and of one type in that of the model's shapes.
@@ -150,6 +151,7 @@ struct TopologyView {
   int contact_pair_count = 0;
   int contact_point_count = 0;  ///< of all pairs
   int most_points_of_pair = 0;
+  bool resists_turns = false;  ///< any of the contact shapes does
 };
 inline TopologyView view_of(const Topology& t) {
   const auto count = [](const auto& items) { return static_cast<int>(items.size()); };
@@ -242,8 +244,9 @@ struct Model : Parameters {
 /// Parameters of zeros shaped as a gradient of `model`'s: orientations have three components; `worlds` sets each.
 Parameters zero_parameters(const Model& model, int worlds = 1);
 
-/// Sets the has_* flags of the links from the parameter values of all worlds and from requires_grad: whoever changes
-/// either calls it (set_requires_grad and validate do). Driven joints stay driven. O(links · worlds).
+/// Sets the has_* flags of the links and resists_turns of the contact shapes from the parameter values of all worlds
+/// and from requires_grad: whoever changes either calls it (set_requires_grad and validate do). Driven joints stay
+/// driven. O((links + contact shapes) · worlds).
 void refresh_features(Model& model);
 
 const char* to_string(Integrator integrator);

@@ -153,11 +153,13 @@ struct GeometryParametersOf {
 
 template <class P>
 struct MaterialParametersOf {
-  P stiffness{1};    ///< N/m
-  P width{1};        ///< m, of the ramp on which the spring sets in
-  P dissipation{1};  ///< s/m
-  P friction{1};     ///< 1
-  P creep{1};        ///< m/s
+  P stiffness{1};           ///< N/m
+  P width{1};               ///< m, of the ramp on which the spring sets in
+  P dissipation{1};         ///< s/m
+  P friction{1};            ///< 1
+  P creep{1};               ///< m/s
+  P torsional_friction{1};  ///< m, of turns about the normal
+  P rolling_friction{1};    ///< m, of turns about tangents
 };
 
 template <class P>

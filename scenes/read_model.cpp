@@ -242,6 +242,8 @@ class ModelReader {
     options.dissipation = material["dissipation"].number();
     options.friction = material["friction"].number();
     options.creep = material["creep"].number();
+    options.torsional_friction = material["torsional_friction"].number();
+    options.rolling_friction = material["rolling_friction"].number();
     options.filter = groups_.filter(view["collision"]);
     shapes_[name] = builder_.add_shape(name, body, options);
   }

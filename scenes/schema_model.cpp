@@ -99,10 +99,13 @@ SchemaPtr shape(bool in_body) {
                               field(group, "material/dissipation", at_least(0, Dimension::dissipation), "1"),
                               field(group, "material/friction", at_least(0, Dimension::none), "0.8"),
                               field(group, "material/creep", positive(Dimension::velocity), "1e-5"),
+                              field(group, "material/torsional_friction", at_least(0, Dimension::length), "0"),
+                              field(group, "material/rolling_friction", at_least(0, Dimension::length), "0"),
                           }),
                           "",
                           "How it feels to the touch. Two shapes in touch: springs in series, each with its own "
-                          "dissipation; of frictions the harmonic mean; of widths and creeps the mean."));
+                          "dissipation; of `friction` the harmonic mean; of widths, creeps and frictions of turns the "
+                          "mean, so that one of the two alone counts half."));
   keys.push_back(optional("collision", collision(), "",
                           "What it may touch: two shapes do when each is in a group that the other meets. `none`: "
                           "nothing. See also `model/contacts`."));

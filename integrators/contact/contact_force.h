@@ -7,6 +7,7 @@
 // second one with the drag that the first asks for, then the force with the second's e. The force is n f_n + f_t with
 // f_n ≥ 0 and |f_t| ≤ μ f_n, whatever e is.
 #include "integrators/contact/force_law.h"
+#include "integrators/contact/friction.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
@@ -77,7 +78,7 @@ BACKDRIVE_INLINE LinearModelTrace<Real> linear_model(const PairMaterial<Real>& m
   l.mid = (s.start + s.smooth) * half;
   l.slip = tangential(s.normal, l.late);
   l.mid_slip = tangential(s.normal, l.mid);
-  l.mid_speed = square_root(dot(l.mid_slip, l.mid_slip) + m.creep * m.creep);
+  l.mid_speed = smoothed_speed(l.mid_slip, m.creep);
   l.drag = m.friction * l.centred.value / l.mid_speed;
   return l;
 }
@@ -146,11 +147,6 @@ constexpr int kForceSteps = 2;
 /// Share of the linear model's force below which the first guess fades out, and the speed to which a predictor must
 /// have changed the approach before its effective mass counts.
 constexpr double kForceFade = 1e-3, kApproach = 1e-5;
-/// Far below any force, N; its square must be far above the smallest number.
-template <class Real>
-BACKDRIVE_INLINE Real no_force() {
-  return constant<Real>(sizeof(ScalarOf<Real>) == 4 ? 1e-15 : 1e-30);
-}
 
 /// The values on the way to the normal force that its adjoint needs.
 template <class Real>
@@ -235,61 +231,54 @@ BACKDRIVE_INLINE void adj_find_normal_force(const PairMaterial<Real>& m, const C
   e_bar += s.normal * change_bar;
 }
 
+/// g of sliding goes up to 2.
+constexpr double kSlideRise = 0.5;
+
 /// (C5a): the drag of the second predictor, c₂ = μ f_n g/ν₁, and what its adjoint needs.
 template <class Real>
 struct SecondDrag {
   NormalTrace<Real> normal;
-  Vec3<Real> e_slip, end_slip;  ///< T e and u₁ = u₀ + T e
-  Real end_speed, e_speed;      ///< ν₁ = √(|u₁|² + ε²) and ν_e = √(|T e|² + ε²)
-  Real lift;                    ///< g = 1 + ½ ν₁/(ν_e + ½ ν₁)
-  Real value;                   ///< c₂
+  Lift<Real, Vec3<Real>> lift;
+  Real value;  ///< c₂
 };
 
 /// e: of the first predictor.
 template <class Real>
 BACKDRIVE_INLINE SecondDrag<Real> second_drag(const PairMaterial<Real>& m, const ContactState<Real>& s,
                                               const LinearModel<Real>& l, const Vec3<Real>& e, const Real& dt) {
-  const Real half = constant<Real>(0.5), creep = m.creep * m.creep;
   SecondDrag<Real> t;
   t.normal = find_normal_force(m, s, l, e, dt);
-  t.e_slip = tangential(s.normal, e);
-  t.end_slip = l.slip + t.e_slip;
-  t.end_speed = square_root(dot(t.end_slip, t.end_slip) + creep);
-  t.e_speed = square_root(dot(t.e_slip, t.e_slip) + creep);
-  t.lift = constant<Real>(1) + half * t.end_speed / (t.e_speed + half * t.end_speed);
-  t.value = m.friction * t.normal.value * t.lift / t.end_speed;
+  t.lift = lift_of(l.slip, tangential(s.normal, e), m.creep, kSlideRise);
+  t.value = m.friction * t.normal.value * t.lift.value / t.lift.end_speed;
   return t;
 }
 
-/// Adjoint of second_drag (L4a): drag_bar, of c₂, to e, the linear model, the state and the material.
+/// Adjoint of second_drag (L4a): drag_bar, of c₂, and normal_bar, of what else has its normal force, to e, the linear
+/// model, the state and the material.
 template <class Real>
 BACKDRIVE_INLINE void adj_second_drag(const PairMaterial<Real>& m, const ContactState<Real>& s,
                                       const LinearModel<Real>& l, const Vec3<Real>& e, const SecondDrag<Real>& t,
-                                      const Real& dt, const Real& drag_bar, Vec3<Real>& e_bar,
+                                      const Real& dt, const Real& drag_bar, const Real& normal_bar, Vec3<Real>& e_bar,
                                       LinearModelBar<Real>& model, ContactState<Real>& s_bar,
                                       PairMaterial<Real>& m_bar) {
-  const Real half = constant<Real>(0.5);
-  const Real scale = t.lift / t.end_speed;
-  const Real lift_bar = drag_bar * m.friction * t.normal.value / t.end_speed;
-  const Real sum = t.e_speed + half * t.end_speed, share = half * lift_bar / (sum * sum);
-  // Each divided by its speed: cotangents of ½ |u₁|² + ½ ε² and ½ |T e|² + ½ ε².
-  const Real end_bar = (share * t.e_speed - drag_bar * t.value / t.end_speed) / t.end_speed;
-  const Real change_bar = -(share * t.end_speed / t.e_speed);
+  const Real scale = t.lift.value / t.lift.end_speed;
+  const LiftBar<Real> lift_bar =
+      adj_lift(t.lift, drag_bar * m.friction * t.normal.value, drag_bar * t.value, kSlideRise);
   m_bar.friction += drag_bar * t.normal.value * scale;
-  m_bar.creep += (end_bar + change_bar) * m.creep;
-  const Vec3<Real> slip_bar = t.end_slip * end_bar;
+  m_bar.creep += (lift_bar.end + lift_bar.change) * m.creep;
+  const Vec3<Real> slip_bar = t.lift.end_slip * lift_bar.end;
   model.slip += slip_bar;
-  adj_tangential(s.normal, e, slip_bar + t.e_slip * change_bar, s_bar.normal, e_bar);
-  adj_find_normal_force(m, s, l, e, t.normal, dt, drag_bar * m.friction * scale, e_bar, model, s_bar, m_bar);
+  adj_tangential(s.normal, e, slip_bar + t.lift.e_slip * lift_bar.change, s_bar.normal, e_bar);
+  adj_find_normal_force(m, s, l, e, t.normal, dt, drag_bar * m.friction * scale + normal_bar, e_bar, model, s_bar,
+                        m_bar);
 }
 
 /// The values on the way to the force that its adjoint needs.
 template <class Real>
 struct ForceTrace {
   NormalTrace<Real> normal;
-  Vec3<Real> end_slip;  ///< u₂ = u₀ + T e
-  Vec3<Real> drag;      ///< λ = c₂ u₂
-  Real size, bound;     ///< |λ|, μ f_n
+  Vec3<Real> end_slip;                   ///< u₂ = u₀ + T e
+  Bounded<Real, Vec3<Real>> tangential;  ///< c₂ u₂ within μ f_n
   Vec3<Real> result;
 };
 
@@ -298,41 +287,32 @@ template <class Real>
 BACKDRIVE_INLINE ForceTrace<Real> contact_force(const PairMaterial<Real>& m, const ContactState<Real>& s,
                                                 const LinearModel<Real>& l, const Real& drag, const Vec3<Real>& e,
                                                 const Real& dt) {
-  const Real least = no_force<Real>();
   ForceTrace<Real> t;
   t.normal = find_normal_force(m, s, l, e, dt);
   t.end_slip = l.slip + tangential(s.normal, e);
-  t.drag = t.end_slip * drag;
-  t.size = square_root(dot(t.drag, t.drag) + least);
-  t.bound = m.friction * t.normal.value;
-  const Saturation<Real> s_of(t.size / (t.bound + least));
-  t.result = s.normal * t.normal.value - t.drag * (t.bound * s_of.value / t.size);
+  t.tangential = bounded(t.end_slip * drag, m.friction * t.normal.value);
+  t.result = s.normal * t.normal.value - t.tangential.drag * t.tangential.share;
   return t;
 }
 
-/// Adjoint of contact_force (L4): force_bar to the cotangents of e, of the drag, the linear model, the state and the
-/// material.
+/// Adjoint of contact_force (L4): force_bar, and normal_bar of what else has its normal force, to the cotangents of e,
+/// of the drag, the linear model, the state and the material.
 template <class Real>
 BACKDRIVE_INLINE void adj_contact_force(const PairMaterial<Real>& m, const ContactState<Real>& s,
                                         const LinearModel<Real>& l, const Real& drag, const Vec3<Real>& e,
                                         const ForceTrace<Real>& t, const Real& dt, const Vec3<Real>& force_bar,
-                                        Vec3<Real>& e_bar, Real& drag_bar, LinearModelBar<Real>& model,
-                                        ContactState<Real>& s_bar, PairMaterial<Real>& m_bar) {
-  const Real least = no_force<Real>();
-  // f_t = −ψ λ, ψ = F s(|λ|/F)/|λ|, F = μ f_n
-  const Saturation<Real> s_of(t.size / (t.bound + least));
-  const Real psi = t.bound * s_of.value / t.size, psi_bar = -dot(t.drag, force_bar);
-  const Real rest = (s_of.value - t.size / (t.bound + least) * s_of.slope) / t.size;
-  const Real bound_bar = psi_bar * rest;
-  const Vec3<Real> size_bar = force_bar * -psi - t.drag * (psi_bar * t.bound * rest / (t.size * t.size));
+                                        const Real& normal_bar, Vec3<Real>& e_bar, Real& drag_bar,
+                                        LinearModelBar<Real>& model, ContactState<Real>& s_bar,
+                                        PairMaterial<Real>& m_bar) {
+  const BoundedBar<Real, Vec3<Real>> bar = adj_bounded(t.tangential, force_bar);
   s_bar.normal += force_bar * t.normal.value;
-  m_bar.friction += t.normal.value * bound_bar;
-  drag_bar += dot(size_bar, t.end_slip);
-  const Vec3<Real> slip_bar = size_bar * drag;
+  m_bar.friction += t.normal.value * bar.bound;
+  drag_bar += dot(bar.drag, t.end_slip);
+  const Vec3<Real> slip_bar = bar.drag * drag;
   model.slip += slip_bar;
   adj_tangential(s.normal, e, slip_bar, s_bar.normal, e_bar);
-  adj_find_normal_force(m, s, l, e, t.normal, dt, dot(s.normal, force_bar) + m.friction * bound_bar, e_bar, model,
-                        s_bar, m_bar);
+  adj_find_normal_force(m, s, l, e, t.normal, dt, dot(s.normal, force_bar) + m.friction * bar.bound + normal_bar, e_bar,
+                        model, s_bar, m_bar);
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

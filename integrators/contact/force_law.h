@@ -108,18 +108,4 @@ BACKDRIVE_INLINE void adj_normal_force(const PairMaterial<Real>& m, const Normal
   m_bar.dissipation += (z_bar * (end - start) + stiffness_bar * m.stiffness * n.path.mean * n.factor_slope) / dt;
 }
 
-/// min(x, 1), rounded off over 1 ± δ; never more than 1. x ≥ 0.
-template <class Real>
-struct Saturation {
-  static constexpr double delta = 0.02;
-  Real value, slope;
-
-  BACKDRIVE_INLINE explicit Saturation(const Real& x) {
-    const Real zero = constant<Real>(0), one = constant<Real>(1);
-    const Real t = clamped(x - constant<Real>(1 - delta), zero, constant<Real>(2 * delta));
-    value = clamped(x, zero, constant<Real>(1 + delta)) - t * t * constant<Real>(0.25 / delta);
-    slope = one - t * constant<Real>(0.5 / delta);
-  }
-};
-
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

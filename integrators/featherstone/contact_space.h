@@ -17,6 +17,7 @@
 // another tree has its twists there after `about`; its wrenches go back by `back`.
 #include "integrators/contact/contact_force.h"
 #include "integrators/contact/pairs.h"
+#include "integrators/contact/turn_friction.h"
 #include "integrators/featherstone/dynamics.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -75,6 +76,21 @@ struct ContactBar {
   contact::PairMaterial<Real> material;
 };
 
+/// And of a pair that resists turns.
+template <class Real>
+struct ContactTurn {
+  contact::TurnDrag<Real> drag[kPredictors];
+  Vec3<Real> moment;  ///< on the first body
+};
+template <class Real>
+struct ContactTurnBar {
+  contact::TurnRates<Real> rates;
+  Vec3<Real> late;
+  Vec3<Real> change[kPredictors];
+  contact::TurnDrag<Real> drag[kPredictors];
+  contact::TurnMaterial<Real> material;
+};
+
 /// A pair with points near each other, and its contacts.
 template <class Real>
 struct TouchingPair {
@@ -104,7 +120,9 @@ struct ContactSpace {
   ShapeBall<Real>* balls;                             ///< [contact shape]
   contact::ContactPoint<Real>* points;                ///< as many as a pair has
   Contact<Real>* contacts;
-  ContactBar<Real>* bars;  ///< adjoint only
+  ContactBar<Real>* bars;           ///< adjoint only
+  ContactTurn<Real>* turns;         ///< [contact]; none where no shape resists turns
+  ContactTurnBar<Real>* turn_bars;  ///< likewise; adjoint only
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
 };
@@ -158,6 +176,22 @@ BACKDRIVE_INLINE void adj_pair_material(const ShapeConstants<Real>& a, const Sha
   b_bar.width += half * bar.width;
   a_bar.creep += half * bar.creep;
   b_bar.creep += half * bar.creep;
+}
+
+/// Of friction against turns: means, so that one shape alone may bring it, be the other as smooth as it likes.
+template <class Real>
+BACKDRIVE_INLINE contact::TurnMaterial<Real> turn_material(const ShapeConstants<Real>& a,
+                                                           const ShapeConstants<Real>& b) {
+  const Real half = constant<Real>(0.5);
+  return {half * (a.torsional_friction + b.torsional_friction), half * (a.rolling_friction + b.rolling_friction),
+          constant<Real>(0.5 / contact::kTurnLength) * (a.creep + b.creep)};
+}
+template <class Real>
+BACKDRIVE_INLINE void adj_turn_material(const contact::TurnMaterial<Real>& bar, ShapeGradient<Real>& own_bar) {
+  const Real half = constant<Real>(0.5);
+  own_bar.torsional_friction += half * bar.torsional;
+  own_bar.rolling_friction += half * bar.rolling;
+  own_bar.creep += constant<Real>(0.5 / contact::kTurnLength) * bar.creep;
 }
 
 /// How far a pair's predictor blocks are raised: θ_i = 1 + m_i/m_j, so that two free bodies that stop each other are
@@ -218,7 +252,8 @@ struct PairInStep : PairSides<Space> {
   using Real = typename Space::Real;
   int number;  ///< in the topology
   contact::PairMaterial<Real> material;
-  bool shared;  ///< both bodies move
+  bool shared;         ///< both bodies move
+  bool resists_turns;  ///< one of its shapes does
   Real theta_i, theta_j;
 
   BACKDRIVE_INLINE PairInStep(const Space& ws, const TouchingPair<Real>& touching)
@@ -226,12 +261,16 @@ struct PairInStep : PairSides<Space> {
         number(touching.pair),
         material(pair_material<Real>(ws.contact.constants[this->a], ws.contact.constants[this->b])),
         shared(!carrier_of(ws, this->a).fixed && !carrier_of(ws, this->b).fixed),
+        resists_turns(ws.contact.shapes[this->a].resists_turns || ws.contact.shapes[this->b].resists_turns),
         theta_i(constant<Real>(1)),
         theta_j(constant<Real>(1)) {
     if (!shared) return;
     const BlockShares<Real> shares = masses(ws);
     theta_i = shares.of_first();
     theta_j = shares.of_second();
+  }
+  BACKDRIVE_INLINE contact::TurnMaterial<Real> turning(const Space& ws) const {
+    return turn_material<Real>(ws.contact.constants[this->a], ws.contact.constants[this->b]);
   }
   BACKDRIVE_INLINE BlockShares<Real> masses(const Space& ws) const {
     return {in_packs<Real>(mass_of(ws, this->i)), in_packs<Real>(mass_of(ws, this->j))};

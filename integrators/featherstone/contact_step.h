@@ -220,6 +220,61 @@ BACKDRIVE_INLINE const Real& drag_of(const Contact<Real>& c) {
   return Stage == 0 ? c.model.drag : c.drag;
 }
 
+/// A wrench that only turns.
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> couple(const Vec3<Real>& moment) {
+  return {moment, zero3<Real>()};
+}
+template <class Real>
+BACKDRIVE_INLINE contact::TurnRates<Real> turn_rates(const PairTwists<Real>& twists) {
+  return {twists.start.ang, twists.smooth.ang};
+}
+
+/// Adds θ K of friction against turns; after the contact's add_load.
+template <class Real>
+BACKDRIVE_INLINE void add_turn_block(const Real& theta, const contact::Predictor<Real>& p, const Vec3<Real>& n,
+                                     TouchLink<Real>& t) {
+  const Real across = theta * p.tangential;
+  const Vec3<Real> along = n * (theta * (p.normal - p.tangential));
+  Sym3<Real>& aa = t.block.aa;
+  aa.xx += across + along.x * n.x, aa.yy += across + along.y * n.y, aa.zz += across + along.z * n.z;
+  aa.xy += along.x * n.y, aa.xz += along.x * n.z, aa.yz += along.y * n.z;
+}
+
+/// (T1)-(T3) of one contact: block and impulse of a predictor. force: N_r, for the second f_n with the first's e.
+template <int Stage, class Space>
+BACKDRIVE_CALLED void load_turn_predictor(Space& ws, const PairInStep<Space>& pair,
+                                          const PairTwists<typename Space::Real>& twists, int number,
+                                          const typename Space::Real& force) {
+  using Real = typename Space::Real;
+  const contact::TurnMaterial<Real> m = pair.turning(ws);
+  const Vec3<Real>& n = ws.contact.contacts[number].normal;
+  const contact::TurnRates<Real> rates = turn_rates(twists);
+  const Vec3<Real> late = late_turn(rates);
+  contact::TurnDrag<Real>& drag = ws.contact.turns[number].drag[Stage];
+  if constexpr (Stage == 0) {
+    drag = first_turn_drag(m, n, rates, force);
+  } else {
+    drag = second_turn_drag(m, n, late, twists.change.ang, force);
+  }
+  const contact::Predictor<Real> p = turn_predictor(m, n, late, drag, ws.dt);
+  add_turn_block(pair.theta_i, p, n, ws.contact.link[pair.i]);
+  if (pair.j >= 0) add_turn_block(pair.theta_j, p, n, ws.contact.link[pair.j]);
+  add_load(ws, pair, couple(p.impulse));
+}
+
+/// (T4) of one contact: its moment; force: f_n.
+template <class Space>
+BACKDRIVE_CALLED void load_moment(Space& ws, const PairInStep<Space>& pair,
+                                  const PairTwists<typename Space::Real>& twists, int number,
+                                  const typename Space::Real& force) {
+  using Real = typename Space::Real;
+  ContactTurn<Real>& turn = ws.contact.turns[number];
+  turn.moment = turn_moment(pair.turning(ws), ws.contact.contacts[number].normal, late_turn(turn_rates(twists)),
+                            turn.drag[1], twists.change.ang, force);
+  add_load(ws, pair, couple(turn.moment * ws.dt));
+}
+
 /// (C2)-(C4), (C5a): blocks and impulses of a predictor onto the links.
 template <int Stage, class Space>
 BACKDRIVE_CALLED void load_predictor(Space& ws) {
@@ -227,13 +282,17 @@ BACKDRIVE_CALLED void load_predictor(Space& ws) {
   clear_loads(ws);
   each_contact(
       ws, [&](const auto& pair) { return contact_twists<Stage>(ws, pair); },
-      [&](const auto& pair, const auto& twists, Contact<Real>& c, int) {
+      [&](const auto& pair, const auto& twists, Contact<Real>& c, int number) {
         const contact::ContactState<Real> state = state_of(c, twists);
+        Real pressing;
         if constexpr (Stage == 0) {
           c.model = linear_model(pair.material, state, ws.dt);
+          pressing = c.model.centred_force;
         } else {
           c.change[0] = velocity_at(twists.change, c.position);
-          c.drag = second_drag(pair.material, state, c.model, c.change[0], ws.dt).value;
+          const auto second = second_drag(pair.material, state, c.model, c.change[0], ws.dt);
+          c.drag = second.value;
+          pressing = second.normal.value;
         }
         const contact::Predictor<Real> p = predictor_of(c.model, state, drag_of<Stage>(c), ws.dt);
         add_block(pair.theta_i, p, c.position, c.normal, ws.contact.link[pair.i]);
@@ -241,6 +300,7 @@ BACKDRIVE_CALLED void load_predictor(Space& ws) {
           add_block(pair.theta_j, p, c.position + pair.shift, c.normal, ws.contact.link[pair.j]);
         }
         add_load(ws, pair, wrench_at(c.position, p.impulse));
+        if (pair.resists_turns) load_turn_predictor<Stage>(ws, pair, twists, number, pressing);
       });
 }
 
@@ -251,11 +311,13 @@ BACKDRIVE_CALLED void load_forces(Space& ws) {
   clear_loads(ws);
   each_contact(
       ws, [&](const auto& pair) { return contact_twists<2>(ws, pair); },
-      [&](const auto& pair, const auto& twists, Contact<Real>& c, int) {
+      [&](const auto& pair, const auto& twists, Contact<Real>& c, int number) {
         const contact::ContactState<Real> state = state_of(c, twists);
         c.change[1] = velocity_at(twists.change, c.position);
-        c.force = contact_force(pair.material, state, c.model, c.drag, c.change[1], ws.dt).result;
+        const auto trace = contact_force(pair.material, state, c.model, c.drag, c.change[1], ws.dt);
+        c.force = trace.result;
         add_load(ws, pair, wrench_at(c.position, c.force * ws.dt));
+        if (pair.resists_turns) load_moment(ws, pair, twists, number, trace.normal.value);
       });
 }
 

@@ -28,6 +28,35 @@ BACKDRIVE_INLINE ContactBar<Real> zero_bar() {
           zero_material<Real>()};
 }
 
+template <class Real>
+BACKDRIVE_INLINE ContactTurnBar<Real> zero_turn_bar() {
+  const Vec3<Real> v = zero3<Real>();
+  const Real o = constant<Real>(0);
+  return {{v, v}, v, {v, v}, {{o, o}, {o, o}}, {o, o, o}};
+}
+/// What a predictor changes the relative angular velocity by.
+template <int Stage, class Space>
+BACKDRIVE_INLINE Vec3<typename Space::Real> turn_change(const Space& ws, const PairInStep<Space>& pair) {
+  return pair.relative([&](int i) { return ws.contact.link[i].change[Stage]; }).ang;
+}
+
+/// (A4)-(A5) of one contact's moment. w: relative twist; force: f_n, whose cotangent it returns.
+template <class Space>
+BACKDRIVE_CALLED typename Space::Real adj_moment(Space& ws, const PairInStep<Space>& pair,
+                                                 const PairTwists<typename Space::Real>& twists,
+                                                 const Spatial<typename Space::Real>& w, int number,
+                                                 const typename Space::Real& force) {
+  using Real = typename Space::Real;
+  ContactTurnBar<Real>& own = ws.contact.turn_bars[number];
+  own = zero_turn_bar<Real>();
+  Real force_bar = constant<Real>(0);
+  adj_turn_moment(pair.turning(ws), ws.contact.contacts[number].normal, late_turn(turn_rates(twists)),
+                  ws.contact.turns[number].drag[1], turn_change<1>(ws, pair), force, w.ang * ws.dt,
+                  ws.contact.bars[number].state.normal, own.late, own.drag[1], own.change[1], force_bar, own.material);
+  add_load(ws, pair, couple(own.change[1]));
+  return unless(Mutation::turn_force, force_bar);
+}
+
 /// (A4)-(A5), with what the loss says of the forces: from the twists of w to the cotangents of the contacts' states, of
 /// c₂, and of e₂, which become loads.
 template <class Space, class Bar>
@@ -50,8 +79,10 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
         const Vec3<Real> force_bar = velocity_at(context.w, c.position) * ws.dt + context.seed;
         ContactBar<Real>& own = ws.contact.bars[number];
         own = zero_bar<Real>();
-        adj_contact_force(pair.material, state, c.model, c.drag, c.change[1], trace, ws.dt, force_bar, own.change[1],
-                          own.drag, own.model, own.state, own.material);
+        Real normal_bar = constant<Real>(0);
+        if (pair.resists_turns) normal_bar = adj_moment(ws, pair, context, context.w, number, trace.normal.value);
+        adj_contact_force(pair.material, state, c.model, c.drag, c.change[1], trace, ws.dt, force_bar, normal_bar,
+                          own.change[1], own.drag, own.model, own.state, own.material);
         own.change[1] = unless(Mutation::frozen_predictor, own.change[1]);
         add_load(ws, pair, wrench_at(c.position, own.change[1]));
       });
@@ -98,6 +129,56 @@ BACKDRIVE_INLINE void adj_predictor_of(Space& ws, const PairInStep<Space>& pair,
   }
 }
 
+/// The same of its friction against turns: of the second to e₁, of the first to the rates and so to v_s, which become
+/// loads. force: N_r or f_n as in load_turn_predictor, whose cotangent it returns.
+template <int Stage, class Space, class Bar>
+BACKDRIVE_CALLED typename Space::Real adj_turn_predictor_of(Space& ws, const PairInStep<Space>& pair,
+                                                            const PairTwists<typename Space::Real>& twists, int number,
+                                                            const typename Space::Real& force, const Bar& bar) {
+  using Real = typename Space::Real;
+  const Real zero = constant<Real>(0);
+  const contact::TurnMaterial<Real> m = pair.turning(ws);
+  const contact::TurnRates<Real> rates = turn_rates(twists);
+  const Vec3<Real>&n = ws.contact.contacts[number].normal, late = late_turn(rates);
+  const contact::TurnDrag<Real>& drag = ws.contact.turns[number].drag[Stage];
+  ContactTurnBar<Real>& own = ws.contact.turn_bars[number];
+  Vec3<Real>& n_bar = ws.contact.bars[number].state.normal;
+  const contact::Predictor<Real> p = turn_predictor(m, n, late, drag, ws.dt);
+  contact::Predictor<Real> p_bar{zero3<Real>(), zero, zero};
+  const auto add_body = [&](int link, const Real& theta) {
+    const auto& t = ws.contact.link[link];
+    Real theta_bar = zero;
+    if (!mutated(Mutation::turn_block)) {
+      adj_block(theta, p, n, t.w_predictor[Stage].ang, t.change[Stage].ang, p_bar, n_bar, theta_bar);
+    }
+    p_bar.impulse = t.w_predictor[Stage].ang - p_bar.impulse;
+    return theta_bar;
+  };
+  Real theta_j_bar = zero;
+  if (pair.j >= 0) theta_j_bar = add_body(pair.j, pair.theta_j);
+  const Real theta_i_bar = add_body(pair.i, pair.theta_i);
+  if (pair.shared && bar.wants_parameters()) {
+    pair.masses(ws).adj(theta_i_bar, theta_j_bar, bar.mass(pair.i), bar.mass(pair.j));
+  }
+  adj_turn_predictor(m, n, late, drag, ws.dt, p_bar, n_bar, own.late, own.drag[Stage], own.material);
+  Real force_bar = zero;
+  if constexpr (Stage == 1) {
+    own.drag[1].torsional = unless(Mutation::turn_drag, own.drag[1].torsional);
+    adj_second_turn_drag(m, n, late, turn_change<0>(ws, pair), force, own.drag[1], n_bar, own.late, own.change[0],
+                         force_bar, own.material);
+    add_load(ws, pair, couple(own.change[0]));
+  } else {
+    adj_first_turn_drag(m, n, rates, force, own.drag[0], n_bar, own.rates, force_bar, own.material);
+    adj_late_turn(own.late, own.rates);
+    if (bar.wants_parameters()) {
+      adj_turn_material(own.material, bar.shapes[pair.a]);
+      adj_turn_material(own.material, bar.shapes[pair.b]);
+    }
+    add_load(ws, pair, couple(own.rates.smooth));
+  }
+  return force_bar;
+}
+
 /// (A7)-(A8) of a predictor. The second hands on to e₁ by (C5a), the first to the states, and so to v_s (A9) and the
 /// materials; what goes on becomes loads.
 template <int Stage, class Space, class Bar>
@@ -114,10 +195,17 @@ BACKDRIVE_CALLED void adj_predictors(Space& ws, const Bar& bar) {
         if constexpr (Stage == 1) {
           const auto trace = second_drag(m, state, c.model, c.change[0], ws.dt);
           const Real drag_bar = unless(Mutation::frozen_drag, own.drag);
-          adj_second_drag(m, state, c.model, c.change[0], trace, ws.dt, drag_bar, own.change[0], own.model, own.state,
-                          own.material);
+          Real normal_bar = constant<Real>(0);
+          if (pair.resists_turns) {
+            normal_bar = adj_turn_predictor_of<1>(ws, pair, twists, number, trace.normal.value, bar);
+          }
+          adj_second_drag(m, state, c.model, c.change[0], trace, ws.dt, drag_bar, normal_bar, own.change[0], own.model,
+                          own.state, own.material);
           add_load(ws, pair, wrench_at(c.position, own.change[0]));
         } else {
+          if (pair.resists_turns) {
+            own.model.centred_force += adj_turn_predictor_of<0>(ws, pair, twists, number, c.model.centred_force, bar);
+          }
           adj_linear_model(m, state, linear_model(m, state, ws.dt), ws.dt, own.model, own.state, own.material);
           if (bar.wants_parameters()) {
             const auto& constants = ws.contact.constants;
@@ -180,6 +268,35 @@ BACKDRIVE_HD Vec3<typename Space::Real> adj_side(Space& ws, int link, double sig
   return turn;
 }
 
+/// Those of friction against turns, of the links' angular velocities.
+template <class Space>
+BACKDRIVE_CALLED void adj_turns(Space& ws, const PairInStep<Space>& pair,
+                                const PairTwists<typename Space::Real>& twists, int number) {
+  using Real = typename Space::Real;
+  const contact::TurnMaterial<Real> m = pair.turning(ws);
+  const Vec3<Real>&n = ws.contact.contacts[number].normal, late = late_turn(turn_rates(twists));
+  const ContactTurn<Real>& c = ws.contact.turns[number];
+  const ContactTurnBar<Real>& own = ws.contact.turn_bars[number];
+  const auto add_side = [&](int link, double sign, const Real& theta) {
+    auto& t = ws.contact.link[link];
+    const auto add = [&](Spatial<Real>& bar, const Spatial<Real>& Y, const Vec3<Real>& y_bar) {
+      bar.ang -= y_bar;
+      if constexpr (Space::twists_turn) t.bar.turn = plus_cross_force(t.bar.turn, Y, couple(y_bar));
+    };
+    const Real s = constant<Real>(sign);
+    add(t.bar.v, velocity_of(ws, link), unless(Mutation::turn_start, own.rates.start * s));
+    add(t.bar.smooth, t.smooth, own.rates.smooth * s);
+    add(t.bar.w, t.w, c.moment * (s * ws.dt));
+    for (int k = 0; k < kPredictors; ++k) {
+      const contact::Predictor<Real> p = turn_predictor(m, n, late, c.drag[k], ws.dt);
+      add(t.bar.change[k], t.change[k], own.change[k] * s - block_times(p, n, t.w_predictor[k].ang) * theta);
+      add(t.bar.w_predictor[k], t.w_predictor[k], p.impulse * s - block_times(p, n, t.change[k].ang) * theta);
+    }
+  };
+  add_side(pair.i, 1, pair.theta_i);
+  if (pair.j >= 0) add_side(pair.j, -1, pair.theta_j);
+}
+
 /// One contact's cotangents onto its links; returns those of its gap, place and normal.
 template <class Space>
 BACKDRIVE_HD contact::ContactPoint<typename Space::Real> adj_contact(Space& ws, const PairInStep<Space>& pair,
@@ -238,6 +355,7 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
     const Contact<Real>& c = space.contacts[k];
     contact::ContactPoint<Real>& point_bar = space.points[c.point];
     point_bar = adj_contact(ws, pair, twists, c, space.bars[k], shift_bar);
+    if (pair.resists_turns) adj_turns(ws, pair, twists, k);
     margin_bar -= point_bar.gap;
   }
   const contact::Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, pair.shift);

@@ -123,6 +123,12 @@ class Waiting {
 template <class Real>
 constexpr int kWaitingNumbers = sizeof(Articulated<Real>) / sizeof(Real);
 
+/// Whether a layout is for an adjoint.
+template <class Layout>
+constexpr bool kIsAdjoint = requires {
+  typename Layout::ControlBar;
+};
+
 /// What a step with contact works on (contact_space.h), and of a layout without contact.
 template <class Layout>
 struct ContactSpace;

@@ -47,7 +47,7 @@ struct ShapeConstants {
   Vec3<C> position;  ///< Aᵀ p
   Vec3<C> scale;
   C margin;
-  C stiffness, width, dissipation, friction, creep;
+  C stiffness, width, dissipation, friction, creep, torsional_friction, rolling_friction;
 };
 template <class C>
 constexpr int kShapeConstants = sizeof(ShapeConstants<C>) / sizeof(C);
@@ -57,7 +57,7 @@ template <class C>
 struct ShapeGradient {
   Vec3<C> rotation, position, scale;
   C margin;
-  C stiffness, width, dissipation, friction, creep;
+  C stiffness, width, dissipation, friction, creep, torsional_friction, rolling_friction;
 };
 template <class C>
 constexpr int kShapeGradients = sizeof(ShapeGradient<C>) / sizeof(C);

@@ -56,6 +56,10 @@ enum class Mutation {
   kick_inertia,        ///< the twists of Δv and Δv1 without w·I Δv + w1·I Δv1
   kick_increment,      ///< implicit joint forces without w Δv + w1 Δv1
   half_kick,           ///< Δv̄ with all of the drift's cotangent
+  turn_force,          ///< friction against turns with the normal force of its bounds held
+  turn_block,          ///< with the predictors' angular blocks held
+  turn_drag,           ///< with the second predictor's torsion held
+  turn_start,          ///< q̇ without what friction against turns sends it
   count
 };
 

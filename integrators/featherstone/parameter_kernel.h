@@ -99,6 +99,8 @@ BACKDRIVE_HD inline void each_contact_scalar(Visit&& visit) {
   BACKDRIVE_SCALAR(dissipation, material.dissipation);
   BACKDRIVE_SCALAR(friction, material.friction);
   BACKDRIVE_SCALAR(creep, material.creep);
+  BACKDRIVE_SCALAR(torsional_friction, material.torsional_friction);
+  BACKDRIVE_SCALAR(rolling_friction, material.rolling_friction);
 #undef BACKDRIVE_SCALAR
 }
 

@@ -83,10 +83,7 @@ BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>
 /// Whether a link's twists are asked for: by its shapes, and in adjoints by all.
 template <class Layout>
 BACKDRIVE_INLINE bool twists_wanted(const Workspace<Layout>& ws, int link) {
-  constexpr bool adjoint = requires {
-    typename Layout::ControlBar;
-  };
-  return adjoint || ws.links[link].touches;
+  return kIsAdjoint<Layout> || ws.links[link].touches;
 }
 
 /// Where the factors of a predictor are: an adjoint keeps both.

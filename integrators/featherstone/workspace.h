@@ -140,11 +140,6 @@ BACKDRIVE_INLINE void name_parameters(const TopologyView& t, typename Layout::Re
   g.bar.shapes = rows ? reinterpret_cast<ShapeGradient<Real>*>(rows + gradient_rows<Real>(t.link_count)) : nullptr;
 }
 
-template <class Layout>
-constexpr bool kIsAdjoint = requires {
-  typename Layout::ControlBar;
-};
-
 /// `links`: how many the integrator has.
 template <class Layout>
 BACKDRIVE_HD void carve_contact_space(const TopologyView& t, int links, bool adjoint, Carver& carver,
@@ -160,6 +155,9 @@ BACKDRIVE_HD void carve_contact_space(const TopologyView& t, int links, bool adj
   space.points = carver.take<contact::ContactPoint<Real>>(t.most_points_of_pair);
   space.contacts = carver.take<Contact<Real>>(t.contact_point_count);
   space.bars = carver.take<ContactBar<Real>>(adjoint ? t.contact_point_count : 0);
+  const int turns = t.resists_turns ? t.contact_point_count : 0;
+  space.turns = carver.take<ContactTurn<Real>>(turns);
+  space.turn_bars = carver.take<ContactTurnBar<Real>>(adjoint ? turns : 0);
   space.touching = carver.take<TouchingPair<Real>>(t.contact_pair_count);
 }
 

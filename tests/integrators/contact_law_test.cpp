@@ -158,11 +158,11 @@ Inputs<double> gradient_of(const Inputs<double>& x, const Weights& w, Fault faul
   const auto t = contact_force(m, x.state, model, drag.value, x.e[1], kStep);
   auto model_bar = no_cotangents<double>();
   double drag_bar = 0;
-  adj_contact_force(m, x.state, model, drag.value, x.e[1], t, kStep, w.force, bar.e[1], drag_bar, model_bar, bar.state,
-                    bar.material);
+  adj_contact_force(m, x.state, model, drag.value, x.e[1], t, kStep, w.force, 0.0, bar.e[1], drag_bar, model_bar,
+                    bar.state, bar.material);
   adj_predictor(x.state, model, drag.value, kStep, w.predictor[1], model_bar, drag_bar, bar.state);
   if (fault == Fault::frozen_drag) drag_bar = 0;
-  adj_second_drag(m, x.state, model, x.e[0], drag, kStep, drag_bar, bar.e[0], model_bar, bar.state, bar.material);
+  adj_second_drag(m, x.state, model, x.e[0], drag, kStep, drag_bar, 0.0, bar.e[0], model_bar, bar.state, bar.material);
   adj_predictor(x.state, model, model.drag, kStep, w.predictor[0], model_bar, model_bar.drag, bar.state);
   adj_linear_model(m, x.state, model, kStep, model_bar, bar.state, bar.material);
   if (fault == Fault::frozen_predictor) bar.e[1] = {0, 0, 0};
@@ -186,7 +186,7 @@ TEST(ContactForce, AdjointIsTheTransposeOfTheDerivative) {
     const double drag = second_drag(x.material, x.state, model, x.e[0], kStep).value;
     const auto t = contact_force(x.material, x.state, model, drag, x.e[1], kStep);
     touching += t.normal.value > 0;
-    slipping += t.normal.value > 0 && t.size > t.bound;
+    slipping += t.normal.value > 0 && t.tangential.size > t.tangential.bound;
     for (int k = 0; k < kInputs; ++k) {
       Inputs<D> dual;
       for (int j = 0; j < kInputs; ++j) numbers_of(dual)[j] = D(numbers_of(x)[j], j == k);

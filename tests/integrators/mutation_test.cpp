@@ -7,6 +7,7 @@
 #include "tests/integrators/mutant_kernels.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
+#include "tests/support/turning_case.h"
 
 namespace backdrive {
 namespace {
@@ -77,14 +78,20 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(kick_inertia, 1e-2),
     BACKDRIVE_TRAP(kick_increment, 3e-2),
     BACKDRIVE_TRAP(half_kick, 2.8e-2),
+    BACKDRIVE_TRAP(turn_force, 6e-3),
+    BACKDRIVE_TRAP(turn_block, 1e-3),
+    BACKDRIVE_TRAP(turn_drag, 2.7e-3),
+    BACKDRIVE_TRAP(turn_start, 1.2e-3),
 };
 #undef BACKDRIVE_TRAP
 
-/// Where faults show: with hinges, slides and fixed joints, with all other types, or with those and contact.
-enum class Stage { plain, rotations, contact };
+/// Where faults show: with hinges, slides and fixed joints, with all other types, with those and contact, or where
+/// bodies in touch turn fast.
+enum class Stage { plain, rotations, contact, turning };
 
 /// Forces and shapes; two worlds; states and poses as outputs.
 GradientCase mutation_case(Stage stage) {
+  if (stage == Stage::turning) return test::turning_case();
   test::TreeOptions options;
   options.links = 9;
   options.forces = options.shapes = true;
@@ -97,7 +104,7 @@ GradientCase mutation_case(Stage stage) {
 
 std::vector<BlockError> errors_with(Mutation mutation, Stage stage) {
   static const GradientCase cases[] = {mutation_case(Stage::plain), mutation_case(Stage::rotations),
-                                       mutation_case(Stage::contact)};
+                                       mutation_case(Stage::contact), mutation_case(Stage::turning)};
   const GradientCase& c = cases[static_cast<int>(stage)];
   test::plant(mutation);
   const test::CaseGradient gradient = test::gradient_by_kernels(c, test::mutant_kernels());
@@ -105,15 +112,18 @@ std::vector<BlockError> errors_with(Mutation mutation, Stage stage) {
   return test::compare_blocks(c, gradient, 11);
 }
 
-/// mutations.h lists the faults of contact last, before them those in what only balls and free roots have.
+/// mutations.h lists the faults of contact last, before them those in what only balls and free roots have. The bounds
+/// of friction against turns count only where they are reached.
 Stage stage_of(Mutation mutation) {
+  if (mutation == Mutation::turn_force) return Stage::turning;
   if (mutation >= Mutation::frozen_predictor) return Stage::contact;
   return mutation >= Mutation::free_bias ? Stage::rotations : Stage::plain;
 }
 
 TEST(MutantKernels, SoundKernelsPass) {
-  for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact}) {
-    for (const BlockError& e : errors_with(Mutation::none, stage)) EXPECT_LT(e.error, 1e-12) << e.block;
+  for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact, Stage::turning}) {
+    const double tolerance = stage == Stage::turning ? 1e-11 : 1e-12;  // stiffer than random trees
+    for (const BlockError& e : errors_with(Mutation::none, stage)) EXPECT_LT(e.error, tolerance) << e.block;
   }
 }
 

@@ -94,6 +94,36 @@ TEST(Model, ParameterWorldsMustAgree) {
   EXPECT_THROW(model.parameter_worlds(), Error);
 }
 
+TEST(Model, ShapesResistTurnsByValuesOfAnyWorldAndGradients) {
+  ModelBuilder builder;
+  builder.add_body("ball", {1, {0, 0, 0}, {1, 1, 1, 0, 0, 0}});
+  builder.add_joint("joint", JointType::free, ModelBuilder::world, 0);
+  builder.add_shape("ball", 0, {});
+  ShapeOptions floor;
+  floor.type = GeometryType::plane;
+  builder.add_shape("floor", ModelBuilder::world, floor);
+  Model model = builder.build();
+  const auto resists = [&](int shape) {
+    for (const ContactShape& s : model.topology.contact_shapes) {
+      if (s.shape == shape) return s.resists_turns;
+    }
+    return false;
+  };
+  EXPECT_FALSE(resists(0) || resists(1));
+  set_requires_grad(model, "shapes/ball/material/rolling_friction", true);
+  EXPECT_TRUE(resists(0));
+  EXPECT_FALSE(resists(1));
+  set_requires_grad(model, "shapes/ball/material/rolling_friction", false);
+  EXPECT_FALSE(resists(0));
+  model.shapes.material.torsional_friction.spread(2);
+  model.shapes.material.torsional_friction.at(1, 0, 1) = 0.1;
+  validate(model);
+  EXPECT_FALSE(resists(0));
+  EXPECT_TRUE(resists(1));
+  model.shapes.material.rolling_friction.at(0) = -1;
+  EXPECT_THROW(validate(model), ModelError);
+}
+
 TEST(Model, FeaturesFollowValuesOfAnyWorldAndGradients) {
   Model model = cart_pole().build();
   EXPECT_FALSE(model.topology.links[1].has_friction);

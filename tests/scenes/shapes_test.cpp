@@ -30,7 +30,7 @@ model:
     trunk: {mass: 5, inertia: [1, 1, 1], shapes: [{geometry: {type: box}}]}
     thigh: {mass: 1, inertia: [1, 1, 1], shapes: [{geometry: {type: capsule, scale: [0.05, 0.2]}, collision: {groups: [legs], meets: [default]}}]}
     shank: {mass: 1, inertia: [1, 1, 1], shapes: [{geometry: {type: sphere}, collision: {groups: [legs, feet]}}]}
-    toe: {shapes: [{name: toe, geometry: {type: sphere}, material: {stiffness: 10 N/mm, width: 2 mm, creep: 1 mm/s}}, {name: nail, geometry: {type: sphere}, collision: none}]}
+    toe: {shapes: [{name: toe, geometry: {type: sphere}, material: {stiffness: 10 N/mm, width: 2 mm, creep: 1 mm/s, rolling_friction: 3 mm}}, {name: nail, geometry: {type: sphere}, collision: none}]}
   joints:
     base: {type: free, child: trunk}
     hip: {type: revolute, parent: trunk, child: thigh}
@@ -86,7 +86,7 @@ Scene written_and_read(const Scene& scene) {
 
 // ---- material -------------------------------------------------------------------------------------------------------
 
-TEST(SceneMaterial, HasWidthAndCreep) {
+TEST(SceneMaterial, HasWidthCreepAndFrictionAgainstTurns) {
   const Scene scene = load(kLeg);
   const Model& model = scene.problem.model;
   const int toe = model.find_shape("toe"), floor = model.find_shape("floor");
@@ -99,7 +99,13 @@ TEST(SceneMaterial, HasWidthAndCreep) {
   EXPECT_EQ(material.dissipation(floor), 1);
   EXPECT_EQ(material.friction(floor), 0.8);
   EXPECT_EQ(material.creep(floor), 1e-5);
+  EXPECT_EQ(material.rolling_friction(toe), 3e-3);
+  EXPECT_EQ(material.torsional_friction(toe), 0);
+  EXPECT_EQ(material.rolling_friction(floor), 0);
   written_and_read(load(kLeg, {{"shapes/floor/material/width", "3 mm"}, {"shapes/toe/material/creep", "1e-5"}}));
+  const Scene other = load(kLeg, {{"shapes/floor/material/torsional_friction", "1 cm"}});
+  EXPECT_EQ(other.problem.model.shapes.material.torsional_friction(floor), 1e-2);
+  written_and_read(other);
 }
 
 // ---- what may touch -------------------------------------------------------------------------------------------------

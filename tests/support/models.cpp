@@ -89,6 +89,9 @@ void set_touch(Random& random, bool contact, ShapeOptions& shape) {
   shape.dissipation = random.uniform(0.1, 0.5);
   shape.friction = random.uniform(0.3, 1);
   shape.creep = random.uniform(0.02, 0.1);
+  if (shape.friction < 0.65) return;  // half of them let others turn as they like
+  shape.torsional_friction = 0.2 * shape.creep;
+  shape.rolling_friction = 2 * shape.margin;
 }
 
 void add_shapes(ModelBuilder& builder, Random& random, int bodies, bool contact) {
