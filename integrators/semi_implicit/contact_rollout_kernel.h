@@ -8,8 +8,8 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
 /// Of a working set whose system is known.
 template <class R, bool Adjoint>
-void prepare(const Launch<StorageOf<R>>& launch, int first_world, featherstone::Carver& carver,
-             Touching<R, Adjoint>& s) {
+BACKDRIVE_HD void prepare(const Launch<StorageOf<R>>& launch, int first_world, featherstone::Carver& carver,
+                          Touching<R, Adjoint>& s) {
   const int count = launch.topology.contact_shape_count;
   carve(launch.topology, carver, s);
   ShapeConstants<R>* const constants = carver.take<ShapeConstants<R>>(count);
@@ -35,8 +35,8 @@ struct ContactSet : Space<R> {
 };
 
 template <class Real>
-void prepare(const Launch<StorageOf<Real>>& launch, int first_world, featherstone::Carver& carver,
-             ContactSet<Real>& s) {
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, featherstone::Carver& carver,
+                          ContactSet<Real>& s) {
   prepare(launch, first_world, false, carver, static_cast<Space<Real>&>(s));
   s.drift = carver.take<Real>(launch.topology.nv);
   prepare(launch, first_world, carver, s.touching);
@@ -44,13 +44,13 @@ void prepare(const Launch<StorageOf<Real>>& launch, int first_world, featherston
 
 /// [ω; velocity of the com] from that of the origin.
 template <class Real>
-Spatial<Real> twist_of(const BodyScratch<Real>& body, const Spatial<Real>& velocity) {
+BACKDRIVE_HD Spatial<Real> twist_of(const BodyScratch<Real>& body, const Spatial<Real>& velocity) {
   return {velocity.ang, plus_cross(velocity.lin, velocity.ang, body.lever)};
 }
 
 /// Rows of what is reported, in lanes that go on; the bodies are where the step has left them.
 template <class Real>
-void report_velocities(ContactSet<Real>& s, const Real& halted) {
+BACKDRIVE_HD void report_velocities(ContactSet<Real>& s, const Real& halted) {
   const TablesView& t = s.tables;
   const auto fine = is_finite(halted);
   const auto put = [&](int row, const Real& x) { s.drift[row] = select(fine, x, s.drift[row]); };
@@ -72,8 +72,8 @@ void report_velocities(ContactSet<Real>& s, const Real& halted) {
 
 /// As without contact.
 template <class Real>
-void step_group(const RolloutArguments<StorageOf<Real>>& a, ContactSet<Real>& s, int step, int number, int first_world,
-                Real& halted) {
+BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, ContactSet<Real>& s, int step, int number,
+                             int first_world, Real& halted) {
   take_inputs(s);
   step_with_contact(s.touching, s.state, {s.inputs, nullptr}, s.state, halted);
   if (a.contact) {
@@ -86,7 +86,8 @@ void step_group(const RolloutArguments<StorageOf<Real>>& a, ContactSet<Real>& s,
 }
 
 template <class Real>
-void contact_rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
+BACKDRIVE_HD void contact_rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world,
+                                        std::byte* scratch) {
   ContactSet<Real> s;
   featherstone::Carver carver(scratch);
   prepare(a.launch, first_world, carver, s);
@@ -107,10 +108,10 @@ struct ContactAdjointScratch : AdjointScratch<R> {
   ContactAdjointScratch() = default;
   ContactAdjointScratch(const ContactAdjointScratch&) = delete;
 
-  int parameter_rows(const TopologyView& t) const {
+  BACKDRIVE_HD int parameter_rows(const TopologyView& t) const {
     return gradient_rows<R>(this->ws.tables.body_count, this->ws.tables.joint_count, t.contact_shape_count);
   }
-  StepBar<R> step_bar() const {
+  BACKDRIVE_HD StepBar<R> step_bar() const {
     StepBar<R> to = AdjointScratch<R>::step_bar();
     to.pair_forces = this->bar.pair_forces;
     to.reported = reported_bar;
@@ -123,8 +124,8 @@ struct ContactAdjointScratch : AdjointScratch<R> {
 };
 
 template <class Real>
-void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters, featherstone::Carver& carver,
-             ContactAdjointScratch<Real>& g) {
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters,
+                          featherstone::Carver& carver, ContactAdjointScratch<Real>& g) {
   prepare_cotangents(launch, first_world, parameters, carver, g);
   g.bar.drift = carver.take<Real>(launch.topology.nv);
   g.pair_forces = carver.take<Vec3<Real>>(launch.topology.contact_pair_count);
@@ -134,8 +135,8 @@ void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parame
 
 /// As without contact. The step is computed again first: what it reports is not recorded where nobody asked.
 template <class Real>
-void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, ContactAdjointScratch<Real>& g, int step,
-                    int first_world) {
+BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, ContactAdjointScratch<Real>& g,
+                                 int step, int first_world) {
   Space<Real>& s = g.ws;
   const TablesView& t = s.tables;
   Workspace<Real>& end = g.touching.end;
@@ -163,8 +164,8 @@ void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>& a, ContactAd
 }
 
 template <class Real>
-void contact_rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
-                                   std::byte* scratch) {
+BACKDRIVE_HD void contact_rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
+                                                std::byte* scratch) {
   ContactAdjointScratch<Real> g;
   featherstone::Carver carver(scratch);
   prepare(a.launch, first_world, a.constants_bar != nullptr, carver, g);

@@ -121,8 +121,8 @@ int joint_at_fault(const Space<Real>& s, int lane_index) {
 
 /// Notes step and joint of the lanes that `halted` stops.
 template <class Real>
-void blame(const Space<Real>& s, int step_number, int first_world, int worlds, const Real& halted,
-           WorldStatus* status) {
+BACKDRIVE_HD void blame(const Space<Real>& s, int step_number, int first_world, int worlds, const Real& halted,
+                        WorldStatus* status) {
   const auto fine = is_finite(halted);
   for (int l = 0; l < RealTraits<Real>::lanes && any(!fine); ++l) {
     const int world = first_world + l;
@@ -133,7 +133,7 @@ void blame(const Space<Real>& s, int step_number, int first_world, int worlds, c
 
 /// q and qd of the bodies' new states, in lanes that go on.
 template <class Real>
-void follow_bodies(Space<Real>& s, const Real& halted) {
+BACKDRIVE_HD void follow_bodies(Space<Real>& s, const Real& halted) {
   const TablesView& t = s.tables;
   const auto fine = is_finite(halted);
   set_motions(s);
@@ -151,8 +151,8 @@ void follow_bodies(Space<Real>& s, const Real& halted) {
 /// One step from q and qd, which it moves on: number `step` of this launch, `number` of the rollout. `halted` as in
 /// step().
 template <class Real>
-void step_group(const RolloutArguments<StorageOf<Real>>& a, Space<Real>& s, int, int number, int first_world,
-                Real& halted) {
+BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, Space<Real>& s, int, int number,
+                             int first_world, Real& halted) {
   take_inputs(s);
   step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
   blame(s, number, first_world, a.launch.worlds, halted, a.status);
@@ -161,7 +161,7 @@ void step_group(const RolloutArguments<StorageOf<Real>>& a, Space<Real>& s, int,
 
 /// The rollout of one group of worlds, in a working set that is laid out.
 template <class Set>
-void rollout_worlds(const RolloutArguments<StorageOf<typename Set::Real>>& a, Set& s, int first_world) {
+BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::Real>>& a, Set& s, int first_world) {
   using Real = typename Set::Real;
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
@@ -247,8 +247,8 @@ struct AdjointScratch {
 
 /// Of any adjoint's; `Scratch` knows how many rows its parameters have.
 template <class Scratch>
-void prepare_cotangents(const Launch<StorageOf<typename Scratch::Real>>& launch, int first_world, bool parameters,
-                        featherstone::Carver& carver, Scratch& g) {
+BACKDRIVE_HD void prepare_cotangents(const Launch<StorageOf<typename Scratch::Real>>& launch, int first_world,
+                                     bool parameters, featherstone::Carver& carver, Scratch& g) {
   using Real = typename Scratch::Real;
   const TopologyView& t = launch.topology;
   prepare(launch, first_world, true, carver, g.ws);
@@ -270,8 +270,8 @@ void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parame
 /// Takes cotangents of joints' coordinates, which are left zero, to those of the bodies that are in at.body, of which
 /// those of velocities are added to by add(body, cotangent). `joints`: which. Overwrites at.bar.
 template <class Real, class Add>
-void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count, Real* qd_bar,
-                              const Add& add) {
+BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count,
+                                           Real* qd_bar, const Add& add) {
   const TablesView& t = g.ws.tables;
   const StepBar<Real> out = g.step_bar();
   for (int i = 0; i < t.body_count; ++i) {
@@ -292,14 +292,14 @@ void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, cons
 }
 /// The same to g.state_bar.
 template <class Real>
-void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count) {
+BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count) {
   bars_of_joints_to_bodies(g, at, joints, count, g.bar.qd,
                            [&](int i, const Spatial<Real>& x) { g.state_bar[i].velocity += x; });
 }
 
 /// The cotangents of a state and of the inputs of a step, where they are kept.
 template <class Real>
-void store_step_cotangents(AdjointScratch<Real>& g) {
+BACKDRIVE_HD void store_step_cotangents(AdjointScratch<Real>& g) {
   const TablesView& t = g.ws.tables;
   for (int i = 0; i < t.body_count; ++i) store_body_bar(t, i, g.state_bar[i], g.bar.q, g.bar.qd);
   for (int j = 0; j < t.joint_count; ++j) {
@@ -313,8 +313,8 @@ void store_step_cotangents(AdjointScratch<Real>& g) {
 
 /// The state after a step, as recorded.
 template <class Real>
-void load_state_after(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
-                      int first_world) {
+BACKDRIVE_HD void load_state_after(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
+                                   int first_world) {
   const int nq = a.launch.topology.nq, nv = a.launch.topology.nv;
   featherstone::load_rows(a.q, std::size_t(step + 1) * nq, nq, a.launch.stride, first_world, g.after_q);
   featherstone::load_rows(a.qd, std::size_t(step + 1) * nv, nv, a.launch.stride, first_world, g.after_qd);
