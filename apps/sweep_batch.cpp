@@ -26,8 +26,8 @@ auto members(const LossTerm& t) {
 /// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).
 auto members(const Link& l) {
   const auto& [type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, has_drive, has_limit,
-               has_friction] = l;
-  return std::tie(type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child);
+               has_friction, touches] = l;
+  return std::tie(type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, touches);
 }
 
 bool same_contacts(const Topology& a, const Topology& b) {

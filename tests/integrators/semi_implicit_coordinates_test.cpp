@@ -172,7 +172,7 @@ struct Reader {
          const BodyState<T>& child)
       : joint{p.type, p.on_body ? 0 : -1, 1}, bodies{b[0], b[1]}, constants(c) {
     system = {&joint, 1, bodies, 2, &constants, {}, {}, T(0.01)};
-    ws = {scratch, nullptr, nullptr, bar};
+    ws = {scratch, nullptr, {}, bar};
     set_motion(bodies[0], parent, scratch[0]);
     set_motion(bodies[1], child, scratch[1]);
     for (auto& x : bar) {
