@@ -52,7 +52,7 @@ void print_bounces(Support support) {
     char name[200];
     std::snprintf(name, sizeof name, "bounce %s, %s, e = %.3f: dh/dy0", held.c_str(), law.name, e);
     print_lines({name}, [&](double rate) {
-      test::BounceOptions options{support, rate};
+      test::BounceOptions options{.support = support, .rate = rate};
       options.pair.width = law.width;
       options.pair.dissipation = law.dissipation;
       const test::Experiment experiment = test::bounce(options);
@@ -70,7 +70,7 @@ void print_parameters(Support support, const char* name, double gravity, const P
                     ", relative");
   }
   print_lines(names, [&](double rate) {
-    test::BounceOptions options{support, rate};
+    test::BounceOptions options{.support = support, .rate = rate};
     options.gravity = gravity;
     options.pair = pair;
     if (gravity > 0) options.seconds = 0.35;  // before it comes down again
@@ -121,7 +121,7 @@ void print_slides(Support support, double creep) {
   std::snprintf(number, sizeof number, "%g: ", creep);
   name += number;
   print_lines({name + "x, relative", name + "dx/dv, relative", name + "dx/dμ, relative"}, [&](double rate) {
-    test::SlideOptions options{support, rate};
+    test::SlideOptions options{.support = support, .rate = rate};
     options.creep = creep;
     const test::Experiment experiment = test::slide(options);
     const Sensitivity s(experiment, {kFriction});

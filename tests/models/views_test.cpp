@@ -273,7 +273,7 @@ TEST(SeedsParameterView, PathsThatAreNotOneParameter) {
   Model model = ball_model();
   expect_usage_error([&] { view(model, "shapes/*/geometry/scale"); },
                      {"'shapes/*/geometry/scale' selects 3 parameters", "shapes/tip/geometry/scale", "expected one"});
-  expect_usage_error([&] { view(model, "shapes/ball"); }, {"'shapes/ball' selects 10 parameters", ", ..."});
+  expect_usage_error([&] { view(model, "shapes/ball"); }, {"'shapes/ball' selects 12 parameters", ", ..."});
   try {
     view(model, "shapes/ball/geometry/scael");
     FAIL() << "a path to nothing was accepted";
