@@ -101,7 +101,7 @@ void print_two_balls(Support support) {
   print_lines({"two balls " + std::string(kHeld[support == Support::free]) +
                ", ramp 1 mm: d/d(x1, x2, v1), worst of the three"},
               [&](double rate) {
-                const test::Experiment experiment = test::two_balls({support, rate});
+                const test::Experiment experiment = test::two_balls({.support = support, .rate = rate});
                 const int speed = support == Support::free ? 3 : 0;
                 const Sensitivity s(experiment, {});
                 return Figures{test::worst([&](int w) {
