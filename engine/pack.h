@@ -25,6 +25,10 @@ BACKDRIVE_INLINE stdx::simd<T, Abi> select(const stdx::simd_mask<T, Abi>& mask, 
   return yes;
 }
 template <class T, class Abi>
+BACKDRIVE_INLINE stdx::simd<T, Abi> magnitude(const stdx::simd<T, Abi>& x) {
+  return stdx::abs(x);
+}
+template <class T, class Abi>
 BACKDRIVE_INLINE bool any(const stdx::simd_mask<T, Abi>& mask) {
   return stdx::any_of(mask);
 }

@@ -104,7 +104,13 @@ template <class Real>
 struct ShapeBall {
   Vec3<Real> centre;  ///< about O of its tree
   Real radius;        ///< negative: no ball holds it
-  Real reach;         ///< margin, and what its points move by within the step
+  Real reach;         ///< margin, and what its points move by within the step at most
+};
+
+/// What of a pair no step changes.
+struct PairPlan {
+  bool plane;      ///< its second shape is one
+  bool new_trees;  ///< not on the trees of the pair before
 };
 
 template <class Layout>
@@ -118,6 +124,7 @@ struct ContactSpace {
   typename Layout::ShapeRows constants;               ///< [contact shape]: ShapeConstants
   typename Layout::Touch* link;                       ///< [link_count]
   ShapeBall<Real>* balls;                             ///< [contact shape]
+  PairPlan* plans;                                    ///< [pair]
   contact::ContactPoint<Real>* points;                ///< as many as a pair has
   Contact<Real>* contacts;
   ContactBar<Real>* bars;           ///< adjoint only
@@ -125,6 +132,7 @@ struct ContactSpace {
   ContactTurnBar<Real>* turn_bars;  ///< likewise; adjoint only
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
+  bool drift_apart = false;  ///< Workspace::drift is not q̇
 };
 
 // ---- pairs ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
 /// Depth of what is out of reach, m.
 constexpr double kOutOfReach = -1e6;
-/// Beyond what they move by themselves, points come closer by being pushed: by no more than this, m/s.
+/// Beyond what they move by themselves, points come closer by being pushed: by no more than this, m/s, half of it for
+/// each of two shapes.
 constexpr double kPush = 10;
 
 /// Radius of a ball about the shape's centre that holds it; negative: none does.
@@ -38,39 +39,55 @@ BACKDRIVE_INLINE Real bounding_radius(const contact::Geometry<ScalarOf<Real>>& g
   return constant<Real>(-1);
 }
 
+/// Packs have a cheaper one (pack.h).
+template <class Real>
+BACKDRIVE_INLINE Real magnitude(const Real& x) {
+  return maximum(x, -x);
+}
 template <class Real>
 BACKDRIVE_INLINE Real sum_of_magnitudes(const Vec3<Real>& v) {
-  return maximum(v.x, -v.x) + maximum(v.y, -v.y) + maximum(v.z, -v.z);
+  return magnitude(v.x) + magnitude(v.y) + magnitude(v.z);
 }
 
-/// The ball of one shape. Points of it move by no more than what its centre and its turn do, before and after the
-/// smooth motion. O(1).
+/// What of balls and pairs no step changes; the balls of the world's shapes are done with that. Once per rollout.
 template <class Space>
-BACKDRIVE_INLINE ShapeBall<typename Space::Real> ball_of(const Space& ws, int shape) {
+BACKDRIVE_HD void plan_contacts(Space& ws) {
   using Real = typename Space::Real;
-  const auto& c = ws.contact.constants[shape];
-  const Vec3<Real> scale = in_packs<Real>(c.scale);
-  ShapeBall<Real> ball{in_packs<Real>(c.position), bounding_radius(ws.contact.geometry[shape], scale),
-                       in_packs<Real>(c.margin)};
+  auto& space = ws.contact;
+  for (int k = 0; k < space.shape_count; ++k) {
+    const auto& c = space.constants[k];
+    space.balls[k] = {in_packs<Real>(c.position), bounding_radius(space.geometry[k], in_packs<Real>(c.scale)),
+                      in_packs<Real>(c.margin) + ws.dt * constant<Real>(kPush / 2)};
+  }
+  int root_a = -1, root_b = -1;
+  for (int k = 0; k < space.pair_count; ++k) {
+    const ContactPair& pair = space.pairs[k];
+    const int of_a = carrier_of(ws, pair.a).root, of_b = carrier_of(ws, pair.b).root;
+    space.plans[k] = {space.geometry[pair.b].kind == GeometryType::plane, of_a != root_a || of_b != root_b};
+    root_a = of_a, root_b = of_b;
+  }
+}
+
+/// Where the ball of one shape is. Its points move by no more than what the link's twists, before and after the smooth
+/// motion, make of its farthest point from O: |v| + |ω| (|c| + r), in sums of magnitudes. O(1).
+template <class Space>
+BACKDRIVE_INLINE void move_ball(Space& ws, int shape) {
+  using Real = typename Space::Real;
   const int link = carrier_of(ws, shape).link;
-  if (link < 0) return ball;
+  if (link < 0) return;
+  const auto& c = ws.contact.constants[shape];
   const auto& pose = pose_of(ws, link);
+  const Spatial<Real>&start = velocity_of(ws, link), &smooth = ws.contact.link[link].smooth;
+  ShapeBall<Real>& ball = ws.contact.balls[shape];
   ball.centre = plus_times(pose.origin, pose.axes, c.position);
-  const auto speed = [&](const Spatial<Real>& twist) __attribute__((always_inline)) {
-    return sum_of_magnitudes(velocity_at(twist, ball.centre)) + ball.radius * sum_of_magnitudes(twist.ang);
-  };
-  ball.reach += ws.dt * (speed(velocity_of(ws, link)) + speed(ws.contact.link[link].smooth));
-  return ball;
+  const Real turning = sum_of_magnitudes(start.ang) + sum_of_magnitudes(smooth.ang);
+  ball.reach =
+      c.margin + ws.dt * (constant<Real>(kPush / 2) + sum_of_magnitudes(start.lin) + sum_of_magnitudes(smooth.lin) +
+                          turning * (ball.radius + sum_of_magnitudes(ball.centre)));
 }
 
-/// How near points of two shapes must be to touch within the step.
-template <class Real>
-BACKDRIVE_INLINE Real reach_of(const ShapeBall<Real>& a, const ShapeBall<Real>& b, const Real& dt) {
-  return a.reach + b.reach + dt * constant<Real>(kPush);
-}
-
-/// Whether points of two shapes may come that near in any lane: a ball about the first against one about the second, or
-/// against its plane of this normal. O(1).
+/// Whether points of two shapes may come as near as `reach` in any lane: a ball about the first against one about the
+/// second, or against its plane of this normal. O(1).
 template <class Real>
 BACKDRIVE_INLINE bool may_meet(const ShapeBall<Real>& a, const ShapeBall<Real>& b, const Vec3<Real>& apart,
                                const Vec3<Real>* plane_normal, const Real& reach) {
@@ -109,31 +126,35 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, const TouchingPair<typename Spac
   if (touching.count > 0) ++space.touching_count;
 }
 
-/// The same of a pair that may be far apart.
+/// The same of a pair that may be far apart. shift: from O of the second body's tree to that of the first's.
 template <class Space>
-BACKDRIVE_INLINE void find_contacts_of(Space& ws, int number) {
+BACKDRIVE_INLINE void find_contacts_of(Space& ws, int number, const Vec3<typename Space::Real>& shift) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
   const ContactPair& pair = space.pairs[number];
-  TouchingPair<Real> found{number, space.contact_count, 0, zero3<Real>()};
-  const int root_a = carrier_of(ws, pair.a).root, root_b = carrier_of(ws, pair.b).root;
-  if (root_a != root_b) found.shift = tree_origin(ws, root_a) - tree_origin(ws, root_b);
   const ShapeBall<Real>&a = space.balls[pair.a], &b = space.balls[pair.b];
-  const Real reach = reach_of(a, b, ws.dt);
+  const Real reach = a.reach + b.reach;
   const Vec3<Real> normal = in_packs<Real>(space.constants[pair.b].rotation).cz;  // planes belong to the world
-  const bool plane = space.geometry[pair.b].kind == GeometryType::plane;
-  if (may_meet(a, b, a.centre - b.centre + found.shift, plane ? &normal : nullptr, reach)) {
-    find_points_of(ws, found, reach);
+  if (may_meet(a, b, a.centre - b.centre + shift, space.plans[number].plane ? &normal : nullptr, reach)) {
+    find_points_of(ws, TouchingPair<Real>{number, space.contact_count, 0, shift}, reach);
   }
 }
 
 /// Contacts of this step. False: there are none in any lane.
 template <class Space>
 BACKDRIVE_HD bool find_contacts(Space& ws) {
+  using Real = typename Space::Real;
   auto& space = ws.contact;
   space.touching_count = space.contact_count = 0;
-  for (int k = 0; k < space.shape_count; ++k) space.balls[k] = ball_of(ws, k);
-  for (int k = 0; k < space.pair_count; ++k) find_contacts_of(ws, k);
+  for (int k = 0; k < space.shape_count; ++k) move_ball(ws, k);
+  Vec3<Real> shift = zero3<Real>();  // between the two trees
+  for (int k = 0; k < space.pair_count; ++k) {
+    if (space.plans[k].new_trees) {
+      const int of_a = carrier_of(ws, space.pairs[k].a).root, of_b = carrier_of(ws, space.pairs[k].b).root;
+      shift = of_a == of_b ? zero3<Real>() : tree_origin(ws, of_a) - tree_origin(ws, of_b);
+    }
+    find_contacts_of(ws, k, shift);
+  }
   return space.contact_count > 0;
 }
 

@@ -203,6 +203,7 @@ struct RolloutWorld {
     if constexpr (in_blocks(Links)) {
       Carver carver(blocks.first + world * blocks.bytes);
       carve(arguments.launch.topology, carver, ws);
+      if constexpr (Layout::contact) plan_contacts(ws);
       rollout_worlds(arguments, ws, world);
     } else {
       ThreadArrays<Layout, Links> arrays;
@@ -233,6 +234,7 @@ struct RolloutAdjointWorld {
     if constexpr (in_blocks(Links)) {
       Carver carver(blocks.first + world * blocks.bytes);
       carve(t, Parameters && arguments.constants_bar, carver, g);
+      if constexpr (Layout::contact) plan_contacts(g.ws);
       rollout_adjoint_worlds(arguments, g, world);
     } else {
       ThreadAdjointArrays<Layout, Links> arrays;

@@ -145,7 +145,7 @@ struct Workspace {
   Vec3<typename Layout::Real> gravity;
   typename Layout::Real dt;
   typename Layout::Real *q, *qd;
-  typename Layout::Real* drift;      ///< with contact: velocity with which the last step moved q
+  typename Layout::Real* drift;      ///< with contact: velocity with which the last step moved q, where drift_apart
   typename Layout::Control control;  ///< [k]: Real
   typename Layout::Link* link;
   typename Layout::Dof* dof;

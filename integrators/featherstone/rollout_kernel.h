@@ -59,37 +59,41 @@ BACKDRIVE_HD void blame(const Workspace<Layout>& ws, const Mask& bad, int step, 
   }
 }
 
-/// What a step makes of the velocities: q̇⁺, and what it moves q with. The same without contact.
-template <class Layout>
+/// What a step makes of the velocities: q̇⁺, and what it moves q with. The same without contact; Kicked: with some.
+template <bool Kicked, class Layout>
 struct StepVelocities {
   using Real = typename Layout::Real;
   const Workspace<Layout>& ws;
 
   BACKDRIVE_INLINE Real next(int v) const {
-    const auto& dof = ws.dof[v];
-    if constexpr (Layout::contact) {
-      return ws.qd[v] + ws.dt * dof.qdd + dof.x;
-    } else {
-      return ws.qd[v] + ws.dt * dof.x;
-    }
+    const Real smooth = without_contact(v);
+    if constexpr (!Kicked) return smooth;
+    return smooth + ws.dof[v].x;
   }
   BACKDRIVE_INLINE Real drift(int v) const {
-    if constexpr (Layout::contact) {  // (C7)
-      const auto& dof = ws.dof[v];
-      return ws.qd[v] + ws.dt * dof.qdd + constant<Real>(0.5) * dof.x;
+    const Real smooth = without_contact(v);
+    if constexpr (!Kicked) return smooth;
+    return smooth + constant<Real>(0.5) * ws.dof[v].x;  // (C7)
+  }
+
+ private:
+  BACKDRIVE_INLINE Real without_contact(int v) const {
+    const auto& dof = ws.dof[v];
+    if constexpr (Layout::contact) {
+      return ws.qd[v] + ws.dt * dof.qdd;
     } else {
-      return next(v);
+      return ws.qd[v] + ws.dt * dof.x;
     }
   }
 };
 
 /// Equation (5), from q̈ in dof[].x, or what contact leaves there. A lane whose new state is not finite keeps the old
 /// one, then and ever after: `halted` is zero for the lanes that go on, NaN for the others.
-template <class Layout>
+template <bool Kicked, class Layout>
 BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, int worlds,
                               typename Layout::Real& halted, WorldStatus* status) {
   using Real = typename Layout::Real;
-  const StepVelocities<Layout> velocity{ws};
+  const StepVelocities<Kicked, Layout> velocity{ws};
   const auto each = [&](const auto& scalar, const auto& rotation) __attribute__((always_inline)) {
     each_coordinate(ws.links, ws.link_count, ws.nq, ws.nv, scalar, rotation);
   };
@@ -115,8 +119,15 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
   const auto put = [&](Real & at, const Real& next) __attribute__((always_inline)) {
     at = select(fine, next, at);
   };
+  // Where no lane was kicked and none keeps an old one, the drift is q̇⁺.
+  bool was_apart = false, apart = Kicked;
+  if constexpr (Layout::contact) {
+    was_apart = ws.contact.drift_apart;
+    apart = Kicked || (was_apart && any(!fine));
+    ws.contact.drift_apart = apart;
+  }
   const auto put_velocity = [&](int v) __attribute__((always_inline)) {
-    if constexpr (Layout::contact) put(ws.drift[v], velocity.drift(v));
+    if (apart) ws.drift[v] = select(fine, velocity.drift(v), was_apart ? ws.drift[v] : ws.qd[v]);
     put(ws.qd[v], velocity.next(v));
   };
   each(
@@ -132,6 +143,21 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
   if (!any(!fine)) return;
   blame(ws, !fine, step, first_world, worlds, status);
   halted = check;
+}
+
+template <class Layout>
+BACKDRIVE_INLINE void integrate_kicked(Workspace<Layout>& ws, int step, int first_world, int worlds,
+                                       typename Layout::Real& halted, WorldStatus* status) {
+  if constexpr (Layout::contact) {
+    if (ws.contact.contact_count > 0) return integrate<true>(ws, step, first_world, worlds, halted, status);
+  }
+  integrate<false>(ws, step, first_world, worlds, halted, status);
+}
+
+/// Velocity with which the last step moved q. Before the first, in which nothing was moved, q̇.
+template <class Layout>
+BACKDRIVE_INLINE const typename Layout::Real* drift_of(const Workspace<Layout>& ws) {
+  return ws.contact.drift_apart ? ws.drift : ws.qd;
 }
 
 /// `halted` as earlier steps left it.
@@ -166,14 +192,11 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Layou
   load_rows(a.qd0, 0, t.nv, stride, first_world, ws.qd);
   Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
   const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
-  if constexpr (Layout::contact) {
-    for (int k = 0; k < t.nv; ++k) ws.drift[k] = ws.qd[k];  // no step led to the first state
-  }
   const auto store_state = [&](int step, int next) {
     store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, ws.q, next);
     store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, ws.qd, next);
     if constexpr (Layout::contact) {
-      if (a.drift) store_rows(a.drift, std::size_t(step) * t.nv, t.nv, stride, first_world, ws.drift, next);
+      if (a.drift) store_rows(a.drift, std::size_t(step) * t.nv, t.nv, stride, first_world, drift_of(ws), next);
     }
   };
   for (int step = 0; step < a.launch.steps; ++step) {
@@ -184,13 +207,13 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Layou
       const std::size_t row = std::size_t(step) * t.contact_pair_count * kContactRows;
       if (a.contact) store_contacts(ws, a.contact + row * stride, stride, first_world);
     }
-    integrate(ws, first_step + step, first_world, a.launch.worlds, halted, a.status);
+    integrate_kicked(ws, first_step + step, first_world, a.launch.worlds, halted, a.status);
   }
   if (a.q) store_state(a.launch.steps, 0);
   store_rows(a.q_end, 0, t.nq, stride, first_world, ws.q);
   store_rows(a.qd_end, 0, t.nv, stride, first_world, ws.qd);
   if constexpr (Layout::contact) {
-    if (a.drift_end) store_rows(a.drift_end, 0, t.nv, stride, first_world, ws.drift);
+    if (a.drift_end) store_rows(a.drift_end, 0, t.nv, stride, first_world, drift_of(ws));
   }
 }
 

@@ -169,14 +169,14 @@ BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, Kick kick, const Visit& vi
   return true;
 }
 
-/// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].qdd, and what contact adds to the velocity into dof[].x.
+/// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].qdd, and what contact adds to the velocity into dof[].x, where
+/// there are contacts.
 template <class Layout>
 BACKDRIVE_HD void forward_dynamics_with_contact(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   const auto nothing = [](int, const Spatial<Real>&) __attribute__((always_inline)){};
   smooth_motion(ws, nothing);
-  if (contact_kick(ws, &Layout::Dof::x, nothing)) return;
-  for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = constant<Real>(0);
+  contact_kick(ws, &Layout::Dof::x, nothing);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -152,6 +152,7 @@ BACKDRIVE_HD void carve_contact_space(const TopologyView& t, int links, bool adj
   space.link_count = links;
   space.link = carver.take<typename Layout::Touch>(links);
   space.balls = carver.take<ShapeBall<Real>>(t.contact_shape_count);
+  space.plans = carver.take<PairPlan>(t.contact_pair_count);
   space.points = carver.take<contact::ContactPoint<Real>>(t.most_points_of_pair);
   space.contacts = carver.take<Contact<Real>>(t.contact_point_count);
   space.bars = carver.take<ContactBar<Real>>(adjoint ? t.contact_point_count : 0);
@@ -219,6 +220,7 @@ void prepare_shapes(const Launch<StorageOf<typename Layout::Real>>& launch, int 
   if (!carver.block()) return;
   load_constants(launch, shape_row<Real>(launch.topology.link_count), first_world, reinterpret_cast<Real*>(constants),
                  static_cast<std::size_t>(count) * kShapeConstants<Real>);
+  plan_contacts(ws);
 }
 
 /// Fills what every pack kernel needs into a workspace that has been carved, for the worlds from first_world on.

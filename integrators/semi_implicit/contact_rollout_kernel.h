@@ -18,6 +18,7 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<R>>& launch, int first_world, f
   if (!carver.block()) return;
   featherstone::load_constants(launch, shape_row<R>(s.system.body_count, s.system.joint_count), first_world,
                                reinterpret_cast<R*>(constants), static_cast<std::size_t>(count) * kShapeConstants<R>);
+  featherstone::plan_contacts(s);
 }
 
 // ---- forwards -------------------------------------------------------------------------------------------------------
