@@ -14,6 +14,7 @@
 //   edges'     4: the nearest points of the two edges (features.h).
 // Smooth while the chosen axis and the clamped sides stay; across a clamp the gap is C⁰ in the place, C¹ for parallel
 // faces. Where the choice of axis changes, points jump; between faces that are equally good, to about the same places.
+#include "engine/magnitude.h"
 #include "integrators/contact/features.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
@@ -26,10 +27,6 @@ constexpr double kFaceBias = 0.02;
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> unit_axis(int k) {
   return {constant<Real>(k == 0), constant<Real>(k == 1), constant<Real>(k == 2)};
-}
-template <class Real>
-BACKDRIVE_INLINE Real magnitude(const Real& x) {
-  return maximum(x, -x);
 }
 template <class Real>
 BACKDRIVE_INLINE Real sign_of(const Real& x) {

@@ -4,6 +4,7 @@
 //
 // Points that cannot come to touch in this step are left out, group by group; lane by lane they count as far apart, so
 // that a world's numbers do not depend on those beside it.
+#include "engine/magnitude.h"
 #include "integrators/featherstone/contact_space.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -39,11 +40,6 @@ BACKDRIVE_INLINE Real bounding_radius(const contact::Geometry<ScalarOf<Real>>& g
   return constant<Real>(-1);
 }
 
-/// Packs have a cheaper one (pack.h).
-template <class Real>
-BACKDRIVE_INLINE Real magnitude(const Real& x) {
-  return maximum(x, -x);
-}
 template <class Real>
 BACKDRIVE_INLINE Real sum_of_magnitudes(const Vec3<Real>& v) {
   return magnitude(v.x) + magnitude(v.y) + magnitude(v.z);
