@@ -111,7 +111,7 @@ class ModelBuilder {
   /// Checks everything and orders the tree. Throws ModelError: a body without or with two joints (but for those that
   /// close loops), a circle of joints that does not hang on the world, negative mass, an inertia no body can have, a
   /// joint that moves no inertia, a zero axis, non-finite numbers, a mesh shape without a mesh, included contacts that
-  /// cannot be, what the integrator cannot do: loops with featherstone, contact and bodies without inertia with
+  /// cannot be, what the integrator cannot do: loops with featherstone, bodies without inertia with
   /// semi_implicit.
   Model build() const;
 

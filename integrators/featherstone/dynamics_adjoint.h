@@ -101,19 +101,15 @@ BACKDRIVE_PART void mass_properties_adjoint(const ParameterLink<Real>& s, const 
   if (mutated(Mutation::inertia_off_diagonal)) bar.xy += x.x * y.y + u.x * z.y;
 }
 
-/// (12): what the inertia of a free root's body receives beside that.
+/// gradient.inertia −= x yᵀ, of the six stored numbers of J in xᵀ J y; both in link axes.
 template <class Real>
-BACKDRIVE_PART void free_turn_inertia_adjoint(const ParameterLink<Real>& s, const Real& dt,
-                                              LinkGradient<Real>& gradient) {
-  const auto bar = free_turn(s.I, s.v, dt).adj_correction(s.delta.ang);
-  for (const auto& pair : bar.inertia) {
-    const Vec3<Real> x = transposed_times(s.pose.axes, pair.x), y = transposed_times(s.pose.axes, pair.y);
-    Sym3<Real>& J = gradient.inertia;
-    J.xx -= x.x * y.x, J.yy -= x.y * y.y, J.zz -= x.z * y.z;
-    J.xy -= x.x * y.y + x.y * y.x;
-    J.xz -= x.x * y.z + x.z * y.x;
-    J.yz -= x.y * y.z + x.z * y.y;
-  }
+BACKDRIVE_INLINE void less_bilinear(const Vec3<Real>& x, const Vec3<Real>& y, Sym3<Real>& bar) {
+  bar.xx -= x.x * y.x;
+  bar.yy -= x.y * y.y;
+  bar.zz -= x.z * y.z;
+  bar.xy -= x.x * y.y + x.y * y.x;
+  bar.xz -= x.x * y.z + x.z * y.x;
+  bar.yz -= x.y * y.z + x.z * y.y;
 }
 
 /// F, A and T of one body alone (7).
@@ -221,8 +217,14 @@ BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout
   const Link& link = ws.links[i];
   const typename Layout::Dof* dof = ws.dof + link.v;
   const typename Layout::Link& s = ws.link[i];
-  const Vec3<Real> turn_bar = free_turn(s.I, s.v, ws.dt).adj_correction(s.delta.ang).omega;
-  own.T.ang += unless(Mutation::free_turn_velocity, turn_bar * constant<Real>(0.5));
+  const auto turn = free_turn(s.I, s.v, ws.dt).adj_correction(s.delta.ang);  // (12)
+  own.T.ang += unless(Mutation::free_turn_velocity, turn.omega * constant<Real>(0.5));
+  if constexpr (Layout::parameters) {
+    if (bar.wants_parameters() && !mutated(Mutation::free_turn_inertia)) {
+      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
+      for (const auto& pair : turn.inertia) less_bilinear(in_link(pair.x), in_link(pair.y), bar.constants[i].inertia);
+    }
+  }
   const Spatial<Real> bias{cross(own.A.lin, s.v.lin), cross(s.v.ang, own.A.lin)};
   const Spatial<Real> flow = plus_cross_force(own.T + own.T, s.v, own.A) + unless(Mutation::free_bias, bias);
   const Spatial<Real> Z = turned_with(s.delta, s.a, s.v, own, own.T);
@@ -242,12 +244,7 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
     const Link& link = ws.links[i];
     if (link.leaf) top = body_adjoint(ws.link[i]);
     if constexpr (Layout::parameters) {
-      if (bar.wants_parameters()) {
-        mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
-        if (link.type == JointType::free && !mutated(Mutation::free_turn_inertia)) {
-          free_turn_inertia_adjoint(ws.link[i], ws.dt, bar.constants[i]);
-        }
-      }
+      if (bar.wants_parameters()) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
     }
     Spatial<Real> H;
     visit_joint(

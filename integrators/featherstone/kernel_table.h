@@ -22,11 +22,9 @@ std::size_t bytes_of(const Arguments& a) {
 
 /// Enough for every kernel.
 template <class Real>
-std::size_t scratch_bytes(const TopologyView& t) {
+std::size_t scratch_bytes(const Launch<StorageOf<Real>>& launch) {
   using T = StorageOf<Real>;
   T some{};  // in place of what is asked for
-  Launch<T> launch{};
-  launch.topology = t;
   RolloutArguments<T> rollout{};
   RolloutAdjointArguments<T> adjoint{};
   PoseArguments<T> poses{};
@@ -45,17 +43,11 @@ struct ContactKernels {
   static void rollout_adjoint(const RolloutAdjointArguments<T>& a, int begin, int end, std::byte* scratch);
 };
 
-template <class Real>
-void rollout_groups(const RolloutArguments<StorageOf<Real>>& a, int begin, int end, std::byte* scratch) {
-  if (a.launch.topology.contact_pair_count > 0) return ContactKernels<Real>::rollout(a, begin, end, scratch);
-  each_group<RolloutArguments<StorageOf<Real>>, rollout_group<Real, false>, RealTraits<Real>::lanes>(a, begin, end,
-                                                                                                     scratch);
-}
-template <class Real>
-void rollout_adjoint_groups(const RolloutAdjointArguments<StorageOf<Real>>& a, int begin, int end, std::byte* scratch) {
-  if (a.launch.topology.contact_pair_count > 0) return ContactKernels<Real>::rollout_adjoint(a, begin, end, scratch);
-  each_group<RolloutAdjointArguments<StorageOf<Real>>, rollout_adjoint_group<Real, false>, RealTraits<Real>::lanes>(
-      a, begin, end, scratch);
+/// Calls one of two kernels, by whether something can touch something.
+template <class Arguments, void (*Free)(const Arguments&, int, int, std::byte*),
+          void (*Touching)(const Arguments&, int, int, std::byte*)>
+void by_contact(const Arguments& a, int begin, int end, std::byte* scratch) {
+  (a.launch.topology.contact_pair_count > 0 ? Touching : Free)(a, begin, end, scratch);
 }
 
 template <class Real>
@@ -64,8 +56,11 @@ KernelTable<StorageOf<Real>> make_kernel_table() {
   constexpr int lanes = RealTraits<Real>::lanes;
   return {lanes,
           scratch_bytes<Real>,
-          rollout_groups<Real>,
-          rollout_adjoint_groups<Real>,
+          by_contact<RolloutArguments<T>, each_group<RolloutArguments<T>, rollout_group<Real, false>, lanes>,
+                     ContactKernels<Real>::rollout>,
+          by_contact<RolloutAdjointArguments<T>,
+                     each_group<RolloutAdjointArguments<T>, rollout_adjoint_group<Real, false>, lanes>,
+                     ContactKernels<Real>::rollout_adjoint>,
           each_group<PoseArguments<T>, poses_group<Real>, lanes>,
           each_group<PoseArguments<T>, poses_adjoint_group<Real>, lanes>};
 }

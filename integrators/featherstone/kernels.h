@@ -93,7 +93,7 @@ struct PoseArguments {
 template <class T>
 struct KernelTable {
   int lanes;
-  std::size_t (*scratch_bytes)(const TopologyView&);
+  std::size_t (*scratch_bytes)(const Launch<T>&);
   void (*rollout)(const RolloutArguments<T>&, int begin, int end, std::byte* scratch);
   void (*rollout_adjoint)(const RolloutAdjointArguments<T>&, int begin, int end, std::byte* scratch);
   void (*poses)(const PoseArguments<T>&, int begin, int end, std::byte* scratch);

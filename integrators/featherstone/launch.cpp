@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/error.h"
-#include "engine/launch.h"
 #include "engine/parallel.h"
+#include "integrators/block_launch.h"
 #include "integrators/featherstone/device_kernels.h"
 #include "integrators/semi_implicit/kernels.h"
 #include "integrators/semi_implicit/launch.h"
@@ -13,22 +12,13 @@
 namespace backdrive {
 namespace {
 
-template <class T>
-std::size_t scratch_of(const KernelTable<T>& table, const Launch<T>& launch) {
-  return table.scratch_bytes(launch.topology);
-}
-template <class T>
-std::size_t scratch_of(const semi_implicit::KernelTable<T>& table, const Launch<T>& launch) {
-  return table.scratch_bytes(launch);
-}
-
 /// Runs a kernel of the table over all lane groups, each thread with its own scratch.
 template <class Table, class Arguments>
 void on_threads(const Table& table, void (*kernel)(const Arguments&, int, int, std::byte*), const Arguments& arguments,
                 int threads, Memory& memory) {
   const int groups = (arguments.launch.worlds + table.lanes - 1) / table.lanes;
   const int parts = std::min(threads, groups);
-  const std::size_t bytes = (scratch_of(table, arguments.launch) + 4095) / 4096 * 4096;
+  const std::size_t bytes = (table.scratch_bytes(arguments.launch) + 4095) / 4096 * 4096;
   const std::shared_ptr<std::byte> scratch = memory.allocate(bytes * parts);
   parallel_for(threads, groups,
                [&](Range range, int part) { kernel(arguments, range.begin, range.end, scratch.get() + bytes * part); });
@@ -43,22 +33,15 @@ void with_table(const Launch<T>& launch, Visit&& visit) {
 
 /// A thread to each world. `tree` is the functor's topology where the host reads it.
 template <class Functor>
-void on_device(Functor functor, const TopologyView& tree, bool in_blocks, Memory& memory) {
-  std::shared_ptr<std::byte> blocks;  // back to the pool at the end: what comes next comes after
-  const int worlds = functor.arguments.launch.worlds;
-  if (in_blocks) {
-    const std::size_t bytes = Functor::block_bytes(tree);
-    blocks = memory.allocate(bytes * worlds);
-    functor.blocks = {blocks.get(), bytes};
-  }
-  launch_on_device(*memory.backend(), worlds, functor);
+void on_device(const Functor& functor, const TopologyView& tree, bool in_blocks, Memory& memory) {
+  launch_in_blocks(functor, in_blocks ? Functor::block_bytes(tree) : 0, memory);
 }
 
 /// Calls visit(bucket) where `memory` is of a device, with the size of working sets that holds the tree.
 template <class T, class Visit>
 void with_bucket(const TopologyView& tree, Memory& memory, Visit&& visit) {
   if constexpr (std::is_same_v<T, Dual<double>>) {
-    usage_error("dual numbers on " + to_string(memory.device()) + ", expected buffers of the host");
+    refuse_duals(memory);
   } else {
     featherstone::visit_bucket(tree, visit);
   }

@@ -165,14 +165,7 @@ BACKDRIVE_INLINE void kick_mass_adjoint(const ParameterLink<Real>& s, const Link
   const Vec3<Real> Xc = velocity_at(X, com), Yc = velocity_at(Y, com);
   gradient.mass -= dot(Xc, Yc);
   gradient.com -= transposed_times(axes, (cross(Yc, X.ang) + cross(Xc, Y.ang)) * c.mass);
-  const Vec3<Real> x = transposed_times(axes, X.ang), y = transposed_times(axes, Y.ang);
-  Sym3<Real>& bar = gradient.inertia;
-  bar.xx -= x.x * y.x;
-  bar.yy -= x.y * y.y;
-  bar.zz -= x.z * y.z;
-  bar.xy -= x.x * y.y + x.y * y.x;
-  bar.xz -= x.x * y.z + x.z * y.x;
-  bar.yz -= x.y * y.z + x.z * y.y;
+  less_bilinear(transposed_times(axes, X.ang), transposed_times(axes, Y.ang), gradient.inertia);
 }
 
 /// One joint of (A13).

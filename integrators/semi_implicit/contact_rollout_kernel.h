@@ -167,10 +167,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
 template <class Real>
 BACKDRIVE_HD void contact_rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
                                                 std::byte* scratch) {
-  ContactAdjointScratch<Real> g;
-  featherstone::Carver carver(scratch);
-  prepare(a.launch, first_world, a.constants_bar != nullptr, carver, g);
-  featherstone::rollout_adjoint_worlds(a, g, first_world);
+  run_adjoint<ContactAdjointScratch<Real>>(a, first_world, scratch);
 }
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

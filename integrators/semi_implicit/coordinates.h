@@ -113,11 +113,8 @@ template <class Real>
 BACKDRIVE_PART void adj_read_coordinates(const System<Real>& system, Workspace<Real>& ws, int j, Real* q_bar,
                                          Real* qd_bar, const StepBar<Real>& out) {
   const Joint& joint = system.joints[j];
-  const bool on_body = joint.parent >= 0;
-  const BodyScratch<Real>& child = ws.body[joint.child];
-  const BodyScratch<Real>* const parent = on_body ? ws.body + joint.parent : nullptr;
-  BodyBar<Real>& child_bar = ws.bar[joint.child];
-  BodyBar<Real>* const parent_bar = on_body ? ws.bar + joint.parent : nullptr;
+  const JointSides<Real> sides(ws, joint);
+  const auto& [child, parent, child_bar, parent_bar] = sides;
   Real e[kRows], f[kRows];
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);
@@ -130,21 +127,15 @@ BACKDRIVE_PART void adj_read_coordinates(const System<Real>& system, Workspace<R
 
   Real rate[kRows];
   const JointGeometry<Real> g = moving_joint(system, ws, j, rate);
-  const GeometryBar<Real> to{out.bodies && on_body ? out.bodies + joint.parent : nullptr,
-                             out.bodies ? out.bodies + joint.child : nullptr,
-                             out.joint_parameters ? out.joint_parameters + j : nullptr,
-                             on_body ? &parent_bar->turn : nullptr,
-                             on_body ? &parent_bar->centre : nullptr,
-                             &child_bar.turn,
-                             &child_bar.centre};
-  adj_errors(g, child.pose.axes, on_body ? &parent->pose.axes : nullptr,
+  const GeometryBar<Real> to = sides.geometry_bar(joint, j, out);
+  adj_errors(g, child.pose.axes, parent ? &parent->pose.axes : nullptr,
              unless(Mutation::read_turn, turning_of_positions(joint.type, g, e)),
              g.P.cx * e[3] + g.P.cy * e[4] + g.P.cz * e[5], to);
   DirectionBars<Real> direction;
   if (!mutated(Mutation::read_direction)) {
-    direction.add(g, f, child.velocity, on_body ? &parent->velocity : nullptr);
+    direction.add(g, f, child.velocity, parent ? &parent->velocity : nullptr);
   }
-  add_row_forces(g, f, child_bar.velocity, on_body ? &parent_bar->velocity : nullptr);
+  add_row_forces(g, f, child_bar.velocity, parent ? &parent_bar->velocity : nullptr);
   adj_directions(joint.type, g, child.pose.axes, direction, to);
 }
 

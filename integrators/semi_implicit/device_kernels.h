@@ -26,12 +26,12 @@ struct OfWorld {
   }
 };
 
-/// Bytes of a block, counted on the host. `adjoint` as prepare() of the scratch has it.
-template <class Scratch, class T>
-std::size_t block_bytes(const Launch<T>& launch, bool adjoint) {
+/// Bytes of a block, counted on the host. `adjoint` as prepare() of the scratch has it, where it has one.
+template <class Scratch, class T, class... Adjoint>
+std::size_t block_bytes(const Launch<T>& launch, Adjoint... adjoint) {
   Scratch s;
   featherstone::Carver counter(nullptr);
-  prepare(launch, 0, adjoint, counter, s);
+  prepare(launch, 0, adjoint..., counter, s);
   return counter.used();
 }
 
@@ -61,12 +61,7 @@ struct ContactRolloutWorld : OfWorld<RolloutArguments<T>> {
   BACKDRIVE_HD void operator()(int world) const {
     this->with_block(world, [&](const auto& a, std::byte* block) { contact_rollout_group<T>(a, world, block); });
   }
-  std::size_t block_bytes() const {
-    ContactSet<T> s;
-    featherstone::Carver counter(nullptr);
-    prepare(this->arguments.launch, 0, counter, s);
-    return counter.used();
-  }
+  std::size_t block_bytes() const { return semi_implicit::block_bytes<ContactSet<T>>(this->arguments.launch); }
 };
 template <class T>
 struct ContactRolloutAdjointWorld : OfWorld<RolloutAdjointArguments<T>> {

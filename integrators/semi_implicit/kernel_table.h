@@ -24,29 +24,19 @@ struct ContactKernels {
 };
 
 template <class Real>
-void rollout_groups(const RolloutArguments<StorageOf<Real>>& a, int begin, int end, std::byte* scratch) {
-  if (a.launch.topology.contact_pair_count > 0) return ContactKernels<Real>::rollout(a, begin, end, scratch);
-  featherstone::each_group<RolloutArguments<StorageOf<Real>>, rollout_group<Real>, RealTraits<Real>::lanes>(
-      a, begin, end, scratch);
-}
-template <class Real>
-void rollout_adjoint_groups(const RolloutAdjointArguments<StorageOf<Real>>& a, int begin, int end, std::byte* scratch) {
-  if (a.launch.topology.contact_pair_count > 0) return ContactKernels<Real>::rollout_adjoint(a, begin, end, scratch);
-  featherstone::each_group<RolloutAdjointArguments<StorageOf<Real>>, rollout_adjoint_group<Real>,
-                           RealTraits<Real>::lanes>(a, begin, end, scratch);
-}
-
-template <class Real>
 KernelTable<StorageOf<Real>> make_kernel_table() {
   using T = StorageOf<Real>;
+  using featherstone::by_contact;
   using featherstone::each_group;
   constexpr int lanes = RealTraits<Real>::lanes;
-  return {lanes,
-          scratch_bytes<Real>,
-          rollout_groups<Real>,
-          rollout_adjoint_groups<Real>,
-          each_group<PoseArguments<T>, poses_group<Real>, lanes>,
-          each_group<PoseArguments<T>, poses_adjoint_group<Real>, lanes>,
+  return {{lanes, scratch_bytes<Real>,
+           by_contact<RolloutArguments<T>, each_group<RolloutArguments<T>, rollout_group<Real>, lanes>,
+                      ContactKernels<Real>::rollout>,
+           by_contact<RolloutAdjointArguments<T>,
+                      each_group<RolloutAdjointArguments<T>, rollout_adjoint_group<Real>, lanes>,
+                      ContactKernels<Real>::rollout_adjoint>,
+           each_group<PoseArguments<T>, poses_group<Real>, lanes>,
+           each_group<PoseArguments<T>, poses_adjoint_group<Real>, lanes>},
           each_group<PlaceArguments<T>, place_group<Real>, lanes>,
           each_group<PlaceArguments<T>, place_adjoint_group<Real>, lanes>};
 }

@@ -19,15 +19,9 @@ struct PlaceArguments {
   T* constants_bar = nullptr;                                 ///< out, gradient_rows(); null: not asked for
 };
 
-/// Entry points of one instruction set. `scratch` is aligned and holds scratch_bytes.
+/// Entry points of one instruction set.
 template <class T>
-struct KernelTable {
-  int lanes;
-  std::size_t (*scratch_bytes)(const Launch<T>&);
-  void (*rollout)(const RolloutArguments<T>&, int begin, int end, std::byte* scratch);
-  void (*rollout_adjoint)(const RolloutAdjointArguments<T>&, int begin, int end, std::byte* scratch);
-  void (*poses)(const PoseArguments<T>&, int begin, int end, std::byte* scratch);
-  void (*poses_adjoint)(const PoseArguments<T>&, int begin, int end, std::byte* scratch);
+struct KernelTable : backdrive::KernelTable<T> {
   void (*place)(const PlaceArguments<T>&, int begin, int end, std::byte* scratch);
   void (*place_adjoint)(const PlaceArguments<T>&, int begin, int end, std::byte* scratch);
 };

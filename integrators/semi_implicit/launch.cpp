@@ -1,7 +1,7 @@
 // Compiled with BACKDRIVE_KERNELS=device: the functors named here are those of device_kernels.cu.
 #include "integrators/semi_implicit/launch.h"
 
-#include "engine/launch.h"
+#include "integrators/block_launch.h"
 #include "integrators/semi_implicit/device_kernels.h"
 
 namespace backdrive::semi_implicit {
@@ -10,15 +10,10 @@ namespace {
 template <template <class> class Functor, class T, template <class> class Arguments>
 void on_device(const Arguments<T>& arguments, Memory& memory) {
   if constexpr (std::is_same_v<T, Dual<double>>) {
-    usage_error("dual numbers on " + to_string(memory.device()) + ", expected buffers of the host");
+    refuse_duals(memory);
   } else {
-    const int worlds = arguments.launch.worlds;
-    Functor<T> functor{{arguments, *arguments.launch.bodies}};
-    const std::size_t bytes = functor.block_bytes();
-    std::shared_ptr<std::byte> blocks;  // back to the pool at the end: what comes next comes after
-    if (bytes > 0) blocks = memory.allocate(bytes * worlds);
-    functor.blocks = {blocks.get(), bytes};
-    launch_on_device(*memory.backend(), worlds, functor);
+    const Functor<T> functor{{arguments, *arguments.launch.bodies}};
+    launch_in_blocks(functor, functor.block_bytes(), memory);
   }
 }
 

@@ -338,13 +338,19 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   store_step_cotangents(g);
 }
 
-template <class Real>
-BACKDRIVE_HD void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
-                                        std::byte* scratch) {
-  AdjointScratch<Real> g;
+template <class Scratch>
+BACKDRIVE_HD void run_adjoint(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, int first_world,
+                              std::byte* scratch) {
+  Scratch g;
   featherstone::Carver carver(scratch);
   prepare(a.launch, first_world, a.constants_bar != nullptr, carver, g);
   featherstone::rollout_adjoint_worlds(a, g, first_world);
+}
+
+template <class Real>
+BACKDRIVE_HD void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
+                                        std::byte* scratch) {
+  run_adjoint<AdjointScratch<Real>>(a, first_world, scratch);
 }
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

@@ -173,6 +173,30 @@ struct GeometryBar {
   Vec3<Real>*child_turn, *child_centre;
 };
 
+/// A joint's bodies and their cotangents; the parent's are null where it is the world.
+template <class Real>
+struct JointSides {
+  const BodyScratch<Real>&child, *parent;
+  BodyBar<Real>&child_bar, *parent_bar;
+
+  BACKDRIVE_INLINE JointSides(const Workspace<Real>& ws, const Joint& joint)
+      : child(ws.body[joint.child]),
+        parent(joint.parent >= 0 ? ws.body + joint.parent : nullptr),
+        child_bar(ws.bar[joint.child]),
+        parent_bar(joint.parent >= 0 ? ws.bar + joint.parent : nullptr) {}
+
+  /// Of joint j, for what acts at the poses of the start.
+  BACKDRIVE_INLINE GeometryBar<Real> geometry_bar(const Joint& joint, int j, const StepBar<Real>& out) const {
+    return {out.bodies && parent ? out.bodies + joint.parent : nullptr,
+            out.bodies ? out.bodies + joint.child : nullptr,
+            out.joint_parameters ? out.joint_parameters + j : nullptr,
+            parent ? &parent_bar->turn : nullptr,
+            parent ? &parent_bar->centre : nullptr,
+            &child_bar.turn,
+            &child_bar.centre};
+  }
+};
+
 /// Adjoint of errors and position: `turning` and `sliding`, their cotangents summed along U and W, since rows are exact
 /// derivatives. They act on the poses as a wrench would, at the joint's origin on the child.
 template <class Real>
@@ -260,17 +284,14 @@ template <class Real>
 BACKDRIVE_PART void adj_predicted(const System<Real>& system, Workspace<Real>& ws, int j, const RowBars<Real>& bar,
                                   const GeometryBar<Real>& to) {
   const Joint& joint = system.joints[j];
-  const bool on_body = joint.parent >= 0;
-  const BodyScratch<Real>& child = ws.body[joint.child];
-  const BodyScratch<Real>* const parent = on_body ? ws.body + joint.parent : nullptr;
+  const auto [child, parent, child_bar, parent_bar] = JointSides<Real>(ws, joint);
   const JointGeometry<Real> p = geometry_at(system, ws, j, &BodyScratch<Real>::predicted);
   const Real(&e)[kRows] = bar.error;
-  adj_errors(p, child.predicted.axes, on_body ? &parent->predicted.axes : nullptr,
+  adj_errors(p, child.predicted.axes, parent ? &parent->predicted.axes : nullptr,
              p.turn[0] * e[0] + p.turn[1] * e[1] + p.turn[2] * e[2], p.P.cx * e[3] + p.P.cy * e[4] + p.P.cz * e[5], to);
   DirectionBars<Real> direction;
-  direction.add(p, bar.drifted, child.predicted_velocity, on_body ? &parent->predicted_velocity : nullptr);
-  add_row_forces(p, bar.drifted, ws.bar[joint.child].predicted_velocity,
-                 on_body ? &ws.bar[joint.parent].predicted_velocity : nullptr);
+  direction.add(p, bar.drifted, child.predicted_velocity, parent ? &parent->predicted_velocity : nullptr);
+  add_row_forces(p, bar.drifted, child_bar.predicted_velocity, parent ? &parent_bar->predicted_velocity : nullptr);
   adj_directions(joint.type, p, child.predicted.axes, direction, to);
 }
 
@@ -290,11 +311,8 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
   const Joint& joint = system.joints[j];
   const JointScratch<Real>& s = ws.joint[j];
   const JointGeometry<Real>& g = s.geometry;
-  const bool on_body = joint.parent >= 0;
-  const BodyScratch<Real>& child = ws.body[joint.child];
-  const BodyScratch<Real>* const parent = on_body ? ws.body + joint.parent : nullptr;
-  BodyBar<Real>& child_bar = ws.bar[joint.child];
-  BodyBar<Real>* const parent_bar = on_body ? ws.bar + joint.parent : nullptr;
+  const JointSides<Real> sides(ws, joint);
+  const auto& [child, parent, child_bar, parent_bar] = sides;
   Real resisted[kRows];
   kicks.resisted(j, resisted);
   RowBars<Real> bar = adj_row_impulses(system, s, j, in, resisted, out);
@@ -304,32 +322,26 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
     for (Real& x : bar.next) x = Real{};
 
   DirectionBars<Real> direction;
-  direction.add(g, bar.u, child.u, on_body ? &parent->u : nullptr);
-  direction.add(g, bar.next, child.next, on_body ? &parent->next : nullptr);
+  direction.add(g, bar.u, child.u, parent ? &parent->u : nullptr);
+  direction.add(g, bar.next, child.next, parent ? &parent->next : nullptr);
   kicks.add_directions(j, direction);
   if (!mutated(Mutation::row_direction_old)) {
-    direction.add(g, bar.start, child.velocity, on_body ? &parent->velocity : nullptr);
+    direction.add(g, bar.start, child.velocity, parent ? &parent->velocity : nullptr);
   }
   if (!mutated(Mutation::old_rate)) {
-    add_row_forces(g, bar.start, child_bar.velocity, on_body ? &parent_bar->velocity : nullptr);
+    add_row_forces(g, bar.start, child_bar.velocity, parent ? &parent_bar->velocity : nullptr);
   }
 
-  GeometryBar<Real> to{out.bodies && on_body ? out.bodies + joint.parent : nullptr,
-                       out.bodies ? out.bodies + joint.child : nullptr,
-                       out.joint_parameters ? out.joint_parameters + j : nullptr,
-                       on_body ? &parent_bar->turn : nullptr,
-                       on_body ? &parent_bar->centre : nullptr,
-                       &child_bar.turn,
-                       &child_bar.centre};
+  GeometryBar<Real> to = sides.geometry_bar(joint, j, out);
   adj_directions(joint.type, g, child.pose.axes, direction, to);
   if (has_one_degree(joint.type)) {
     const bool turns = joint.type == JointType::revolute;
-    adj_errors(g, child.pose.axes, on_body ? &parent->pose.axes : nullptr,
+    adj_errors(g, child.pose.axes, parent ? &parent->pose.axes : nullptr,
                turns ? g.turn[2] * bar.position : zero3<Real>(), turns ? zero3<Real>() : g.P.cz * bar.position, to);
   }
   if (!mutated(Mutation::predicted_pose)) {
     to.child_turn = &child_bar.predicted_turn, to.child_centre = &child_bar.predicted_centre;
-    if (on_body) to.parent_turn = &parent_bar->predicted_turn, to.parent_centre = &parent_bar->predicted_centre;
+    if (parent) to.parent_turn = &parent_bar->predicted_turn, to.parent_centre = &parent_bar->predicted_centre;
   }
   adj_predicted(system, ws, j, bar, to);
 }

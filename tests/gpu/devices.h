@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "autodiff/tape.h"
 #include "engine/memory.h"
 #include "tests/support/batch.h"
 
@@ -34,6 +35,25 @@ inline std::string device_name(const testing::TestParamInfo<DeviceKind>& info) {
 inline int iterations() {
   const char* const asked = std::getenv("BACKDRIVE_TEST_ITERATIONS");
   return asked ? std::atoi(asked) : 1000;
+}
+
+/// Calls `iteration`, whose result is to be the same number every time, and expects that after two rounds neither
+/// `memory` nor the host's grows, nor the nodes of tapes.
+template <class Iteration>
+void expect_nothing_grows(Memory& memory, int rounds, const Iteration& iteration) {
+  const double first = iteration();
+  EXPECT_NE(first, 0);
+  iteration();
+  const MemoryCounters before = memory.counters(), host_before = default_memory().counters();
+  const std::size_t nodes = tape_counters().nodes;
+  for (int k = 0; k < rounds; ++k) ASSERT_EQ(iteration(), first) << k;
+  const MemoryCounters after = memory.counters(), host_after = default_memory().counters();
+  EXPECT_EQ(after.live_bytes, before.live_bytes);
+  EXPECT_EQ(after.peak_bytes, before.peak_bytes);
+  EXPECT_EQ(after.pooled_bytes, before.pooled_bytes);
+  EXPECT_EQ(after.allocations, before.allocations);
+  EXPECT_EQ(host_after.allocations, host_before.allocations);
+  EXPECT_EQ(tape_counters().nodes, nodes);
 }
 
 /// Largest difference, relative to the largest number of b.

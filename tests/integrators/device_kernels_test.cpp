@@ -61,8 +61,8 @@ class AllKernels {
         table_(table),
         groups_((kWorlds + table.lanes - 1) / table.lanes),
         kernel_model_(model, nullptr, kWorlds, default_memory()),
-        scratch_(default_memory().allocate(table.scratch_bytes(kernel_model_.tree))),
-        batch_(test::random_batch<T>(model, setting.steps, test::first_worlds(kWorlds), 21)) {
+        batch_(test::random_batch<T>(model, setting.steps, test::first_worlds(kWorlds), 21)),
+        scratch_(default_memory().allocate(table.scratch_bytes(launch(0, setting.steps)))) {
     if (s_.stopping_world >= 0) {
       batch_.control.u.set(t_.nu * (s_.steps / 2), s_.stopping_world, std::numeric_limits<T>::infinity());
     }
@@ -160,8 +160,8 @@ class AllKernels {
   const KernelTable<T>& table_;
   int groups_;
   KernelModel<T> kernel_model_;
-  std::shared_ptr<std::byte> scratch_;
   test::Batch<T> batch_;
+  std::shared_ptr<std::byte> scratch_;
   Outcome<T> out_;
 };
 

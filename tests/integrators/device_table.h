@@ -20,7 +20,7 @@ template <class T>
 KernelTable<T> make_device_table() {
   KernelTable<T> table;
   table.lanes = 1;
-  table.scratch_bytes = [](const TopologyView&) -> std::size_t { return 64; };
+  table.scratch_bytes = [](const Launch<T>&) -> std::size_t { return 64; };
   table.rollout = [](const RolloutArguments<T>& a, int begin, int end, std::byte*) {
     visit_rollout_bucket(a.launch.topology, [&](auto n) { call_functor(RolloutWorld<T, n()>{a}, begin, end); });
   };

@@ -8,6 +8,7 @@
 
 #include "autodiff/buffers.h"
 #include "engine/dual.h"
+#include "models/fields.h"
 #include "tests/support/random.h"
 
 namespace backdrive::test {
@@ -87,6 +88,21 @@ testing::AssertionResult same_bits(const Buffer<T>& a, const Buffer<T>& b) {
     if (const auto result = same_bits(a, w, b, w); !result) return result;
   }
   return testing::AssertionSuccess();
+}
+
+/// Expects all numbers of two nests of one shape to be equal. Returns whether any of them is not zero.
+inline bool expect_equal_parameters(const Parameters& a, const Parameters& b) {
+  bool any = false;
+  for (const Field& field : fields()) {
+    const Parameter &x = field.in(a), &y = field.in(b);
+    for (int i = 0; i < x.items(); ++i) {
+      for (int k = 0; k < x.components(); ++k) {
+        EXPECT_EQ(x(i, k), y(i, k)) << field.leaf << " of item " << i;
+        any = any || x(i, k) != 0;
+      }
+    }
+  }
+  return any;
 }
 
 }  // namespace backdrive::test

@@ -205,7 +205,7 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   State<double> end(c.model, worlds, memory);
   WorldStatuses status(worlds);
   const Launch<double> launch = launch_of(model, c.options.time_step, steps, start.q);
-  const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(model.tree));
+  const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(launch));
   const int groups = (worlds + table.lanes - 1) / table.lanes;
   table.rollout({launch, start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(), qd.write(),
                  end.q.write(), end.qd.write(), status.write_address()},
