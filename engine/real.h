@@ -55,7 +55,7 @@ BACKDRIVE_INLINE Real load(const StorageOf<Real>* from) {
   if constexpr (RealTraits<Real>::lanes == 1) {
     return *from;
   } else {
-    return Real(from, RealTraits<Real>::aligned);
+    return Real::load(from);
   }
 }
 template <class Real>
@@ -63,7 +63,7 @@ BACKDRIVE_INLINE void store(StorageOf<Real>* to, const Real& x) {
   if constexpr (RealTraits<Real>::lanes == 1) {
     *to = x;
   } else {
-    x.copy_to(to, RealTraits<Real>::aligned);
+    x.store(to);
   }
 }
 

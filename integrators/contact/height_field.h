@@ -27,7 +27,7 @@ BACKDRIVE_INLINE Real rounded_down(const Real& x) {
   } else {
     Real whole;
     for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
-      whole[l] = static_cast<ScalarOf<Real>>(static_cast<int>(x[l]));
+      whole.set(l, static_cast<ScalarOf<Real>>(static_cast<int>(x[l])));
     }
     return whole;
   }
@@ -39,7 +39,7 @@ BACKDRIVE_INLINE Real height(const FieldOf<Real>& field, const Real& i, const Re
   } else {
     Real h;
     for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
-      h[l] = field.heights[static_cast<int>(j[l]) * field.nx + static_cast<int>(i[l])];
+      h.set(l, field.heights[static_cast<int>(j[l]) * field.nx + static_cast<int>(i[l])]);
     }
     return h;
   }

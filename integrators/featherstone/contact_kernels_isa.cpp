@@ -5,7 +5,7 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-template struct ContactKernels<stdx::native_simd<float>>;
-template struct ContactKernels<stdx::native_simd<double>>;
+template struct ContactKernels<NativePack<float>>;
+template struct ContactKernels<NativePack<double>>;
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -7,7 +7,7 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
 extern const KernelTable<float> table_float;
 extern const KernelTable<double> table_double;
-const KernelTable<float> table_float = make_kernel_table<stdx::native_simd<float>>();
-const KernelTable<double> table_double = make_kernel_table<stdx::native_simd<double>>();
+const KernelTable<float> table_float = make_kernel_table<NativePack<float>>();
+const KernelTable<double> table_double = make_kernel_table<NativePack<double>>();
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

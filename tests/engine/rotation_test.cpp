@@ -106,12 +106,12 @@ TEST(Rotation, CoefficientsAreContinuous) {
 }
 
 TEST(Rotation, PacksTurnAsNumbersDo) {
-  using Pack = stdx::native_simd<float>;
-  alignas(64) float numbers[Pack::size()];
-  for (std::size_t l = 0; l < Pack::size(); ++l) numbers[l] = 0.04f * static_cast<float>(l);
-  const Pack x(numbers, stdx::vector_aligned);
+  using Pack = NativePack<float>;
+  alignas(64) float numbers[Pack::lanes];
+  for (int l = 0; l < Pack::lanes; ++l) numbers[l] = 0.04f * static_cast<float>(l);
+  const Pack x = Pack::load(numbers);
   const Quaternion<Pack> q = turned<TurnSide::left>(Quaternion<Pack>{{0.1f, -0.5f, 0.7f}, 0.5f}, {x, -x, Pack(0.02f)});
-  for (std::size_t l = 0; l < Pack::size(); ++l) {
+  for (int l = 0; l < Pack::lanes; ++l) {
     const auto one =
         turned<TurnSide::left>(Quaternion<float>{{0.1f, -0.5f, 0.7f}, 0.5f}, {numbers[l], -numbers[l], 0.02f});
     EXPECT_NEAR(q.v.x[l], one.v.x, 2e-7f);

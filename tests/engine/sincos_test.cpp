@@ -16,8 +16,8 @@
 namespace backdrive {
 namespace {
 
-using FloatPack = stdx::native_simd<float>;
-using DoublePack = stdx::native_simd<double>;
+using FloatPack = NativePack<float>;
+using DoublePack = NativePack<double>;
 
 /// Where the result is smaller than this the error is compared with that ulp: what reduction leaves
 /// is absolute there.
@@ -68,14 +68,15 @@ Worst worst_scalar(double range, int count) {
 
 template <class Pack>
 Worst worst_pack(double range, int count) {
-  using T = typename Pack::value_type;
+  using T = StorageOf<Pack>;
   const auto all = arguments<T>(range, count);
   Worst worst;
-  for (size_t first = 0; first + Pack::size() <= all.size(); first += Pack::size()) {
-    const Pack x(&all[first], stdx::element_aligned);
+  for (size_t first = 0; first + Pack::lanes <= all.size(); first += Pack::lanes) {
+    Pack x;
+    for (int l = 0; l < Pack::lanes; ++l) x.set(l, all[first + l]);
     Pack s, c;
     sincos(x, s, c);
-    for (size_t l = 0; l < Pack::size(); ++l) {
+    for (int l = 0; l < Pack::lanes; ++l) {
       worst.take(ulps(T(s[l]), std::sin(static_cast<long double>(all[first + l]))), all[first + l]);
       worst.take(ulps(T(c[l]), std::cos(static_cast<long double>(all[first + l]))), all[first + l]);
     }
@@ -151,7 +152,7 @@ auto bits(T x) {
 /// Each lane among strangers (huge ones, NaN) has the bits it has among copies of itself.
 template <class Pack>
 void expect_lanes_independent() {
-  using T = typename Pack::value_type;
+  using T = StorageOf<Pack>;
   const T strangers[] = {
       T(1e30), std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(), T(0), T(-3e5), T(1e-30)};
   const auto all = arguments<T>(100, 200);
@@ -159,9 +160,10 @@ void expect_lanes_independent() {
     Pack s, c;
     sincos(Pack(all[i]), s, c);
     const T s_alone = s[0], c_alone = c[0];
-    for (size_t l = 0; l < Pack::size(); ++l) {
-      Pack mixed([&](auto k) { return strangers[(i + k) % std::size(strangers)]; });
-      mixed[l] = all[i];
+    for (int l = 0; l < Pack::lanes; ++l) {
+      Pack mixed;
+      for (int k = 0; k < Pack::lanes; ++k) mixed.set(k, strangers[(i + k) % std::size(strangers)]);
+      mixed.set(l, all[i]);
       sincos(mixed, s, c);
       EXPECT_EQ(bits(T(s[l])), bits(s_alone)) << all[i] << " in lane " << l;
       EXPECT_EQ(bits(T(c[l])), bits(c_alone)) << all[i] << " in lane " << l;

@@ -455,7 +455,7 @@ TEST(ContactRest, ASlopeHoldsBelowTheAngleOfFrictionAndNotAbove) {
 }
 
 TEST(ContactForce, PacksAndSinglePrecisionAgree) {
-  using Pack = stdx::native_simd<float>;
+  using Pack = NativePack<float>;
   Random random(6);
   for (int i = 0; i < 200; ++i) {
     const Inputs<double> x = random_inputs(random);

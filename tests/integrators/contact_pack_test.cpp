@@ -18,15 +18,15 @@ using test::PairMotion;
 using test::Points;
 using test::Random;
 
-using Pack = stdx::native_simd<double>;
-constexpr int kLanes = static_cast<int>(Pack::size());
+using Pack = NativePack<double>;
+constexpr int kLanes = Pack::lanes;
 
 /// Shape, ShapeBar and ContactPoint are nothing but numbers.
 template <class To, class From>
 void set_lane(To& to, const From& from, int lane) {
   constexpr int count = sizeof(From) / sizeof(double);
   static_assert(sizeof(To) == count * sizeof(Pack));
-  for (int i = 0; i < count; ++i) reinterpret_cast<Pack*>(&to)[i][lane] = reinterpret_cast<const double*>(&from)[i];
+  for (int i = 0; i < count; ++i) reinterpret_cast<Pack*>(&to)[i].set(lane, reinterpret_cast<const double*>(&from)[i]);
 }
 template <class Packed, class Number>
 double difference(const Packed& packed, const Number& number, int lane) {
