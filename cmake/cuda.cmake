@@ -105,8 +105,8 @@ else()
   # of headers that both compile must be the same whichever of the two the linker keeps.
   add_library(backdrive_cuda_options INTERFACE)
   set(options
-    -Werror=all-warnings
-    -Xcompiler=-Wall,-Wextra,-Werror,-Wno-restrict,-fno-math-errno,-fno-trapping-math,-ffp-contract=fast
+    $<$<BOOL:${BACKDRIVE_WERROR}>:-Werror=all-warnings>
+    -Xcompiler=-Wall,-Wextra,$<$<BOOL:${BACKDRIVE_WERROR}>:-Werror,>-Wno-restrict,-fno-math-errno,-fno-trapping-math,-ffp-contract=fast
     --expt-relaxed-constexpr --extended-lambda -lineinfo
     $<$<BOOL:${BACKDRIVE_CUDA_PTXAS_INFO}>:--ptxas-options=-v>)
   target_compile_options(backdrive_cuda_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")

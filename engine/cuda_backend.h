@@ -1,10 +1,7 @@
 #pragma once
 // GPUs by the CUDA runtime. A build without CUDA has none, and says so.
+#include "engine/built_devices.h"
 #include "engine/device.h"
-
-#if !defined(BACKDRIVE_HAS_CUDA)
-#define BACKDRIVE_HAS_CUDA 0
-#endif
 
 namespace backdrive {
 

@@ -106,7 +106,10 @@ int device_count(DeviceKind kind, std::string* why_none) {
     case DeviceKind::cuda:
       return cuda_device_count(why_none);
     case DeviceKind::emulated:
-      return kEmulated;
+      if (!BACKDRIVE_HAS_EMULATED_DEVICE && why_none) {
+        *why_none = "this build has none (-DBACKDRIVE_EMULATED_DEVICE=ON, or -DBACKDRIVE_TESTS=ON)";
+      }
+      return BACKDRIVE_HAS_EMULATED_DEVICE ? kEmulated : 0;
   }
   return 0;
 }

@@ -24,16 +24,19 @@ constexpr bool kOnDevices<F<Dual<T>>> = false;
 /// Calls f(i) for every i below `count` on the device, whose memory all pointers in the function object are to; it is
 /// copied. Returns at once. Throws Error (usage) for dual numbers.
 template <class F>
-void launch_on_device(DeviceBackend& backend, std::int64_t count, const F& f) {
+void launch_on_device(DeviceBackend& backend, [[maybe_unused]] std::int64_t count, [[maybe_unused]] const F& f) {
   if constexpr (!kOnDevices<F>) {
     usage_error("dual numbers on " + to_string(backend.device()) + ", expected buffers of the host");
-  } else if (count > 0 && backend.device().kind == DeviceKind::emulated) {
-    static_cast<EmulatedBackend&>(backend).launch([f, count] {
-      for (std::int64_t i = 0; i < count; ++i) f(i);
-    });
-  } else if (count > 0) {
+  } else {
+#if BACKDRIVE_HAS_EMULATED_DEVICE
+    if (count > 0 && backend.device().kind == DeviceKind::emulated) {
+      return static_cast<EmulatedBackend&>(backend).launch([f, count] {
+        for (std::int64_t i = 0; i < count; ++i) f(i);
+      });
+    }
+#endif
 #if BACKDRIVE_HAS_CUDA
-    launch_cuda(backend, count, f);
+    if (count > 0) launch_cuda(backend, count, f);
 #endif
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Which of an integrator's kernel tables this processor runs: kernels_isa.cpp defines them in a namespace per
+// Which of an integrator's kernel tables this processor runs: kernel_instances.cpp defines them in a namespace per
 // instruction set that the build has.
 #include <string>
 
@@ -22,7 +22,7 @@ struct ChosenTables {
   void check() const {
     if (single) return;
     throw Error(ErrorKind::device, std::string("this build has no kernels for this processor (") +
-                                       to_string(best_isa()) + "); expected a build with BACKDRIVE_ISAS=v2;v3;v4");
+                                       to_string(best_isa()) + "); expected one made on such a processor, or by cmake --preset portable");
   }
 };
 
@@ -46,16 +46,17 @@ struct ChosenTables {
 #endif
 #define BACKDRIVE_EACH_ISA(visit) BACKDRIVE_VISIT_V2(visit) BACKDRIVE_VISIT_V3(visit) BACKDRIVE_VISIT_V4(visit)
 
-#define BACKDRIVE_DECLARE_TABLES(level)          \
-  namespace level {                              \
-  extern const KernelTable<float> table_float;   \
-  extern const KernelTable<double> table_double; \
+#define BACKDRIVE_DECLARE_TABLES(level) \
+  namespace level {                     \
+  template <class T>                    \
+  const KernelTable<T>& table();        \
   }
-#define BACKDRIVE_OFFER_TABLES(level) chosen.offer(Isa::level, level::table_float, level::table_double);
+#define BACKDRIVE_OFFER_TABLES(level) chosen.offer(Isa::level, level::table<float>(), level::table<double>());
 
-// Where KernelTable is the integrator's: defines tables(), which chooses once.
+// Where KernelTable is the integrator's: defines tables(), which chooses once, and declares those of dual numbers.
 #define BACKDRIVE_CHOOSE_TABLES()                      \
   BACKDRIVE_EACH_ISA(BACKDRIVE_DECLARE_TABLES)         \
+  BACKDRIVE_DECLARE_TABLES(dual)                       \
   static const ChosenTables<KernelTable>& tables() {   \
     static const ChosenTables<KernelTable> best = [] { \
       ChosenTables<KernelTable> chosen;                \

@@ -65,4 +65,8 @@ KernelTable<StorageOf<Real>> make_kernel_table() {
           each_group<PoseArguments<T>, poses_adjoint_group<Real>, lanes>};
 }
 
+/// Made by make_kernel_table, in a file of its own for each T (kernel_instances.cpp).
+template <class T>
+const KernelTable<T>& table();
+
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

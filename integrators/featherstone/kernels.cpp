@@ -1,7 +1,6 @@
-// Chooses the kernels for this processor; dual numbers have one table, compiled here.
+// Chooses the kernels for this processor; dual numbers have one table.
 #include "integrators/featherstone/kernels.h"
 
-#include "integrators/featherstone/kernel_table.h"
 #include "integrators/kernel_choice.h"
 
 namespace backdrive {
@@ -21,8 +20,7 @@ const KernelTable<double>& kernels<double>() {
 }
 template <>
 const KernelTable<Dual<double>>& kernels<Dual<double>>() {
-  static const KernelTable<Dual<double>> table = featherstone::make_kernel_table<Dual<double>>();
-  return table;
+  return featherstone::dual::table<Dual<double>>();
 }
 
 Isa kernel_isa() {

@@ -1,8 +1,7 @@
-// Chooses the kernels for this processor; dual numbers have one table, compiled here.
+// Chooses the kernels for this processor; dual numbers have one table.
 #include "integrators/semi_implicit/kernels.h"
 
 #include "integrators/kernel_choice.h"
-#include "integrators/semi_implicit/kernel_table.h"
 
 namespace backdrive::semi_implicit {
 
@@ -18,8 +17,7 @@ const KernelTable<double>& kernels<double>() {
 }
 template <>
 const KernelTable<Dual<double>>& kernels<Dual<double>>() {
-  static const KernelTable<Dual<double>> table = make_kernel_table<Dual<double>>();
-  return table;
+  return dual::table<Dual<double>>();
 }
 
 }  // namespace backdrive::semi_implicit
