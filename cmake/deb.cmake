@@ -28,6 +28,7 @@ set(CPACK_BACKDRIVE_STRIP ${CMAKE_STRIP})  # for that script
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)  # backdrive_0.1.0_amd64.deb
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_THREADS 0)  # all: compressing takes longest
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # What backdrive-config.cmake looks for, and what builds with it: of use to developers only.
