@@ -1,5 +1,7 @@
 #include "apps/command_text.h"
 
+#include <algorithm>
+
 #include "apps/options.h"
 
 namespace backdrive::app {

@@ -1,5 +1,6 @@
 // simctl completion: scripts with which shells complete simctl's command line. They are made of the command line's own
 // definition, so they know what --help knows.
+#include <algorithm>
 #include <iostream>
 
 #include "apps/command_text.h"
