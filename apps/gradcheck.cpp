@@ -166,7 +166,9 @@ void add_gradcheck(CLI::App& app, Invocation& invocation) {
       ->check(in_range(0, 1'000'000))
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--at", options.at, "start: a random start of the optimiser; scene: its own values")
+  command
+      ->add_option("--at", options.at,
+                   "where to check: start, a random start of the optimiser, or scene, its own values")
       ->check(one_of({"start", "scene"}))
       ->type_name("PLACE")
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "apps/atomic_output.h"
+#include "apps/command_text.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/options.h"
@@ -75,12 +76,9 @@ std::string suggestion(const CLI::App& app, int argc, char** argv) {
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_subcommand(const CLI::App* command) const override {
-    std::string text = command->get_description();
-    for (char& c : text) c = c == '\n' ? ' ' : c;
-    const size_t end = text.find_first_of(".:;(");
     std::string line = "  " + command->get_name();
     line.resize(std::max<size_t>(line.size() + 2, 14), ' ');
-    return line + text.substr(0, end) + "\n";
+    return line + beginning(command->get_description()) + "\n";
   }
 };
 
@@ -96,9 +94,8 @@ int run_command_line(int argc, char** argv) {
       "Try:\n"
       "  simctl optimize scenes/cartpole_swingup.yaml\n"
       "  simctl run results/cartpole_swingup-optimize-1/result.yaml\n"
-      "  simctl COMMAND --help\n\n"
-      "Exit codes: 0 done, 1 the asked-for result was not reached, 2 wrong usage,\n"
-      "3 bad input, 4 a value became non-finite, 5 device missing, 130 interrupted.");
+      "  simctl COMMAND --help\n\n" +
+      exit_codes_text());
   Invocation invocation;
   add_optimize(app, invocation);
   add_run(app, invocation);
@@ -108,6 +105,8 @@ int run_command_line(int argc, char** argv) {
   add_validate(app, invocation);
   add_info(app, invocation);
   add_schema(app, invocation);
+  add_completion(app, invocation);
+  add_manual(app, invocation);
 
   // Before the command line is understood: errors in it are told as it asks, too.
   const bool json = std::any_of(argv + 1, argv + argc, [](const char* a) { return std::strcmp(a, "--json") == 0; });

@@ -241,7 +241,7 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
       ->add_option("--memory-budget", options.memory_budget,
                    "what states, controls and gradients may take, as 512MiB or 2GB: the fewer states fit, the more are "
                    "computed again, to the same bits [any]")
-      ->transform(CLI::AsSizeValue(true))
+      ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("SIZE");
   command->add_flag("--report-memory", options.report_memory, "print memory counters at the end");
   add_output(*command, options, "result folder [results/SCENE-optimize-N]");

@@ -1,8 +1,11 @@
 #include "apps/options.h"
 
 #include <iostream>
+#include <iterator>
+#include <sstream>
 
 #include "apps/atomic_output.h"
+#include "apps/command_text.h"
 #include "apps/console.h"
 #include "apps/table.h"
 #include "engine/parallel.h"
@@ -13,8 +16,38 @@ CLI::Validator in_range(int lowest, int highest) {
   return CLI::Range(lowest, highest).description("");
 }
 
+namespace {
+
+/// The words travel in the validator's name, which is shown nowhere: its description would be, in the help.
+constexpr const char* kWords = "words";
+
+std::string name_of_words(const std::vector<std::string>& words) {
+  std::string name = kWords;
+  for (const std::string& word : words) name += " " + word;
+  return name;
+}
+
+}  // namespace
+
 CLI::Validator one_of(const std::vector<std::string>& words) {
-  return CLI::IsMember(words).description("");
+  return CLI::IsMember(words).description("").name(name_of_words(words));
+}
+
+CLI::Validator suggest(const std::vector<std::string>& words) {
+  return CLI::Validator([](std::string&) { return std::string(); }, "", name_of_words(words));
+}
+
+std::vector<std::string> offered_words(CLI::Option& option) {
+  try {
+    for (int i = 0;; ++i) {
+      std::istringstream name(option.get_validator(i)->get_name());
+      std::string word;
+      if (!(name >> word) || word != kWords) continue;
+      return {std::istream_iterator<std::string>(name), {}};
+    }
+  } catch (const CLI::OptionNotFound&) {
+    return {};  // the only way to learn how many validators an option has
+  }
 }
 
 void add_json_and_quiet(CLI::App& command, Options& options) {
@@ -23,7 +56,7 @@ void add_json_and_quiet(CLI::App& command, Options& options) {
 }
 
 void add_scene(CLI::App& command, Options& options) {
-  command.add_option("scene", options.scene, "scene file (YAML; docs/scenes.md)")->required();
+  command.add_option("scene", options.scene, "scene file (YAML; docs/scenes.md)")->type_name(kSceneFile)->required();
   // One value each: without the limit the option would take the scene's path for a second one.
   command
       .add_option("--set", options.set,
@@ -38,6 +71,7 @@ void add_execution(CLI::App& command, Options& options) {
       .add_option("--device", options.device,
                   "where to compute: cpu; cuda (the first GPU), cuda:1, cuda:0,1 or cuda:all (optimize and sweep split "
                   "their worlds, others take the first)")
+      ->check(suggest({"cpu", "cuda", "cuda:all"}))
       ->type_name("NAME")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "processor threads [all]; results do not depend on it")
@@ -54,7 +88,7 @@ void add_precision(CLI::App& command, Options& options) {
 }
 
 void add_output(CLI::App& command, Options& options, const std::string& meaning) {
-  command.add_option("--output", options.output, meaning)->type_name("PATH");
+  command.add_option("--output", options.output, meaning)->type_name(kAnyPath);
   command.add_flag("--force", options.force, "replace an existing result at --output");
 }
 
@@ -62,9 +96,7 @@ void finish_command(CLI::App& command, Invocation& invocation, const Options& op
                     std::function<int()> body) {
   // A blank line before "Usage:".
   command.description(command.get_description() + "\n");
-  command.footer("Examples:\n" + examples +
-                 "\n\nExit codes: 0 done, 1 the asked-for result was not reached, 2 wrong usage,\n"
-                 "3 bad input, 4 a value became non-finite, 5 device missing, 130 interrupted.");
+  command.footer("Examples:\n" + examples + "\n\n" + exit_codes_text());
   command.callback([&invocation, &options, body = std::move(body)] {
     invocation.quiet = options.quiet;
     invocation.body = body;
@@ -153,8 +185,8 @@ std::string describe_stop(const Problem& problem, int world, const WorldStatus& 
 }
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names = {"optimize", "run",      "gradcheck", "bench",
-                                                 "sweep",    "validate", "info",      "schema"};
+  static const std::vector<std::string> names = {"optimize", "run",  "gradcheck", "bench",      "sweep",
+                                                 "validate", "info", "schema",    "completion", "manual"};
   return names;
 }
 

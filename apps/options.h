@@ -34,9 +34,18 @@ struct Invocation {
   std::function<int()> body;
 };
 
+/// Type names of values that completion knows, beside words: a scene file and any path.
+inline constexpr const char* kSceneFile = "FILE";
+inline constexpr const char* kAnyPath = "PATH";
+
 /// A check of whole numbers that keeps its bounds out of the help text; the error names them.
 CLI::Validator in_range(int lowest, int highest);
+/// One of these words, which completion offers.
 CLI::Validator one_of(const std::vector<std::string>& words);
+/// Any value; completion offers these words.
+CLI::Validator suggest(const std::vector<std::string>& words);
+/// The words of one_of() or suggest(); none for other options.
+std::vector<std::string> offered_words(CLI::Option& option);
 
 void add_json_and_quiet(CLI::App& command, Options& options);
 /// The scene's path and --set.
@@ -81,5 +90,7 @@ void add_sweep(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);
 void add_info(CLI::App& app, Invocation& invocation);
 void add_schema(CLI::App& app, Invocation& invocation);
+void add_completion(CLI::App& app, Invocation& invocation);
+void add_manual(CLI::App& app, Invocation& invocation);
 
 }  // namespace backdrive::app

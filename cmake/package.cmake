@@ -13,3 +13,20 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/backdrive-config.cmake
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/backdrive-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/backdrive-config.cmake ${PROJECT_BINARY_DIR}/backdrive-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/backdrive)
+
+# What is to be read: laid out as in the repository, so that links hold.
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The notices of everything that is in the binaries.
+set(backdrive_copyright_of_cuda "")
+if(backdrive_cuda)
+  get_filename_component(toolkit ${CMAKE_CUDA_COMPILER} DIRECTORY)
+  find_file(cuda_licence NAMES License.txt EULA.txt PATHS ${toolkit}/.. NO_DEFAULT_PATH NO_CACHE)
+  if(cuda_licence)
+    install(FILES ${cuda_licence} DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME NVIDIA-CUDA-licence.txt)
+  endif()
+  file(READ ${PROJECT_SOURCE_DIR}/packaging/copyright-cuda backdrive_copyright_of_cuda)
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/packaging/copyright.in ${PROJECT_BINARY_DIR}/copyright @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})

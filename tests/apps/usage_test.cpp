@@ -6,8 +6,8 @@ namespace {
 
 using ::testing::ValuesIn;
 
-const std::vector<std::string> kCommands = {"optimize", "run",      "gradcheck", "bench",
-                                            "sweep",    "validate", "info",      "schema"};
+const std::vector<std::string> kCommands = {"optimize", "run",  "gradcheck", "bench",      "sweep",
+                                            "validate", "info", "schema",    "completion", "manual"};
 
 class SimctlHelpTest : public SimctlTest, public ::testing::WithParamInterface<std::string> {};
 

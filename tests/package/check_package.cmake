@@ -47,3 +47,23 @@ endif()
 
 # The installed program runs, too.
 run(${WORK_DIR}/moved/bin/simctl info --json)
+# So do its scenes, with the files that they read.
+file(GLOB scenes ${WORK_DIR}/moved/share/backdrive/scenes/*.yaml)
+if(NOT scenes)
+  message(FATAL_ERROR "the package has no scenes")
+endif()
+foreach(scene IN LISTS scenes)
+  run(${WORK_DIR}/moved/bin/simctl validate ${scene})
+endforeach()
+
+# A package that names a folder of this machine works on no other.
+file(GLOB_RECURSE configs ${WORK_DIR}/moved/*.cmake)
+foreach(config IN LISTS configs)
+  file(READ ${config} text)
+  foreach(folder ${SOURCE_DIR} ${BINARY_DIR})
+    string(FIND "${text}" "${folder}" at)
+    if(NOT at EQUAL -1)
+      message(FATAL_ERROR "${config} names ${folder}")
+    endif()
+  endforeach()
+endforeach()
