@@ -23,7 +23,7 @@ OptionText option_text(CLI::Option& option) {
 }
 
 /// Without line ends and blanks at the end.
-std::string trimmed(std::string text) {
+std::string without_end(std::string text) {
   text.erase(text.find_last_not_of(" \n") + 1);
   return text;
 }
@@ -33,14 +33,14 @@ std::string trimmed(std::string text) {
 CommandText command_text(CLI::App& command) {
   CommandText text;
   text.name = command.get_name();
-  text.description = trimmed(command.get_description());
+  text.description = without_end(command.get_description());
   for (CLI::Option* const option : command.get_options()) {
     (option->get_positional() ? text.arguments : text.options).push_back(option_text(*option));
   }
   text.footer = command.get_footer();
   const size_t end = text.footer.find(exit_codes_text());
   if (end != std::string::npos) text.footer.erase(end);
-  text.footer = trimmed(text.footer);
+  text.footer = without_end(text.footer);
   for (CLI::App* const one : command.get_subcommands([](CLI::App*) { return true; })) {
     text.commands.push_back(command_text(*one));
   }
@@ -50,7 +50,7 @@ CommandText command_text(CLI::App& command) {
 std::string beginning(const std::string& text, const std::string& ends) {
   std::string first = text.substr(0, text.find_first_of(ends));
   for (char& c : first) c = c == '\n' ? ' ' : c;
-  return trimmed(first);
+  return without_end(first);
 }
 
 std::string wrap(const std::string& text, size_t width) {

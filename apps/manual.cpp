@@ -52,7 +52,7 @@ std::string paragraph(const std::string& text) {
   return lines(wrap(text, 72));
 }
 
-std::string bold(const std::string& text) {
+std::string bold_face(const std::string& text) {
   return "\\fB" + roff(text) + "\\fR";
 }
 
@@ -77,7 +77,7 @@ std::string examples(const std::string& footer) {
 std::string option(const OptionText& one) {
   std::string names;
   for (const std::string& name : one.names) {
-    names += (names.empty() ? "" : ", ") + (one.is_argument() ? italic(name) : bold(name));
+    names += (names.empty() ? "" : ", ") + (one.is_argument() ? italic(name) : bold_face(name));
   }
   if (!one.value.empty() && !one.is_argument()) names += " " + italic(one.value);
   return ".TP\n" + names + "\n" + paragraph(one.meaning + (one.initial.empty() ? "" : " [" + one.initial + "]"));
@@ -91,7 +91,7 @@ std::string options(const CommandText& command) {
 }
 
 std::string usage(const CommandText& command) {
-  std::string text = bold(command.name) + " [" + italic("option") + " ...]";
+  std::string text = bold_face(command.name) + " [" + italic("option") + " ...]";
   for (const OptionText& one : command.arguments) text += " " + italic(one.names.front());
   return text;
 }
@@ -101,12 +101,12 @@ std::string manual(const CommandText& program) {
   const size_t colon = program.description.find(": "), dot = program.description.find(".\n");
   std::string synopsis, commands, exits;
   for (const CommandText& command : program.commands) {
-    synopsis += (synopsis.empty() ? "" : ".br\n") + bold(program.name) + " " + usage(command) + "\n";
-    commands += ".SS " + bold(program.name + " " + command.name) + "\n" + paragraph(command.description) +
+    synopsis += (synopsis.empty() ? "" : ".br\n") + bold_face(program.name) + " " + usage(command) + "\n";
+    commands += ".SS " + bold_face(program.name + " " + command.name) + "\n" + paragraph(command.description) +
                 options(command) + ".PP\n" + examples(command.footer);
   }
   for (const ExitText& one : exit_codes())
-    exits += ".TP\n" + bold(std::to_string(one.code)) + "\n" + paragraph(one.meaning);
+    exits += ".TP\n" + bold_face(std::to_string(one.code)) + "\n" + paragraph(one.meaning);
   return ".\\\" Made by: simctl manual\n"
          ".TH SIMCTL 1 \"\" \"Backdrive " BACKDRIVE_VERSION
          "\" \"User Commands\"\n"

@@ -495,5 +495,6 @@ KnotWeights knot_weights(int knots, int steps, int step, bool hold) {
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)
+#undef BACKDRIVE_INSTANTIATE
 
 }  // namespace backdrive

@@ -273,5 +273,6 @@ KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)
+#undef BACKDRIVE_INSTANTIATE
 
 }  // namespace backdrive

@@ -372,5 +372,6 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)
+#undef BACKDRIVE_INSTANTIATE
 
 }  // namespace backdrive

@@ -248,5 +248,6 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)
+#undef BACKDRIVE_INSTANTIATE
 
 }  // namespace backdrive

@@ -393,5 +393,6 @@ Gradients<T> Tape<T>::backward(const Seeds<T>& seeds, Disconnected policy) && {
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)
+#undef BACKDRIVE_INSTANTIATE
 
 }  // namespace backdrive

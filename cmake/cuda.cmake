@@ -1,6 +1,7 @@
 # CUDA: whether it is compiled, with what, and backdrive_cuda_sources(). Sets backdrive_cuda to 1 or 0, which is what
 # BACKDRIVE_HAS_CUDA is defined as; it travels with the package, as the guards do. docs/gpu.md describes the options.
-set(BACKDRIVE_CUDA AUTO CACHE STRING "Compile the CUDA kernels: ON, OFF, or AUTO (where there is an nvcc that works)")
+set(BACKDRIVE_CUDA AUTO CACHE STRING
+    "Compile the CUDA kernels: ON, OFF, or AUTO (where there are a GPU and an nvcc that works)")
 set_property(CACHE BACKDRIVE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(BACKDRIVE_CUDA_ARCHITECTURES 90 CACHE STRING "As in CMAKE_CUDA_ARCHITECTURES, or all: those that packages carry")
 option(BACKDRIVE_CUDA_PTXAS_INFO "Registers and spills of every kernel among the compiler's output" OFF)
@@ -49,6 +50,8 @@ set(backdrive_no_cuda "")
 set(backdrive_cuda_advice "")
 if(NOT backdrive_cuda_choice STREQUAL "AUTO" AND NOT BACKDRIVE_CUDA)
   set(backdrive_no_cuda "BACKDRIVE_CUDA=${BACKDRIVE_CUDA}")
+elseif(backdrive_cuda_choice STREQUAL "AUTO" AND NOT EXISTS /dev/nvidiactl AND NOT EXISTS /dev/dxg)  # dxg: WSL's
+  set(backdrive_no_cuda "no GPU is here; -DBACKDRIVE_CUDA=ON, or ./simctl --cuda, compiles for one elsewhere")
 elseif(BACKDRIVE_SANITIZE)
   set(backdrive_no_cuda "builds with BACKDRIVE_SANITIZE have none")  # the driver and the sanitizers fight over memory
 elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
