@@ -9,7 +9,7 @@
 // Always inlined: the same header is compiled once per instruction set, and an out-of-line copy of one set must never
 // be linked into the code of another. Builds with sanitizers have one set, and what their instrumentation makes of
 // whole kernels in one function, compilers need ten minutes for: there, functions stay functions, as with dual numbers
-// (BACKDRIVE_CALL_PARTS), for which nothing but the plain set is compiled.
+// and the emulated device (BACKDRIVE_CALL_PARTS), for which nothing but the plain set is compiled.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(BACKDRIVE_CALL_PARTS)
 #define BACKDRIVE_INLINE BACKDRIVE_HD inline
 #define BACKDRIVE_PART BACKDRIVE_HD __attribute__((noinline))

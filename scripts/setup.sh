@@ -73,11 +73,13 @@ ensure_packages() {
 
 # configure PRESET [cmake options]
 configure() {
-  local preset=$1 log="$root/build/$1-configure.log"
+  local preset=$1 log="$root/build/$1-configure.log" werror=OFF
   shift
   mkdir -p "$root/build"
   say "configuring build/$preset"
-  if ! (cd "$root" && cmake --preset "$preset" "$@") >"$log" 2>&1; then
+  # A newer compiler may warn of more: that is for CI and developers, not for who wants to run something.
+  if [ -n "${CI-}" ]; then werror=ON; fi
+  if ! (cd "$root" && cmake --preset "$preset" "-DBACKDRIVE_WERROR=$werror" "$@") >"$log" 2>&1; then
     cat "$log" >&2
     say "configuring failed"
     exit 2
@@ -91,13 +93,44 @@ build_targets() {
   plan=$(ninja -C "$dir" -n "$@" 2>&1) || true
   if [[ $plan == *'no work to do'* ]]; then return; fi
   say "building ${*} in build/${dir##*/} (the first time takes minutes)"
-  # On a terminal ninja rewrites one line; elsewhere every tenth step is enough to see that it goes on.
-  if [ -t 2 ]; then
-    ninja -C "$dir" -j "$jobs" "$@" >&2 || { say "the build failed"; exit 2; }
-  else
-    NINJA_STATUS='[%f/%t] ' ninja -C "$dir" -j "$jobs" "$@" 2>&1 |
-      awk '!/^\[[0-9]+\/[0-9]+\] / || ++n % 10 == 0 { print; fflush() }' >&2 || { say "the build failed"; exit 2; }
-  fi
+  NINJA_STATUS='@%f %t ' ninja -C "$dir" -j "$jobs" "$@" 2>&1 | show_progress >&2 || { say "the build failed"; exit 2; }
+}
+
+# Shows ninja's output, but for its steps: they become a line of per cent done every 10 s, also while one file takes
+# longer; on a terminal one line that is written over.
+show_progress() {
+  local line part='' finished=0 all=0 whole=0 begin=$SECONDS said=$((SECONDS - 10)) before='' after=$'\n'
+  if [ -t 1 ]; then before=$'\r\e[K' after=''; fi
+  while true; do
+    if IFS= read -r -t 2 line; then
+      line=$part$line part=''
+      if [[ $line =~ ^@([0-9]+)\ ([0-9]+)\  ]]; then
+        finished=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+      elif [ "$line" != "ninja: Entering directory \`$dir'" ]; then
+        printf '%s%s\n' "$before" "$line"
+      fi
+    elif [ $? -gt 128 ]; then
+      part+=$line  # nothing more for 2 s
+    else
+      break
+    fi
+    if [ $((SECONDS - said)) -ge 10 ] || { [ "$finished" = "$all" ] && [ "$all" -gt "$whole" ]; }; then
+      if [ "$finished" = "$all" ]; then whole=$all; fi
+      printf '%sbackdrive: %d %% built, %d of %d steps, %d:%02d%s' "$before" $((all ? 100 * finished / all : 0)) \
+        "$finished" "$all" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) "$after"
+      said=$SECONDS
+    fi
+  done
+  if [ -n "$before" ]; then printf '\n'; fi
+}
+
+# find_nvcc: prints where one is, as cmake/cuda.cmake looks for it, or returns 1.
+find_nvcc() {
+  local candidate
+  for candidate in "${CUDACXX-}" "$root/build/cuda-toolkit/bin/nvcc" nvcc /usr/local/cuda/bin/nvcc; do
+    if [ -n "$candidate" ] && command -v "$candidate"; then return; fi
+  done
+  return 1
 }
 
 # with_lock FUNCTION...: two calls at once build one after the other.
@@ -110,4 +143,37 @@ with_lock() {
   fi
   "$@"
   exec 9>&-
+}
+
+# What CI builds beside ./simctl and ./test; arguments are further options of cmake.
+
+# Everything under AddressSanitizer and UndefinedBehaviorSanitizer but what runs simctl.
+build_asan() {
+  configure asan "$@"
+  build_targets asan test_engine test_models test_guards test_integrators test_gpu test_autodiff test_bad_input \
+    fuzz_scene fuzz_mesh
+}
+
+# What has threads.
+build_tsan() {
+  configure tsan "$@"
+  build_targets tsan test_engine test_autodiff
+}
+
+# The fuzz targets and, since it is clang that compiles here and each source by itself, the program.
+build_fuzz() {
+  configure fuzz "$@"
+  build_targets fuzz fuzz_scene fuzz_mesh simctl
+}
+
+# All kernels for GPUs, linked.
+build_cuda() {
+  configure cuda -DBACKDRIVE_TESTS=OFF -DBACKDRIVE_BENCHMARKS=OFF -DBACKDRIVE_STATIC=OFF "$@"
+  build_targets cuda simctl
+}
+
+# What cpack packs.
+build_package() {
+  configure portable "$@"
+  build_targets portable all
 }

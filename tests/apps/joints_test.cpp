@@ -1,5 +1,6 @@
 // Joints with quaternions and with several numbers, from the scene to the results.
 #include "tests/apps/simctl_process.h"
+#include "tests/support/places.h"
 
 namespace backdrive::test {
 namespace {
@@ -96,7 +97,7 @@ TEST_F(SimctlJointsTest, GradientsAreChecked) {
 
 TEST_F(SimctlJointsTest, ATossFindsItsThrowAndTheResultReadsBack) {
   const Outcome o =
-      simctl({"optimize", std::string(BACKDRIVE_SOURCE_DIR) + "/scenes/toss.yaml", "--output", "out", "--json"});
+      simctl({"optimize", test::kRepository + "/scenes/toss.yaml", "--output", "out", "--json"});
   ASSERT_EQ(o.exit, 0) << o.out << o.err;
   const double loss = o.json().at("loss");
   EXPECT_LT(loss, 1e-6);

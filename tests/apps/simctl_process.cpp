@@ -1,4 +1,5 @@
 #include "tests/apps/simctl_process.h"
+#include "tests/support/places.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -89,7 +90,7 @@ namespace {
   std::vector<char*> argv = {const_cast<char*>("simctl")};
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
-  execv(BACKDRIVE_SIMCTL, argv.data());
+  execv(test::kSimctl.c_str(), argv.data());
   _exit(127);
 }
 

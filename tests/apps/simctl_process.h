@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+#include "tests/support/places.h"
 
 namespace backdrive::test {
 
@@ -35,7 +36,7 @@ class SimctlTest : public ::testing::Test {
   /// Everything in a folder of this test, also what is hidden, sorted.
   std::vector<std::string> entries(const std::string& folder = ".") const;
   static std::string scene(const std::string& name) {
-    return std::string(BACKDRIVE_SOURCE_DIR) + "/scenes/" + name + ".yaml";
+    return test::kRepository + "/scenes/" + name + ".yaml";
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "scenes/scene.h"
+#include "tests/support/places.h"
 
 namespace backdrive {
 namespace {
@@ -178,7 +179,9 @@ const Case kCases[] = {
 };
 // clang-format on
 
-const std::filesystem::path kFolder = BACKDRIVE_BAD_INPUT_DIR;
+std::filesystem::path folder() {
+  return test::kRepository + "/tests/bad_input";
+}
 
 class BadInput : public testing::TestWithParam<Case> {};
 
@@ -186,13 +189,13 @@ TEST_P(BadInput, NamesPlaceValueAndExpectation) {
   const Case& one = GetParam();
   const std::string file = std::string(one.name) + ".yaml";
   try {
-    load_scene(kFolder / file);
+    load_scene(folder() / file);
     FAIL() << file << " was accepted";
   } catch (const Error& error) {
     const std::string message = error.what();
     EXPECT_EQ(error.kind(), ErrorKind::input) << message;
     EXPECT_EQ(error.exit_code(), 3);
-    EXPECT_TRUE(message.starts_with((kFolder / one.where).string() + ": ")) << message;
+    EXPECT_TRUE(message.starts_with((folder() / one.where).string() + ": ")) << message;
     EXPECT_NE(message.find(one.value), std::string::npos) << message;
     EXPECT_NE(message.find("expected "), std::string::npos) << message;
     EXPECT_NE(message.find(one.expected), std::string::npos) << message;
@@ -204,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(Scenes, BadInput, testing::ValuesIn(kCases),
 
 TEST(BadInputFolder, HasNoFileThatNoCaseReads) {
   std::set<std::string> files, cases;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
     if (entry.path().extension() == ".yaml") files.insert(entry.path().stem().string());
   }
   for (const Case& one : kCases) cases.insert(one.name);
@@ -222,8 +225,8 @@ TEST(BadInputFile, MissingFolderOrTooLarge) {
     }
     return "accepted";
   };
-  EXPECT_NE(message(kFolder / "no_such_scene.yaml").find("expected an existing scene file"), std::string::npos);
-  EXPECT_NE(message(kFolder).find("found a directory"), std::string::npos);
+  EXPECT_NE(message(folder() / "no_such_scene.yaml").find("expected an existing scene file"), std::string::npos);
+  EXPECT_NE(message(folder()).find("found a directory"), std::string::npos);
   const std::string large((size_t{16} << 20) + 1, ' ');
   EXPECT_THROW(parse_scene(large, "large.yaml", "."), Error);
   // A device that never ends is cut off at the same size.

@@ -13,6 +13,7 @@
 #include "tests/integrators/accelerations.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
+#include "tests/support/places.h"
 
 namespace backdrive {
 namespace {
@@ -23,7 +24,7 @@ using Matrix = std::vector<std::vector<double>>;
 
 const json& quadruped_file() {
   static const json content = [] {
-    std::ifstream file(BACKDRIVE_SOURCE_DIR "/tests/reference/pinocchio_quadruped.json");
+    std::ifstream file(test::kRepository + "/tests/reference/pinocchio_quadruped.json");
     return json::parse(file);
   }();
   return content;

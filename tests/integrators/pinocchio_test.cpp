@@ -10,6 +10,7 @@
 #include "integrators/reference/mass_matrix.h"
 #include "models/builder.h"
 #include "tests/integrators/accelerations.h"
+#include "tests/support/places.h"
 
 namespace backdrive {
 namespace {
@@ -22,7 +23,7 @@ constexpr double kTolerance = 1e-12;
 
 const json& reference_file() {
   static const json content = [] {
-    std::ifstream file(BACKDRIVE_SOURCE_DIR "/tests/reference/pinocchio_arm.json");
+    std::ifstream file(test::kRepository + "/tests/reference/pinocchio_arm.json");
     return json::parse(file);
   }();
   return content;

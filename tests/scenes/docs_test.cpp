@@ -13,6 +13,7 @@
 #include "models/builder.h"
 #include "scenes/scene.h"
 #include "scenes/schema.h"
+#include "tests/support/places.h"
 
 namespace backdrive {
 namespace {
@@ -21,7 +22,7 @@ using scene::Key;
 using scene::Schema;
 
 TEST(SceneDocs, PageIsTheGeneratedOne) {
-  const std::filesystem::path path = std::filesystem::path(BACKDRIVE_SOURCE_DIR) / "docs" / "scenes.md";
+  const std::filesystem::path path = std::filesystem::path(test::kRepository) / "docs" / "scenes.md";
   if (std::getenv("BACKDRIVE_UPDATE_DOCS")) std::ofstream(path) << scene_markdown();
   std::ifstream file(path);
   const std::string page(std::istreambuf_iterator<char>(file), {});

@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "models/fields.h"
+#include "tests/support/places.h"
 
 namespace backdrive {
 namespace {
@@ -428,7 +429,7 @@ TEST(MotionRecords, AreLinearBetweenRows) {
 }
 
 TEST(SceneFiles, ThoseOfTheRepositoryLoadAndRoundTrip) {
-  const std::filesystem::path folder = std::filesystem::path(BACKDRIVE_SOURCE_DIR) / "scenes";
+  const std::filesystem::path folder = std::filesystem::path(test::kRepository) / "scenes";
   for (const char* name :
        {"pendulum_swingup", "cartpole_swingup", "double_pendulum", "arm_reach", "chain32", "four_bar"}) {
     SCOPED_TRACE(name);

@@ -10,6 +10,7 @@
 #include "autodiff/loss.h"
 #include "autodiff/rollout.h"
 #include "scenes/scene.h"
+#include "tests/support/places.h"
 
 namespace backdrive {
 namespace {
@@ -32,7 +33,7 @@ Answer answer(const Case& c, Integrator integrator, double time_step, double sti
   overrides.push_back({"simulation/integrator", to_string(integrator)});
   overrides.push_back({"simulation/time_step", std::to_string(time_step)});
   overrides.push_back({"simulation/duration", std::to_string(c.duration)});
-  Scene scene = load_scene(std::string(BACKDRIVE_SOURCE_DIR) + "/scenes/" + c.name + ".yaml", overrides);
+  Scene scene = load_scene(test::kRepository + "/scenes/" + c.name + ".yaml", overrides);
   Problem& problem = scene.problem;
   auto& attachment = problem.model.joints.attachment;  // float64 bears stiffer ones than the default
   for (Parameter* const p : {&attachment.stiffness, &attachment.angular_stiffness}) {

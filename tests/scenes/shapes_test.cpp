@@ -13,6 +13,7 @@
 #include "models/meshes/height_field.h"
 #include "models/parameter_reader.h"
 #include "scenes/scene.h"
+#include "tests/support/places.h"
 
 namespace backdrive {
 namespace {
@@ -21,7 +22,9 @@ namespace fs = std::filesystem;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 /// A folder with cube.obj (a unit cube with a corner at the origin), ramp.pgm and others.
-const fs::path kMeshes = fs::path(BACKDRIVE_SOURCE_DIR) / "tests" / "fuzz" / "meshes";
+fs::path meshes() {
+  return fs::path(test::kRepository) / "tests" / "fuzz" / "meshes";
+}
 
 /// Trunk, thigh, shank; the toe is welded to the shank.
 const std::string kLeg = R"(name: leg
@@ -41,12 +44,12 @@ model:
     stone: {body: world, geometry: {type: ellipsoid, scale: [1, 1, 1]}}
 )";
 
-Scene load(const std::string& text, const std::vector<Override>& overrides = {}, const fs::path& folder = kMeshes) {
+Scene load(const std::string& text, const std::vector<Override>& overrides = {}, const fs::path& folder = meshes()) {
   return parse_scene(text, "test.yaml", folder, overrides);
 }
 
 std::string refused(const std::string& text, const std::vector<Override>& overrides = {},
-                    const fs::path& folder = kMeshes) {
+                    const fs::path& folder = meshes()) {
   try {
     load(text, overrides, folder);
   } catch (const Error& error) {
@@ -262,7 +265,7 @@ TEST(SceneMeshes, ModelsThatReadOneFileShareWhatWasMadeOfIt) {
 TEST(SceneMeshes, AChangedFileIsReadAnew) {
   const fs::path folder = fs::temp_directory_path() / "backdrive_scene_meshes";
   fs::create_directories(folder);
-  fs::copy_file(kMeshes / "cube.obj", folder / "part.obj", fs::copy_options::overwrite_existing);
+  fs::copy_file(meshes() / "cube.obj", folder / "part.obj", fs::copy_options::overwrite_existing);
   const std::vector<Override> overrides{{"shapes/a/geometry/file", "part.obj"},
                                         {"shapes/b_0/geometry/file", "part.obj"},
                                         {"shapes/b_1/geometry/file", "part.obj"},
@@ -278,7 +281,7 @@ TEST(SceneMeshes, AChangedFileIsReadAnew) {
 
 TEST(SceneMeshes, BadFilesAreNamedWithTheirLine) {
   const std::string message = refused(kMeshScene, {{"shapes/a/geometry/file", "not_finite.obj"}});
-  EXPECT_EQ(message.rfind((kMeshes / "not_finite.obj").string() + ":", 0), 0u) << message;
+  EXPECT_EQ(message.rfind((meshes() / "not_finite.obj").string() + ":", 0), 0u) << message;
   EXPECT_NE(refused(kMeshScene, {{"shapes/hill/geometry/file", "huge.pgm"}}).find("huge.pgm:"), std::string::npos);
   EXPECT_NE(refused(kMeshScene, {{"shapes/a/geometry/file", "none.obj"}}).find("expected an existing file"),
             std::string::npos);
