@@ -309,18 +309,15 @@ struct PosesAdjointWorld {
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
 
-/// X(type) for every functor that is compiled for devices; X is variadic, since a type has commas.
-#define BACKDRIVE_DEVICE_FUNCTORS(X)     \
-  BACKDRIVE_DEVICE_FUNCTORS_OF(X, float) \
-  BACKDRIVE_DEVICE_FUNCTORS_OF(X, double)
-#define BACKDRIVE_DEVICE_FUNCTORS_OF(X, T)                                                         \
-  X(backdrive::featherstone::RolloutWorld<T, backdrive::featherstone::kContactLinks>)              \
-  X(backdrive::featherstone::RolloutAdjointWorld<T, backdrive::featherstone::kContactLinks, true>) \
-  BACKDRIVE_DEVICE_BUCKET(X, T, 8)                                                                 \
-  BACKDRIVE_DEVICE_BUCKET(X, T, 16)                                                                \
-  BACKDRIVE_DEVICE_BUCKET(X, T, 32)                                                                \
-  BACKDRIVE_DEVICE_BUCKET(X, T, 64)                                                                \
-  BACKDRIVE_DEVICE_BUCKET(X, T, backdrive::featherstone::kAnyLinks)
+/// X(type) for the functors of a part that are compiled for devices; X is variadic, since a type has commas. What a part
+/// has takes nvcc about as long as that of another (integrators/CMakeLists.txt names them).
+#define BACKDRIVE_DEVICE_PART_contact(X, T) \
+  X(backdrive::featherstone::RolloutWorld<T, backdrive::featherstone::kContactLinks>)
+#define BACKDRIVE_DEVICE_PART_contact_adjoint(X, T) \
+  X(backdrive::featherstone::RolloutAdjointWorld<T, backdrive::featherstone::kContactLinks, true>)
+#define BACKDRIVE_DEVICE_PART_small(X, T) BACKDRIVE_DEVICE_BUCKET(X, T, 8) BACKDRIVE_DEVICE_BUCKET(X, T, 16)
+#define BACKDRIVE_DEVICE_PART_large(X, T) BACKDRIVE_DEVICE_BUCKET(X, T, 32) BACKDRIVE_DEVICE_BUCKET(X, T, 64)
+#define BACKDRIVE_DEVICE_PART_any(X, T) BACKDRIVE_DEVICE_BUCKET(X, T, backdrive::featherstone::kAnyLinks)
 #define BACKDRIVE_DEVICE_BUCKET(X, T, Links)                       \
   X(backdrive::featherstone::RolloutWorld<T, Links>)               \
   X(backdrive::featherstone::RolloutAdjointWorld<T, Links, false>) \

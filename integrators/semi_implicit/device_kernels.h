@@ -117,19 +117,13 @@ struct PlaceAdjointWorld : OfWorld<PlaceArguments<T>> {
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS
 
-/// X(type) for every functor that is compiled for devices; those with contact apart, which take longest.
-#define BACKDRIVE_SEMI_IMPLICIT_FUNCTORS(X)     \
-  BACKDRIVE_SEMI_IMPLICIT_FUNCTORS_OF(X, float) \
-  BACKDRIVE_SEMI_IMPLICIT_FUNCTORS_OF(X, double)
-#define BACKDRIVE_SEMI_IMPLICIT_FUNCTORS_OF(X, T)     \
+/// X(type) for the functors of a part that are compiled for devices; those with contact take nvcc longest.
+#define BACKDRIVE_SEMI_IMPLICIT_PART_free(X, T)       \
   X(backdrive::semi_implicit::RolloutWorld<T>)        \
   X(backdrive::semi_implicit::RolloutAdjointWorld<T>) \
   X(backdrive::semi_implicit::PosesWorld<T>)          \
   X(backdrive::semi_implicit::PosesAdjointWorld<T>)   \
   X(backdrive::semi_implicit::PlaceWorld<T>)          \
   X(backdrive::semi_implicit::PlaceAdjointWorld<T>)
-#define BACKDRIVE_SEMI_IMPLICIT_CONTACT_FUNCTORS(X)              \
-  X(backdrive::semi_implicit::ContactRolloutWorld<float>)        \
-  X(backdrive::semi_implicit::ContactRolloutWorld<double>)       \
-  X(backdrive::semi_implicit::ContactRolloutAdjointWorld<float>) \
-  X(backdrive::semi_implicit::ContactRolloutAdjointWorld<double>)
+#define BACKDRIVE_SEMI_IMPLICIT_PART_contact(X, T) X(backdrive::semi_implicit::ContactRolloutWorld<T>)
+#define BACKDRIVE_SEMI_IMPLICIT_PART_contact_adjoint(X, T) X(backdrive::semi_implicit::ContactRolloutAdjointWorld<T>)
