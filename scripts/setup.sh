@@ -88,25 +88,23 @@ configure() {
 
 # build_targets PRESET TARGET...: nothing is said when there is nothing to do.
 build_targets() {
-  local dir="$root/build/$1" jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} plan
+  local dir="$root/build/$1" jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
   shift
-  plan=$(ninja -C "$dir" -n "$@" 2>&1) || true
-  if [[ $plan == *'no work to do'* ]]; then return; fi
-  say "building ${*} in build/${dir##*/} (the first time takes minutes)"
-  NINJA_STATUS='@%f %t ' ninja -C "$dir" -j "$jobs" "$@" 2>&1 | show_progress >&2 || { say "the build failed"; exit 2; }
+  NINJA_STATUS='@%f %t ' ninja -C "$dir" -j "$jobs" "$@" 2>&1 | show_progress "$*" "${dir##*/}" >&2 ||
+    { say "the build failed"; exit 2; }
 }
 
-# Shows ninja's output, but for its steps: they become a line of per cent done every 10 s, also while one file takes
-# longer; on a terminal one line that is written over.
+# show_progress TARGETS FOLDER: shows ninja's output, but for its steps. They become a line of per cent done every 10 s,
+# also while one file takes longer; on a terminal one line that is written over.
 show_progress() {
-  local line part='' finished=0 all=0 whole=0 begin=$SECONDS said=$((SECONDS - 10)) before='' after=$'\n'
+  local line part='' finished=0 all=0 begin=$SECONDS said=-1 before='' after=$'\n'
   if [ -t 1 ]; then before=$'\r\e[K' after=''; fi
   while true; do
     if IFS= read -r -t 2 line; then
       line=$part$line part=''
       if [[ $line =~ ^@([0-9]+)\ ([0-9]+)\  ]]; then
         finished=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
-      elif [ "$line" != "ninja: Entering directory \`$dir'" ]; then
+      elif [[ $line != 'ninja: Entering directory'* && $line != 'ninja: no work to do.' ]]; then
         printf '%s%s\n' "$before" "$line"
       fi
     elif [ $? -gt 128 ]; then
@@ -114,14 +112,23 @@ show_progress() {
     else
       break
     fi
-    if [ $((SECONDS - said)) -ge 10 ] || { [ "$finished" = "$all" ] && [ "$all" -gt "$whole" ]; }; then
-      if [ "$finished" = "$all" ]; then whole=$all; fi
-      printf '%sbackdrive: %d %% built, %d of %d steps, %d:%02d%s' "$before" $((all ? 100 * finished / all : 0)) \
-        "$finished" "$all" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) "$after"
-      said=$SECONDS
+    if [ "$said" = -1 ]; then
+      # Looking whether there is anything to do takes less.
+      if [ "$finished" = 0 ] && [ $((SECONDS - begin)) -lt 4 ]; then continue; fi
+      printf 'backdrive: building %s in build/%s (the first time takes minutes)\n' "$1" "$2"
+      said=$begin
     fi
+    if [ $((SECONDS - said)) -lt 10 ]; then continue; fi
+    progress_line
+    said=$SECONDS
   done
-  if [ -n "$before" ]; then printf '\n'; fi
+  if [ "$said" != -1 ] && [ "$said" != "$SECONDS" ]; then progress_line; fi
+  if [ -n "$before" ] && [ "$said" != -1 ]; then printf '\n'; fi
+}
+# With the variables of show_progress.
+progress_line() {
+  printf '%sbackdrive: %d %% built, %d of %d steps, %d:%02d%s' "$before" $((all ? 100 * finished / all : 0)) \
+    "$finished" "$all" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) "$after"
 }
 
 # find_nvcc: prints where one is, as cmake/cuda.cmake looks for it, or returns 1.
