@@ -10,6 +10,11 @@ foreach(file share/man/man1/simctl.1.gz share/bash-completion/completions/simctl
   endif()
 endforeach()
 
+if(NOT CPACK_BACKDRIVE_ISAS STREQUAL "v2 v3 v4")
+  message(WARNING "this package is for processors with x86-64 ${CPACK_BACKDRIVE_ISAS} alone; "
+          "cmake --preset portable makes one for all")
+endif()
+
 # cpack strips programs; archives keep the symbols that they are linked by. As dh_strip does it.
 file(GLOB_RECURSE archives ${usr}/lib/libbackdrive_*.a)
 foreach(archive IN LISTS archives)
