@@ -259,6 +259,7 @@ NodePtr value_at(NodePtr node, const std::vector<std::string>& path) {
 
 /// The document's path of an override's, whose first words may be left out.
 std::vector<std::string> full_path(const Node& root, std::vector<std::string> path) {
+  if (path.empty()) return path;  // what is above a `*` that stands first
   if (path[0] == "variables" || path[0] == "loss") path.insert(path.begin(), "optimize");
   if (path[0] == "bodies" || path[0] == "joints" || path[0] == "shapes" || path[0] == "gravity") {
     path.insert(path.begin(), "model");

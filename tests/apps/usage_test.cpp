@@ -52,6 +52,14 @@ TEST_F(SimctlUsageTest, Version) {
   EXPECT_EQ(o.out.rfind("simctl ", 0), 0u) << o.out;
 }
 
+TEST_F(SimctlUsageTest, AStarThatStandsFirst) {
+  for (const char* change : {"*=1", "*/a=1", "*/*=1"}) {
+    const Outcome o = simctl({"validate", write("pendulum.yaml", kPendulum), "--set", change});
+    EXPECT_EQ(o.exit, 3) << change << o.err;
+    EXPECT_NE(o.err.find("--set"), std::string::npos) << o.err;
+  }
+}
+
 TEST_F(SimctlUsageTest, WrongUsageExitsWithTwo) {
   const std::string pendulum = write("pendulum.yaml", kPendulum);
   expect_usage_error({}, "subcommand");
