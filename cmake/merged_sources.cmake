@@ -4,8 +4,8 @@
 option(BACKDRIVE_MERGE "Compile several sources at once" ON)
 
 #   backdrive_merge(OUTPUT NAME COUNT SOURCES...)
-# Sets OUTPUT to COUNT files NAME_0.cpp, ... of about the same size that include the SOURCES, which are relative to the current folder.
-# The files hold paths from the root of the repository, so that ccache sees the same in every clone.
+# Sets OUTPUT to COUNT files NAME_0.cpp, ... of about the same size that include the SOURCES, which are relative to the
+# current folder. The files hold paths from the root of the repository, so that ccache sees the same in every clone.
 function(backdrive_merge output name count)
   if(NOT BACKDRIVE_MERGE)
     set(${output} ${ARGN} PARENT_SCOPE)
