@@ -6,7 +6,7 @@
 #include "engine/exact_sum.h"
 #include "engine/kernel_array.h"
 #include "engine/launch.h"
-#include "integrators/featherstone/parameter_kernel.h"
+#include "integrators/rollout/parameter_kernel.h"
 #include "integrators/semi_implicit/parameter_rows.h"
 
 namespace backdrive {

@@ -3,7 +3,7 @@
 #include "autodiff/model_constants_buffer.h"
 #include "autodiff/rollout.h"
 #include "engine/error.h"
-#include "integrators/featherstone/launch.h"
+#include "integrators/launch.h"
 
 namespace backdrive {
 

@@ -2,7 +2,7 @@
 
 #include "autodiff/rollout_node.h"
 #include "engine/error.h"
-#include "integrators/semi_implicit/kernels.h"
+#include "integrators/rollout/arguments.h"
 
 namespace backdrive {
 namespace {
@@ -150,8 +150,8 @@ template <class T>
 State<T> placed(const KernelModel<T>& model, const Model& shape, const State<T>& state, const RolloutOptions& options,
                 Memory& memory) {
   State<T> result = State<T>::uninitialized(shape, state.q.worlds(), memory);
-  semi_implicit::PlaceArguments<T> arguments{launch_of(model, options.time_step, 1, state.q), state.q.address(),
-                                             state.qd.address(), result.q.write_address(), result.qd.write_address()};
+  PlaceArguments<T> arguments{launch_of(model, options.time_step, 1, state.q), state.q.address(), state.qd.address(),
+                              result.q.write_address(), result.qd.write_address()};
   launch_place(arguments, options.threads, memory);
   return result;
 }
@@ -196,16 +196,16 @@ struct PlaceNode final : Tape<T>::Node {
     Memory& memory = bars.memory();
     State<T> bar = State<T>::uninitialized(*recorded.model, given.q.worlds(), memory);
     Buffer<T> constants_bar = recorded.constants_bar(memory, given.q.worlds());
-    semi_implicit::PlaceArguments<T> arguments{launch_of(recorded.kernel_model, recorded.options.time_step, 1, given.q),
-                                               given.q.address(),
-                                               given.qd.address(),
-                                               nullptr,
-                                               nullptr,
-                                               address(q_bar),
-                                               address(qd_bar),
-                                               bar.q.write_address(),
-                                               bar.qd.write_address(),
-                                               constants_bar.empty() ? nullptr : constants_bar.write_address()};
+    PlaceArguments<T> arguments{launch_of(recorded.kernel_model, recorded.options.time_step, 1, given.q),
+                                given.q.address(),
+                                given.qd.address(),
+                                nullptr,
+                                nullptr,
+                                address(q_bar),
+                                address(qd_bar),
+                                bar.q.write_address(),
+                                bar.qd.write_address(),
+                                constants_bar.empty() ? nullptr : constants_bar.write_address()};
     launch_place_adjoint(arguments, recorded.options.threads, memory);
     bars.add(given.q, std::move(bar.q));
     bars.add(given.qd, std::move(bar.qd));

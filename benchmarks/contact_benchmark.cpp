@@ -6,7 +6,7 @@
 
 #include "autodiff/rollout.h"
 #include "benchmarks/robots.h"
-#include "integrators/featherstone/kernels.h"
+#include "integrators/kernels.h"
 #include "models/coordinates.h"
 
 namespace backdrive::benchmarks {

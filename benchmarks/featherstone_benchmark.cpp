@@ -8,7 +8,7 @@
 #include "autodiff/rollout_node.h"
 #include "benchmarks/ratios.h"
 #include "benchmarks/robots.h"
-#include "integrators/featherstone/kernels.h"
+#include "integrators/kernels.h"
 #include "models/mass_properties.h"
 #if defined(BACKDRIVE_PEERS)
 #include "pinocchio_peer.h"

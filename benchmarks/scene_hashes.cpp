@@ -11,7 +11,7 @@
 
 #include "autodiff/loss.h"
 #include "engine/error.h"
-#include "integrators/featherstone/kernels.h"
+#include "integrators/kernels.h"
 #include "models/fields.h"
 #include "scenes/scene.h"
 

@@ -68,6 +68,9 @@ struct ShapePair {
   int a = -1, b = -1;
 };
 
+/// Numbers that are told of a pair in a step: force on the first body (3), where (3), depth.
+constexpr int kContactRows = 7;
+
 /// A shape that may touch another.
 struct ContactShape {
   int shape = -1;     ///< index in the model's shapes

@@ -2,13 +2,6 @@
 // What all worlds share of shapes that touch, as kernels of every instruction set read it.
 #include "models/model.h"
 
-namespace backdrive {
-
-/// Numbers that are told of a pair in a step: force on the first body (3), where (3), depth.
-constexpr int kContactRows = 7;
-
-}  // namespace backdrive
-
 namespace backdrive::contact {
 
 using ShapeKind = GeometryType;

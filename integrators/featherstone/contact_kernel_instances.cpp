@@ -1,11 +1,11 @@
 // As kernel_instances.cpp, for models in which something can touch something.
-#include "integrators/instance.h"
+#include "integrators/rollout/instance.h"
 
 #include "integrators/contact/point_instances.h"
-#include "integrators/featherstone/contact_kernels.h"
+#include "integrators/featherstone/kernels.h"
 
-namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+namespace backdrive::inline BACKDRIVE_KERNELS {
 
-template struct ContactKernels<InstanceReal>;
+template struct ContactKernels<featherstone::Kernels<InstanceReal>>;
 
-}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
+}  // namespace backdrive::inline BACKDRIVE_KERNELS

@@ -9,6 +9,7 @@
 
 #include "integrators/featherstone/pose_kernel.h"
 #include "integrators/featherstone/rollout_kernel.h"
+#include "integrators/rollout/world_blocks.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -44,12 +45,6 @@ void visit_rollout_bucket(const TopologyView& t, Visit&& visit) {
   if (t.contact_pair_count > 0) return visit(std::integral_constant<int, kContactLinks>{});
   visit_bucket(t, visit);
 }
-
-/// Working sets of trees larger than any bucket: world w's begins at first + w·bytes. Both are multiples of 64.
-struct WorldBlocks {
-  std::byte* first = nullptr;
-  std::size_t bytes = 0;  ///< block_bytes of the functor
-};
 
 /// Items of sizeof(X) / sizeof(T) rows each, read where they lie.
 template <class X, class T>
@@ -96,7 +91,7 @@ struct ThreadRollout {
   using Real = T;
   using Link = std::conditional_t<Contact, ContactLink<T>, RolloutLink<T>>;
   using Dof = std::conditional_t<Contact, ContactDof<T>, RolloutDof<T>>;
-  using Touch = TouchLink<T>;
+  using Touch = contact::TouchLink<T>;
   using Constants = ItemsInPlace<LinkConstants<T>, T>;
   using ShapeRows = ItemsInPlace<ShapeConstants<T>, T>;
   using Control = RowsInPlace<T>;
@@ -106,7 +101,7 @@ template <class T, bool Parameters, bool Contact>
 struct ThreadAdjoint : ThreadRollout<T, Contact> {
   using Link = std::conditional_t<Parameters || Contact, ParameterLink<T>, AdjointLink<T>>;
   using Dof = std::conditional_t<Contact, ContactAdjointDof<T>, AdjointDof<T>>;
-  using Touch = TouchAdjointLink<T>;
+  using Touch = contact::TouchAdjointLink<T>;
   using ControlBar = RowsInPlace<T>;
   static constexpr bool parameters = Parameters;
 };
@@ -201,9 +196,9 @@ struct RolloutWorld {
     Workspace<Layout> ws;
     set_model_in_place(ws, arguments.launch, world);
     if constexpr (in_blocks(Links)) {
-      Carver carver(blocks.first + world * blocks.bytes);
-      carve(arguments.launch.topology, carver, ws);
-      if constexpr (Layout::contact) plan_contacts(ws);
+      Arena arena(blocks.first + world * blocks.bytes);
+      take_arrays(arguments.launch.topology, arena, ws);
+      if constexpr (Layout::contact) contact::plan_contacts(ws);
       rollout_worlds(arguments, ws, world);
     } else {
       ThreadArrays<Layout, Links> arrays;
@@ -213,8 +208,8 @@ struct RolloutWorld {
   }
   static std::size_t block_bytes(const TopologyView& t) {
     Workspace<Layout> ws;
-    Carver counter(nullptr);
-    carve(t, counter, ws);
+    Arena counter(nullptr);
+    take_arrays(t, counter, ws);
     return counter.used();
   }
 };
@@ -232,9 +227,9 @@ struct RolloutAdjointWorld {
     AdjointScratch<Layout> g;
     set_model_in_place(g.ws, arguments.launch, world);
     if constexpr (in_blocks(Links)) {
-      Carver carver(blocks.first + world * blocks.bytes);
-      carve(t, Parameters && arguments.constants_bar, carver, g);
-      if constexpr (Layout::contact) plan_contacts(g.ws);
+      Arena arena(blocks.first + world * blocks.bytes);
+      take_arrays(t, Parameters && arguments.constants_bar, arena, g);
+      if constexpr (Layout::contact) contact::plan_contacts(g.ws);
       rollout_adjoint_worlds(arguments, g, world);
     } else {
       ThreadAdjointArrays<Layout, Links> arrays;
@@ -244,8 +239,8 @@ struct RolloutAdjointWorld {
   }
   static std::size_t block_bytes(const TopologyView& t) {
     AdjointScratch<Layout> g;
-    Carver counter(nullptr);
-    carve(t, Parameters, counter, g);
+    Arena counter(nullptr);
+    take_arrays(t, Parameters, counter, g);
     return counter.used();
   }
 };
@@ -262,8 +257,8 @@ BACKDRIVE_INLINE void run_poses(const PoseArguments<typename Layout::Real>& a, c
   g.constants = items_in_place<LinkConstants<T>>(a.launch, 0, world);
   g.alignments = items_in_place<Mat3<T>>(a.launch, alignment_row<T>(t.link_count), world);
   if constexpr (Links == kAnyLinks) {
-    Carver carver(blocks.first + world * blocks.bytes);
-    carve(t, adjoint, Layout::parameters, carver, g);
+    Arena arena(blocks.first + world * blocks.bytes);
+    take_arrays(t, adjoint, Layout::parameters, arena, g);
     body(g);
   } else {
     ThreadPoseArrays<Layout, Links> arrays;
@@ -274,8 +269,8 @@ BACKDRIVE_INLINE void run_poses(const PoseArguments<typename Layout::Real>& a, c
 template <class Layout>
 std::size_t pose_block_bytes(const TopologyView& t, bool adjoint) {
   PoseScratch<Layout> g;
-  Carver counter(nullptr);
-  carve(t, adjoint, Layout::parameters, counter, g);
+  Arena counter(nullptr);
+  take_arrays(t, adjoint, Layout::parameters, counter, g);
   return counter.used();
 }
 
@@ -309,8 +304,8 @@ struct PosesAdjointWorld {
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
 
-/// X(type) for the functors of a part that are compiled for devices; X is variadic, since a type has commas. What a part
-/// has takes nvcc about as long as that of another (integrators/CMakeLists.txt names them).
+/// X(type) for the functors of a part that are compiled for devices; X is variadic, since a type has commas. What a
+/// part has takes nvcc about as long as that of another (integrators/CMakeLists.txt names them).
 #define BACKDRIVE_DEVICE_PART_contact(X, T) \
   X(backdrive::featherstone::RolloutWorld<T, backdrive::featherstone::kContactLinks>)
 #define BACKDRIVE_DEVICE_PART_contact_adjoint(X, T) \

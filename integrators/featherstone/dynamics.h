@@ -17,8 +17,14 @@
 // then triangular within a joint, and no D but a number is ever inverted. Reference: Featherstone, Rigid Body Dynamics
 // Algorithms (2008), §7.3, in one common frame; the split is ours.
 #include "integrators/featherstone/free_turn.h"
-#include "integrators/featherstone/joint_forces.h"
 #include "integrators/featherstone/joints.h"
+#include "integrators/rollout/broadcast.h"
+#include "integrators/rollout/joint_forces.h"
+
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
+template <class Layout>
+struct ContactSpace;
+}
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -129,16 +135,14 @@ constexpr bool kIsAdjoint = requires {
   typename Layout::ControlBar;
 };
 
-/// What a step with contact works on (contact_space.h), and of a layout without contact.
-template <class Layout>
-struct ContactSpace;
+/// In place of contact::ContactSpace where there is no contact.
 struct NoContact {};
 
 /// The working set of one group of worlds. Nothing in it outlives a step but q, qd and the constants.
 template <class Layout>
 struct Workspace {
   using Real = typename Layout::Real;
-  static constexpr bool twists_turn = true;  // contact_space.h
+  static constexpr bool has_contact = Layout::contact, twists_turn = true;  // rollout/shell.h, contact/space.h
   const Link* links;
   int link_count, nq, nv;
   typename Layout::Constants constants;  ///< [i]: LinkConstants
@@ -150,34 +154,8 @@ struct Workspace {
   typename Layout::Link* link;
   typename Layout::Dof* dof;
   void* waiting;
-  std::conditional_t<Layout::contact, ContactSpace<Layout>, NoContact> contact;
+  std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;
 };
-
-/// Values used after this are read from memory again. Without it GCC keeps all that it has seen in registers, runs out
-/// of them, and spills to the stack what lies in the workspace already.
-BACKDRIVE_INLINE void read_again() {
-#if !defined(__CUDA_ARCH__)
-  asm volatile("" ::: "memory");
-#endif
-}
-
-/// A constant as the Real of a group of worlds.
-template <class Real, class Const>
-BACKDRIVE_INLINE Real in_packs(const Const& c) {
-  if constexpr (std::is_same_v<Real, Const>) {
-    return c;
-  } else {
-    return constant<Real>(0) + c;
-  }
-}
-template <class Real, class Const>
-BACKDRIVE_INLINE Vec3<Real> in_packs(const Vec3<Const>& c) {
-  return {in_packs<Real>(c.x), in_packs<Real>(c.y), in_packs<Real>(c.z)};
-}
-template <class Real, class Const>
-BACKDRIVE_INLINE Mat3<Real> in_packs(const Mat3<Const>& c) {
-  return {in_packs<Real>(c.cx), in_packs<Real>(c.cy), in_packs<Real>(c.cz)};
-}
 
 /// Where a link is placed before its joint moves it: axes R_p R and origin p_p + R_p t. O lies at the root joint.
 template <class Real, class Const>

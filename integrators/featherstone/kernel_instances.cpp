@@ -1,11 +1,17 @@
-// The kernels for one instruction set and number type (integrators/instance.h), but for those with contact.
-#include "integrators/instance.h"
+// The kernels for one instruction set and number type (rollout/instance.h), but for those with contact.
+#include "integrators/rollout/instance.h"
 
-#include "integrators/featherstone/kernel_table.h"
+#include "integrators/featherstone/kernels.h"
+
+namespace backdrive::inline BACKDRIVE_KERNELS {
+
+extern template struct ContactKernels<featherstone::Kernels<InstanceReal>>;
+
+}  // namespace backdrive::inline BACKDRIVE_KERNELS
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-static const KernelTable<StorageOf<InstanceReal>> kTable = make_kernel_table<InstanceReal>();
+static const KernelTable<StorageOf<InstanceReal>> kTable = make_kernel_table<Kernels<InstanceReal>>();
 
 template <>
 const KernelTable<StorageOf<InstanceReal>>& table<StorageOf<InstanceReal>>() {

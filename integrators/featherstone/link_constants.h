@@ -7,6 +7,7 @@
 // parameter_kernel.h makes them, and turns their cotangents into gradients of the parameters.
 #include "engine/dual.h"
 #include "engine/spatial.h"
+#include "integrators/contact/shape_constants.h"
 #include "models/model.h"
 
 namespace backdrive {
@@ -39,28 +40,6 @@ struct LinkGradient {
 };
 template <class C>
 constexpr int kLinkGradients = sizeof(LinkGradient<C>) / sizeof(C);
-
-/// And of a shape that may touch others: its frame in the axes of its link, or in the world.
-template <class C>
-struct ShapeConstants {
-  Mat3<C> rotation;  ///< Aᵀ R
-  Vec3<C> position;  ///< Aᵀ p
-  Vec3<C> scale;
-  C margin;
-  C stiffness, width, dissipation, friction, creep, torsional_friction, rolling_friction;
-};
-template <class C>
-constexpr int kShapeConstants = sizeof(ShapeConstants<C>) / sizeof(C);
-
-/// Cotangent of ShapeConstants; the rotation's as a tangent on the right.
-template <class C>
-struct ShapeGradient {
-  Vec3<C> rotation, position, scale;
-  C margin;
-  C stiffness, width, dissipation, friction, creep, torsional_friction, rolling_friction;
-};
-template <class C>
-constexpr int kShapeGradients = sizeof(ShapeGradient<C>) / sizeof(C);
 
 /// Rows of the constants of a world: LinkConstants per link, then 9 of alignment per link, 3 of gravity, and
 /// ShapeConstants per contact shape.

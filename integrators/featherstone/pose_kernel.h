@@ -184,24 +184,24 @@ BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<typename La
 
 /// For both directions; the arrays of the adjoint, where it is one.
 template <class Layout>
-BACKDRIVE_HD void carve(const TopologyView& t, bool adjoint, bool parameters, Carver& carver, PoseScratch<Layout>& g) {
+BACKDRIVE_HD void take_arrays(const TopologyView& t, bool adjoint, bool parameters, Arena& arena,
+                              PoseScratch<Layout>& g) {
   using Real = typename Layout::Real;
-  g.link = carver.take<typename Layout::Link>(t.link_count);
-  g.q = carver.take<Real>(t.nq);
-  g.q_bar = adjoint ? carver.take<Real>(t.nq) : nullptr;
-  g.parameter_bar = parameters ? carver.take<Real>(gradient_rows<Real>(t.link_count)) : nullptr;
+  g.link = arena.take<typename Layout::Link>(t.link_count);
+  g.q = arena.take<Real>(t.nq);
+  g.q_bar = adjoint ? arena.take<Real>(t.nq) : nullptr;
+  g.parameter_bar = parameters ? arena.take<Real>(gradient_rows<Real>(t.link_count)) : nullptr;
   g.gradient = reinterpret_cast<LinkGradient<Real>*>(g.parameter_bar);
 }
 
-template <class Layout>
-void prepare_group(const PoseArguments<StorageOf<typename Layout::Real>>& a, int first_world, Carver& carver,
-                   PoseScratch<Layout>& g) {
+template <class T, class Layout>
+void lay_out(const PoseArguments<T>& a, int first_world, Arena& arena, PoseScratch<Layout>& g) {
   using Real = typename Layout::Real;
   const TopologyView& t = a.launch.topology;
-  carve(t, a.q_bar != nullptr, a.constants_bar != nullptr, carver, g);
-  LinkConstants<Real>* const constants = carver.take<LinkConstants<Real>>(t.link_count);
-  Mat3<Real>* const alignments = carver.take<Mat3<Real>>(t.link_count);
-  if (!carver.block()) return;
+  take_arrays(t, a.q_bar != nullptr, a.constants_bar != nullptr, arena, g);
+  LinkConstants<Real>* const constants = arena.take<LinkConstants<Real>>(t.link_count);
+  Mat3<Real>* const alignments = arena.take<Mat3<Real>>(t.link_count);
+  if (arena.only_counts()) return;
   g.links = t.links;
   g.link_count = t.link_count;
   g.constants = constants;
@@ -214,16 +214,16 @@ void prepare_group(const PoseArguments<StorageOf<typename Layout::Real>>& a, int
 template <class Real>
 void poses_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   PoseScratch<PackPoses<Real>> g;
-  Carver carver(scratch);
-  prepare_group(a, first_world, carver, g);
+  Arena arena(scratch);
+  lay_out(a, first_world, arena, g);
   poses_worlds(a, g, first_world);
 }
 
 template <class Real>
 void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   PoseScratch<PackPosesAdjoint<Real>> g;
-  Carver carver(scratch);
-  prepare_group(a, first_world, carver, g);
+  Arena arena(scratch);
+  lay_out(a, first_world, arena, g);
   poses_adjoint_worlds(a, g, first_world);
 }
 

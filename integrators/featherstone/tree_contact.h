@@ -1,6 +1,6 @@
 #pragma once
 // Contact on trees: the working set as contact_step.h wants it, the solves of (C4) and (C7), and the step.
-#include "integrators/featherstone/contact_step.h"
+#include "integrators/contact/step.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -23,16 +23,16 @@ struct alignas(kAlignment<Real>) ContactDof : DofScratch<Real> {
 template <class Real>
 struct alignas(kAlignment<Real>) ContactAdjointDof : DofScratch<Real> {
   Real qdd, increment;
-  PredictorFactors<Real> predictor[kPredictors];
-  Real kick;                         ///< Δv
-  Real change[kPredictors];          ///< Δv1, Δv2
-  Real w, w_predictor[kPredictors];  ///< (A3), (A6)
-  Real smooth_bar;                   ///< cotangent of v_s
+  PredictorFactors<Real> predictor[contact::kPredictors];
+  Real kick;                                  ///< Δv
+  Real change[contact::kPredictors];          ///< Δv1, Δv2
+  Real w, w_predictor[contact::kPredictors];  ///< (A3), (A6)
+  Real smooth_bar;                            ///< cotangent of v_s
 
   /// Σ w Δv over the solves of contact, for what resists them: implicit joint forces and armature.
   BACKDRIVE_INLINE Real resisted() const {
     Real sum = w * kick;
-    for (int s = 0; s < kPredictors; ++s) sum += w_predictor[s] * change[s];
+    for (int s = 0; s < contact::kPredictors; ++s) sum += w_predictor[s] * change[s];
     return sum;
   }
 };
@@ -52,7 +52,7 @@ struct ContactLink : RolloutLink<Real> {
 };
 
 template <class Layout>
-BACKDRIVE_INLINE Carrier carrier_of(const Workspace<Layout>& ws, int shape) {
+BACKDRIVE_INLINE contact::Carrier carrier_of(const Workspace<Layout>& ws, int shape) {
   const ContactShape& s = ws.contact.shapes[shape];
   return {s.link, s.root, s.fixed};
 }
@@ -119,7 +119,7 @@ struct PredictorSystem {
 template <int Stage, class Layout>
 BACKDRIVE_CALLED void predict(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
-  load_predictor<Stage>(ws);
+  contact::load_predictor<Stage>(ws);
   articulate_system(ws, PredictorSystem<Stage, Layout>{ws});
   solve_outwards_with(
       ws, PredictorOf<Stage>(), [](auto& dof, const Real& x) __attribute__((always_inline)) {
@@ -160,17 +160,17 @@ BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
 /// nothing is in reach of anything, and nothing was written.
 template <class Layout, class Kick, class Visit>
 BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, Kick kick, const Visit& visit) {
-  if (!find_contacts(ws)) return false;
+  if (!contact::find_contacts(ws)) return false;
   predict<0>(ws);
   predict<1>(ws);
-  load_forces(ws);
+  contact::load_forces(ws);
   solve_loads_inwards(ws, OwnFactors{});
   solve_outwards(ws, kick, visit);
   return true;
 }
 
-/// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].qdd, and what contact adds to the velocity into dof[].x, where
-/// there are contacts.
+/// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].qdd, and what contact adds to the velocity into dof[].x,
+/// where there are contacts.
 template <class Layout>
 BACKDRIVE_HD void forward_dynamics_with_contact(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;

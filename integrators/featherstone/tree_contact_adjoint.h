@@ -8,7 +8,7 @@
 //   Z = R + Σ_Y Y_p ×* G^Y        q̄ += Sᵀ Z        q̇̄ −= Sᵀ G^v        R = Σ (pose̅ + Y ×* y̅)  over its contacts.
 //
 // Where a tree is in the world enters nowhere but in the places of shapes of the world and of other trees.
-#include "integrators/featherstone/contact_step_adjoint.h"
+#include "integrators/contact/step_adjoint.h"
 #include "integrators/featherstone/dynamics_adjoint.h"
 #include "integrators/featherstone/tree_contact.h"
 
@@ -29,7 +29,7 @@ BACKDRIVE_HD bool recompute_with_contact(Workspace<Layout>& ws) {
   for (int k = 0; k < ws.nv; ++k) {
     typename Layout::Dof& dof = ws.dof[k];
     dof.kick = dof.w = constant<Real>(0);
-    for (int s = 0; s < kPredictors; ++s) dof.change[s] = dof.w_predictor[s] = constant<Real>(0);
+    for (int s = 0; s < contact::kPredictors; ++s) dof.change[s] = dof.w_predictor[s] = constant<Real>(0);
   }
   return false;
 }
@@ -76,11 +76,11 @@ BACKDRIVE_HD void adj_kick(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
       ws, &Layout::Dof::w, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
         ws.contact.link[i].w = delta;
       });
-  adj_forces(ws, bar);
+  contact::adj_forces(ws, bar);
   solve_predictor<1>(ws);
-  adj_predictors<1>(ws, bar);
+  contact::adj_predictors<1>(ws, bar);
   solve_predictor<0>(ws);
-  adj_predictors<0>(ws, bar);
+  contact::adj_predictors<0>(ws, bar);
   project_loads(ws);
 }
 
@@ -111,13 +111,13 @@ BACKDRIVE_HD void adj_tree_origin(Workspace<Layout>& ws, int root, const Vec3<ty
 template <class Real>
 struct KickBar {
   Spatial<Real> v, smooth, kick, w;
-  Spatial<Real> change[kPredictors], w_predictor[kPredictors];
+  Spatial<Real> change[contact::kPredictors], w_predictor[contact::kPredictors];
   Spatial<Real> turn;
 };
 template <class Real>
 BACKDRIVE_INLINE void operator+=(KickBar<Real>& a, const KickBar<Real>& b) {
   a.v += b.v, a.smooth += b.smooth, a.kick += b.kick, a.w += b.w, a.turn += b.turn;
-  for (int s = 0; s < kPredictors; ++s) a.change[s] += b.change[s], a.w_predictor[s] += b.w_predictor[s];
+  for (int s = 0; s < contact::kPredictors; ++s) a.change[s] += b.change[s], a.w_predictor[s] += b.w_predictor[s];
 }
 
 /// Numbers of the largest that waits in a sweep with contact.
@@ -128,28 +128,29 @@ constexpr int kContactWaitingNumbers = sizeof(KickBar<Real>) > sizeof(Articulate
 
 /// Adds what one body brings: Σ w·I Δv over the three solves (A12), and its contacts.
 template <class Real>
-BACKDRIVE_INLINE void add_body(const TouchAdjointLink<Real>& t, const RigidInertia<Real>& I, KickBar<Real>& sum) {
+BACKDRIVE_INLINE void add_body(const contact::TouchAdjointLink<Real>& t, const RigidInertia<Real>& I,
+                               KickBar<Real>& sum) {
   sum.kick += unless(Mutation::kick_inertia, I * t.w);
   sum.w = plus_times(sum.w, I, t.kick);
-  for (int s = 0; s < kPredictors; ++s) {
+  for (int s = 0; s < contact::kPredictors; ++s) {
     sum.change[s] = plus_times(sum.change[s], I, unless(Mutation::kick_inertia, t.w_predictor[s]));
     sum.w_predictor[s] = plus_times(sum.w_predictor[s], I, t.change[s]);
   }
   if (!t.touched) return;
   const auto& b = t.bar;
   sum.v += b.v, sum.smooth += b.smooth, sum.w += b.w, sum.turn += b.turn;
-  for (int s = 0; s < kPredictors; ++s) sum.change[s] += b.change[s], sum.w_predictor[s] += b.w_predictor[s];
+  for (int s = 0; s < contact::kPredictors; ++s) sum.change[s] += b.change[s], sum.w_predictor[s] += b.w_predictor[s];
 }
 
 /// Σ Y ×* G^Y + R for the twists of one link, that carries the subtree.
 template <class Real>
 BACKDRIVE_INLINE Spatial<Real> turned_with_twists(const KickBar<Real>& bar, const Spatial<Real>& v,
-                                                  const TouchAdjointLink<Real>& t) {
+                                                  const contact::TouchAdjointLink<Real>& t) {
   Spatial<Real> Z = plus_cross_force(bar.turn, v, bar.v);
   Z = plus_cross_force(Z, t.smooth, bar.smooth);
   Z = plus_cross_force(Z, t.kick, bar.kick);
   Z = plus_cross_force(Z, t.w, bar.w);
-  for (int s = 0; s < kPredictors; ++s) {
+  for (int s = 0; s < contact::kPredictors; ++s) {
     Z = plus_cross_force(Z, t.change[s], bar.change[s]);
     Z = plus_cross_force(Z, t.w_predictor[s], bar.w_predictor[s]);
   }
@@ -162,7 +163,7 @@ BACKDRIVE_INLINE void kick_mass_adjoint(const ParameterLink<Real>& s, const Link
                                         const Spatial<Real>& X, const Spatial<Real>& Y, LinkGradient<Real>& gradient) {
   const Mat3<Real>& axes = s.pose.axes;
   const Vec3<Real> com = plus_times(s.pose.origin, axes, c.com);
-  const Vec3<Real> Xc = velocity_at(X, com), Yc = velocity_at(Y, com);
+  const Vec3<Real> Xc = contact::velocity_at(X, com), Yc = contact::velocity_at(Y, com);
   gradient.mass -= dot(Xc, Yc);
   gradient.com -= transposed_times(axes, (cross(Yc, X.ang) + cross(Xc, Y.ang)) * c.mass);
   less_bilinear(transposed_times(axes, X.ang), transposed_times(axes, Y.ang), gradient.inertia);
@@ -206,7 +207,7 @@ BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& b
     if constexpr (Layout::parameters) {
       if (bar.wants_parameters()) {
         kick_mass_adjoint(ws.link[i], ws.constants[i], t.w, t.kick, bar.constants[i]);
-        for (int s = 0; s < kPredictors; ++s) {
+        for (int s = 0; s < contact::kPredictors; ++s) {
           kick_mass_adjoint(ws.link[i], ws.constants[i], t.w_predictor[s], t.change[s], bar.constants[i]);
         }
       }
@@ -221,7 +222,7 @@ BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& b
 /// (A11)-(A13).
 template <class Layout>
 BACKDRIVE_HD void adj_contacts(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
-  adj_contact_places(ws, bar);
+  contact::adj_contact_places(ws, bar);
   kick_sweep(ws, bar);
 }
 

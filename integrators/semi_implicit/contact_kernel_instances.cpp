@@ -1,11 +1,11 @@
 // As kernel_instances.cpp, for models in which something can touch something.
-#include "integrators/instance.h"
+#include "integrators/rollout/instance.h"
 
 #include "integrators/contact/point_instances.h"
-#include "integrators/semi_implicit/contact_kernels.h"
+#include "integrators/semi_implicit/kernels.h"
 
-namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+namespace backdrive::inline BACKDRIVE_KERNELS {
 
-template struct ContactKernels<InstanceReal>;
+template struct ContactKernels<semi_implicit::Kernels<InstanceReal>>;
 
-}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS
+}  // namespace backdrive::inline BACKDRIVE_KERNELS

@@ -8,17 +8,9 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
 /// Of a working set whose system is known.
 template <class R, bool Adjoint>
-BACKDRIVE_HD void prepare(const Launch<StorageOf<R>>& launch, int first_world, featherstone::Carver& carver,
-                          Touching<R, Adjoint>& s) {
-  const int count = launch.topology.contact_shape_count;
-  carve(launch.topology, carver, s);
-  ShapeConstants<R>* const constants = carver.take<ShapeConstants<R>>(count);
-  s.contact.constants = constants;
-  s.contact.geometry = launch.geometry;
-  if (!carver.block()) return;
-  featherstone::load_constants(launch, shape_row<R>(s.system.body_count, s.system.joint_count), first_world,
-                               reinterpret_cast<R*>(constants), static_cast<std::size_t>(count) * kShapeConstants<R>);
-  featherstone::plan_contacts(s);
+BACKDRIVE_HD void prepare(const Launch<StorageOf<R>>& launch, int first_world, Arena& arena, Touching<R, Adjoint>& s) {
+  take_arrays(launch.topology, arena, s);
+  contact::prepare_shapes(launch, shape_row<R>(s.system.body_count, s.system.joint_count), first_world, arena, s);
 }
 
 // ---- forwards -------------------------------------------------------------------------------------------------------
@@ -26,7 +18,7 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<R>>& launch, int first_world, f
 /// Not to be copied: its parts point at each other.
 template <class R>
 struct ContactSet : Space<R> {
-  static constexpr bool contact = true;
+  static constexpr bool has_contact = true;
 
   Touching<R, false> touching{this->system, this->ws};
   R* drift = nullptr;  ///< [nv]: velocities that moved the state here, as qd
@@ -36,11 +28,15 @@ struct ContactSet : Space<R> {
 };
 
 template <class Real>
-BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, featherstone::Carver& carver,
-                          ContactSet<Real>& s) {
-  prepare(launch, first_world, false, carver, static_cast<Space<Real>&>(s));
-  s.drift = carver.take<Real>(launch.topology.nv);
-  prepare(launch, first_world, carver, s.touching);
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, Arena& arena, ContactSet<Real>& s) {
+  prepare(launch, first_world, false, arena, static_cast<Space<Real>&>(s));
+  s.drift = arena.take<Real>(launch.topology.nv);
+  prepare(launch, first_world, arena, s.touching);
+}
+
+template <class Real>
+BACKDRIVE_INLINE const Real* drift_of(const ContactSet<Real>& s) {
+  return s.drift;
 }
 
 /// [ω; velocity of the com] from that of the origin.
@@ -77,22 +73,15 @@ BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, Contact
                              int first_world, Real& halted) {
   take_inputs(s);
   step_with_contact(s.touching, s.state, {s.inputs, nullptr}, s.state, halted);
-  if (a.contact) {
-    const std::size_t row = std::size_t(step) * a.launch.topology.contact_pair_count * kContactRows;
-    featherstone::store_contacts(s.touching, a.contact + row * a.launch.stride, a.launch.stride, first_world);
-  }
-  blame(s, number, first_world, a.launch.worlds, halted, a.status);
+  contact::report_contacts(a, s.touching, step, first_world);
+  blame(s, !is_finite(halted), number, first_world, a.launch.worlds, a.status);
   follow_bodies(s, halted);
   report_velocities(s, halted);
 }
 
-template <class Real>
-BACKDRIVE_HD void contact_rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world,
-                                        std::byte* scratch) {
-  ContactSet<Real> s;
-  featherstone::Carver carver(scratch);
-  prepare(a.launch, first_world, carver, s);
-  rollout_worlds(a, s, first_world);
+template <class T, class Real>
+BACKDRIVE_HD void lay_out(const RolloutArguments<T>& a, int first_world, Arena& arena, ContactSet<Real>& s) {
+  prepare(a.launch, first_world, arena, s);
 }
 
 // ---- and back -------------------------------------------------------------------------------------------------------
@@ -100,7 +89,7 @@ BACKDRIVE_HD void contact_rollout_group(const RolloutArguments<StorageOf<Real>>&
 /// Not to be copied, likewise.
 template <class R>
 struct ContactAdjointScratch : AdjointScratch<R> {
-  static constexpr bool contact = true;
+  static constexpr bool has_contact = true;
 
   Touching<R, true> touching{this->ws.system, this->ws.ws};
   Vec3<R>* pair_forces = nullptr;      ///< [pair]
@@ -125,13 +114,13 @@ struct ContactAdjointScratch : AdjointScratch<R> {
 };
 
 template <class Real>
-BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters,
-                          featherstone::Carver& carver, ContactAdjointScratch<Real>& g) {
-  prepare_cotangents(launch, first_world, parameters, carver, g);
-  g.bar.drift = carver.take<Real>(launch.topology.nv);
-  g.pair_forces = carver.take<Vec3<Real>>(launch.topology.contact_pair_count);
-  g.reported_bar = carver.take<Spatial<Real>>(g.ws.tables.body_count);
-  prepare(launch, first_world, carver, g.touching);
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters, Arena& arena,
+                          ContactAdjointScratch<Real>& g) {
+  prepare_cotangents(launch, first_world, parameters, arena, g);
+  g.bar.drift = arena.take<Real>(launch.topology.nv);
+  g.pair_forces = arena.take<Vec3<Real>>(launch.topology.contact_pair_count);
+  g.reported_bar = arena.take<Spatial<Real>>(g.ws.tables.body_count);
+  prepare(launch, first_world, arena, g.touching);
 }
 
 /// As without contact. The step is computed again first: what it reports is not recorded where nobody asked.
@@ -142,8 +131,8 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   const TablesView& t = s.tables;
   Workspace<Real>& end = g.touching.end;
   load_state_after(a, g, step, first_world);
-  featherstone::seed_drift(a, g, step + 1, first_world);
-  featherstone::seed_forces(a, g, step, first_world);
+  seed_drift(a, g, step + 1, first_world);
+  seed_forces(a, g, step, first_world);
   take_inputs(s);
   const StepInputs<Real> in{s.inputs, nullptr};
   const bool touching = recompute_with_contact(g.touching, s.state, in);
@@ -164,10 +153,10 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   store_step_cotangents(g);
 }
 
-template <class Real>
-BACKDRIVE_HD void contact_rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
-                                                std::byte* scratch) {
-  run_adjoint<ContactAdjointScratch<Real>>(a, first_world, scratch);
+template <class T, class Real>
+BACKDRIVE_HD void lay_out(const RolloutAdjointArguments<T>& a, int first_world, Arena& arena,
+                          ContactAdjointScratch<Real>& g) {
+  prepare(a.launch, first_world, a.constants_bar != nullptr, arena, g);
 }
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

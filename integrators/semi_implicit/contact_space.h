@@ -2,13 +2,13 @@
 // Bodies as contact sees them (featherstone/contact_space.h), and what is kept of a step with contact: every body is a
 // tree of its own, whose O is its centre of mass. So its twist there is [ω; velocity of the com], with which the step
 // works anyhow, its O moves by the com and its twists do not turn with it.
-#include "integrators/featherstone/contact_step_adjoint.h"
+#include "integrators/contact/step_adjoint.h"
 #include "integrators/featherstone/workspace.h"
 #include "integrators/semi_implicit/step_adjoint.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
-using featherstone::kPredictors;
+using contact::kPredictors;
 
 /// L D Lᵀ of a symmetric positive definite 6×6.
 template <class Real>
@@ -77,7 +77,7 @@ struct TouchRows {
 template <class R, bool Adjoint>
 struct TouchLayout {
   using Real = R;
-  using Touch = std::conditional_t<Adjoint, featherstone::TouchAdjointLink<R>, featherstone::TouchLink<R>>;
+  using Touch = std::conditional_t<Adjoint, contact::TouchAdjointLink<R>, contact::TouchLink<R>>;
   using ShapeRows = const ShapeConstants<R>*;
 };
 
@@ -91,7 +91,7 @@ struct Touching {
   const System<R>& system;
   Workspace<R>& ws;
   R dt{};
-  featherstone::ContactSpace<TouchLayout<R, Adjoint>> contact{};
+  contact::ContactSpace<TouchLayout<R, Adjoint>> contact{};
   PredictorFactors<R> predictor[kept]{};
   Spatial<R>* reported = nullptr;    ///< [body_count]: v_d after the step, of the links' origins
   TouchRows<R>* rows = nullptr;      ///< [joint_count]; adjoint only, as what follows
@@ -100,12 +100,12 @@ struct Touching {
 };
 
 template <class R, bool Adjoint>
-BACKDRIVE_INLINE featherstone::Carrier carrier_of(const Touching<R, Adjoint>& s, int shape) {
+BACKDRIVE_INLINE contact::Carrier carrier_of(const Touching<R, Adjoint>& s, int shape) {
   const int body = s.contact.shapes[shape].body;
   return {body, body, body < 0};
 }
 template <class R, bool Adjoint>
-BACKDRIVE_INLINE featherstone::Pose<R> pose_of(const Touching<R, Adjoint>& s, int body) {
+BACKDRIVE_INLINE contact::ShapePose<R> pose_of(const Touching<R, Adjoint>& s, int body) {
   const BodyScratch<R>& b = s.ws.body[body];
   return {b.pose.axes, -b.lever};
 }
@@ -124,20 +124,20 @@ BACKDRIVE_INLINE Vec3<R> tree_origin(const Touching<R, Adjoint>& s, int body) {
 
 /// Takes room for it from a block of memory, or only counts.
 template <class R, bool Adjoint>
-BACKDRIVE_HD void carve(const TopologyView& t, featherstone::Carver& carver, Touching<R, Adjoint>& s) {
+BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Touching<R, Adjoint>& s) {
   const int bodies = s.system.body_count;
-  featherstone::carve_contact_space(t, bodies, Adjoint, carver, s.contact);
+  contact::take_contact_arrays(t, bodies, Adjoint, arena, s.contact);
   s.dt = s.system.dt;
   for (PredictorFactors<R>& p : s.predictor) {
-    p.body = carver.take<SixFactors<R>>(bodies);
-    p.rows = carve_factors(s.system, carver);
+    p.body = arena.take<SixFactors<R>>(bodies);
+    p.rows = take_factors(s.system, arena);
   }
-  s.reported = carver.take<Spatial<R>>(bodies);
+  s.reported = arena.take<Spatial<R>>(bodies);
   if constexpr (Adjoint) {
-    s.rows = carver.take<TouchRows<R>>(s.system.joint_count);
-    s.smooth_bar = carver.take<Spatial<R>>(bodies);
-    s.end.body = carver.take<BodyScratch<R>>(bodies);
-    s.end.bar = carver.take<BodyBar<R>>(bodies);
+    s.rows = arena.take<TouchRows<R>>(s.system.joint_count);
+    s.smooth_bar = arena.take<Spatial<R>>(bodies);
+    s.end.body = arena.take<BodyScratch<R>>(bodies);
+    s.end.bar = arena.take<BodyBar<R>>(bodies);
   }
 }
 

@@ -21,7 +21,7 @@ BACKDRIVE_INLINE void take_loads(Space& s) {
 template <class Space>
 BACKDRIVE_CALLED void factor_predictor(Space& s, const PredictorFactors<typename Space::Real>& factors) {
   using Real = typename Space::Real;
-  const auto none = featherstone::zero_block<Real>();
+  const auto none = contact::zero_block<Real>();
   for (int i = 0; i < s.system.body_count; ++i) {
     const auto& touch = s.contact.link[i];
     factor_six(s.ws.body[i].inertia, s.system.bodies[i].mass, touch.touched ? touch.block : none, factors.body[i]);
@@ -50,7 +50,7 @@ BACKDRIVE_INLINE void keep_rates(Space& s, const RowsOf& rows_of) {
 /// (C2)-(C4), (C5a).
 template <int Stage, class Space>
 BACKDRIVE_HD void predict_bodies(Space& s) {
-  featherstone::load_predictor<Stage>(s);
+  contact::load_predictor<Stage>(s);
   const auto& factors = s.predictor[Stage % Space::kept];
   factor_predictor(s, factors);
   take_loads(s);
@@ -65,13 +65,13 @@ template <class Space>
 BACKDRIVE_HD bool contact_kick(Space& s) {
   using Real = typename Space::Real;
   for (int i = 0; i < s.system.body_count; ++i) s.contact.link[i].smooth = s.ws.body[i].next;
-  if (!featherstone::find_contacts(s)) {
+  if (!contact::find_contacts(s)) {
     for (int i = 0; i < s.system.body_count; ++i) s.ws.body[i].u = zero6<Real>();
     return false;
   }
   predict_bodies<0>(s);
   predict_bodies<1>(s);
-  featherstone::load_forces(s);
+  contact::load_forces(s);
   take_loads(s);
   solve(s.system, s.ws);
   if constexpr (Space::adjoint) {

@@ -58,14 +58,14 @@ BACKDRIVE_HD void adj_contact_kick(Touching<Real, true>& s, const StepBar<Real>&
   for (int i = 0; i < bodies; ++i) s.contact.link[i].w = s.ws.body[i].u;
   keep_rates(
       s, [](auto& rows) -> auto& { return rows.w; });
-  featherstone::adj_forces(s, bar);
+  contact::adj_forces(s, bar);
   const auto predictor = [&](auto stage) {
     take_loads(s);
     solve_predictor(s, s.predictor[stage()]);
     for (int i = 0; i < bodies; ++i) s.contact.link[i].w_predictor[stage()] = s.ws.body[i].u;
     keep_rates(
         s, [&](auto& rows) -> auto& { return rows.w_predictor[stage()]; });
-    featherstone::adj_predictors<stage()>(s, bar);
+    contact::adj_predictors<stage()>(s, bar);
   };
   predictor(std::integral_constant<int, 1>{});
   predictor(std::integral_constant<int, 0>{});
@@ -107,7 +107,7 @@ struct KicksOfContact {
   }
   BACKDRIVE_INLINE void add_directions(int j, DirectionBars<Real>& direction) const {
     if (mutated(Mutation::kick_direction)) return;
-    using Touch = featherstone::TouchAdjointLink<Real>;
+    using Touch = contact::TouchAdjointLink<Real>;
     const Joint& joint = s.system.joints[j];
     const JointScratch<Real>& of = s.ws.joint[j];
     const TouchRows<Real>& rows = s.rows[j];
@@ -136,7 +136,7 @@ struct KicksOfContact {
 /// (A11): what contacts pass to velocities, poses and coms.
 template <class Real>
 BACKDRIVE_HD void adj_places(Touching<Real, true>& s, const StepBar<Real>& bar) {
-  featherstone::adj_contact_places(s, bar);
+  contact::adj_contact_places(s, bar);
   for (int i = 0; i < s.system.body_count; ++i) {
     const auto& touch = s.contact.link[i];
     if (!touch.touched) continue;

@@ -3,7 +3,7 @@
 // steps of one world. One functor for models of any size: its working set, a copy of the world's constants included,
 // lies in a block of memory per world; and another for models in which something can touch something. Compiled for
 // devices with BACKDRIVE_KERNELS=device.
-#include "integrators/featherstone/device_kernels.h"
+#include "integrators/rollout/world_blocks.h"
 #include "integrators/semi_implicit/contact_rollout_kernel.h"
 #include "integrators/semi_implicit/pose_kernel.h"
 
@@ -14,7 +14,7 @@ template <class Arguments>
 struct OfWorld {
   Arguments arguments;
   TablesView tables{};
-  featherstone::WorldBlocks blocks{};
+  WorldBlocks blocks{};
 
  protected:
   /// Calls run(arguments as a thread reads them, its block).
@@ -30,7 +30,7 @@ struct OfWorld {
 template <class Scratch, class T, class... Adjoint>
 std::size_t block_bytes(const Launch<T>& launch, Adjoint... adjoint) {
   Scratch s;
-  featherstone::Carver counter(nullptr);
+  Arena counter(nullptr);
   prepare(launch, 0, adjoint..., counter, s);
   return counter.used();
 }
@@ -38,7 +38,7 @@ std::size_t block_bytes(const Launch<T>& launch, Adjoint... adjoint) {
 template <class T>
 struct RolloutWorld : OfWorld<RolloutArguments<T>> {
   BACKDRIVE_HD void operator()(int world) const {
-    this->with_block(world, [&](const auto& a, std::byte* block) { rollout_group<T>(a, world, block); });
+    this->with_block(world, [&](const auto& a, std::byte* block) { rollout_group<Space<T>>(a, world, block); });
   }
   std::size_t block_bytes() const { return semi_implicit::block_bytes<Space<T>>(this->arguments.launch, false); }
 };
@@ -47,7 +47,8 @@ struct RolloutWorld : OfWorld<RolloutArguments<T>> {
 template <class T>
 struct RolloutAdjointWorld : OfWorld<RolloutAdjointArguments<T>> {
   BACKDRIVE_HD void operator()(int world) const {
-    this->with_block(world, [&](const auto& a, std::byte* block) { rollout_adjoint_group<T>(a, world, block); });
+    this->with_block(
+        world, [&](const auto& a, std::byte* block) { rollout_adjoint_group<AdjointScratch<T>>(a, world, block); });
   }
   std::size_t block_bytes() const {
     const auto& a = this->arguments;
@@ -59,15 +60,16 @@ struct RolloutAdjointWorld : OfWorld<RolloutAdjointArguments<T>> {
 template <class T>
 struct ContactRolloutWorld : OfWorld<RolloutArguments<T>> {
   BACKDRIVE_HD void operator()(int world) const {
-    this->with_block(world, [&](const auto& a, std::byte* block) { contact_rollout_group<T>(a, world, block); });
+    this->with_block(world, [&](const auto& a, std::byte* block) { rollout_group<ContactSet<T>>(a, world, block); });
   }
   std::size_t block_bytes() const { return semi_implicit::block_bytes<ContactSet<T>>(this->arguments.launch); }
 };
 template <class T>
 struct ContactRolloutAdjointWorld : OfWorld<RolloutAdjointArguments<T>> {
   BACKDRIVE_HD void operator()(int world) const {
-    this->with_block(world,
-                     [&](const auto& a, std::byte* block) { contact_rollout_adjoint_group<T>(a, world, block); });
+    this->with_block(world, [&](const auto& a, std::byte* block) {
+      rollout_adjoint_group<ContactAdjointScratch<T>>(a, world, block);
+    });
   }
   std::size_t block_bytes() const {
     const auto& a = this->arguments;
@@ -89,7 +91,7 @@ struct PosesAdjointWorld : OfWorld<PoseArguments<T>> {
     this->with_block(world, [&](const auto& a, std::byte* block) { poses_adjoint_group<T>(a, world, block); });
   }
   std::size_t block_bytes() const {
-    featherstone::Carver counter(nullptr);
+    Arena counter(nullptr);
     counter.take<T>(this->arguments.launch.topology.nq);
     return counter.used();
   }

@@ -9,7 +9,7 @@
 // which are the derivatives of their errors and of the joint's position to the last bit of algebra, and not only where
 // errors vanish: attachments conserve energy when they are not stepped over. What acts along them on the child acts
 // against it at the same point of the parent, so that momentum is kept by construction.
-#include "integrators/featherstone/joint_forces.h"
+#include "integrators/rollout/joint_forces.h"
 #include "integrators/semi_implicit/angle.h"
 #include "integrators/semi_implicit/mutations.h"
 #include "integrators/semi_implicit/system.h"
@@ -172,8 +172,8 @@ BACKDRIVE_INLINE Real joint_position(const Joint& joint, const JointGeometry<Rea
 
 /// The inputs of featherstone's joint_force for a row.
 template <class Real>
-BACKDRIVE_INLINE featherstone::JointInput<Real> effort_input(const Joint& joint, int dof, const Real& position,
-                                                             const Real& rate, const JointInputs<Real>& in) {
+BACKDRIVE_INLINE JointInput<Real> effort_input(const Joint& joint, int dof, const Real& position, const Real& rate,
+                                               const JointInputs<Real>& in) {
   const Real zero = constant<Real>(0);
   if (!joint.has_drive) return {position, rate, in.effort[dof], zero, zero};
   return {position, rate, in.effort[dof], in.target_position, in.target_velocity};

@@ -1,39 +1,44 @@
 #pragma once
-// The launches of the semi-implicit integrator, compiled once per instruction set as featherstone's are, and with the
-// same arguments: a state has the coordinates of all joints and, behind them, the poses and velocities of all bodies
-// (Topology). The bodies are what is stepped; the joints' rows are read off after every step. On the processor; what
-// devices run is in device_kernels.h.
-#include "integrators/featherstone/kernels.h"
-#include "integrators/semi_implicit/tables.h"
+// This integrator as rollout/make_kernel_table.h wants it described. A state has the coordinates of all joints and,
+// behind them, the poses and velocities of all bodies (Topology): the bodies are what is stepped, and the joints' rows
+// are read off after every step.
+#include "integrators/rollout/make_kernel_table.h"
+#include "integrators/semi_implicit/contact_rollout_kernel.h"
+#include "integrators/semi_implicit/pose_kernel.h"
 
-namespace backdrive::semi_implicit {
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
-/// Bodies from the coordinates of the tree's joints, and the coordinates of joints that close loops from the bodies.
-template <class T>
-struct PlaceArguments {
-  Launch<T> launch;
-  const T *q, *qd;                                            ///< [nq], [nv] rows: those of the tree's joints are read
-  T *q_placed, *qd_placed;                                    ///< out, all rows; not of the adjoint
-  const T *q_placed_bar = nullptr, *qd_placed_bar = nullptr;  ///< adjoint only, from here on; null: zeros
-  T *q_bar = nullptr, *qd_bar = nullptr;                      ///< out
-  T* constants_bar = nullptr;                                 ///< out, gradient_rows(); null: not asked for
+template <class R>
+struct Kernels {
+  using Real = R;
+  using T = StorageOf<R>;
+  template <bool Contact>
+  using Rollout = std::conditional_t<Contact, ContactSet<R>, Space<R>>;
+  template <bool Contact>
+  using Adjoint = std::conditional_t<Contact, ContactAdjointScratch<R>, AdjointScratch<R>>;
+  static constexpr bool places = true;
+
+  static void poses(const PoseArguments<T>& a, int first_world, std::byte* scratch) {
+    poses_group<R>(a, first_world, scratch);
+  }
+  static void poses_adjoint(const PoseArguments<T>& a, int first_world, std::byte* scratch) {
+    poses_adjoint_group<R>(a, first_world, scratch);
+  }
+  static void place(const PlaceArguments<T>& a, int first_world, std::byte* scratch) {
+    place_group<R>(a, first_world, scratch);
+  }
+  static void place_adjoint(const PlaceArguments<T>& a, int first_world, std::byte* scratch) {
+    place_adjoint_group<R>(a, first_world, scratch);
+  }
+  static std::size_t pose_scratch_bytes(const PoseArguments<T>& a) {
+    Arena counter(nullptr);
+    counter.take<R>(a.launch.topology.nq);
+    return counter.used();
+  }
 };
 
-/// Entry points of one instruction set.
+/// Made by make_kernel_table, in a file of its own for each T (kernel_instances.cpp).
 template <class T>
-struct KernelTable : backdrive::KernelTable<T> {
-  void (*place)(const PlaceArguments<T>&, int begin, int end, std::byte* scratch);
-  void (*place_adjoint)(const PlaceArguments<T>&, int begin, int end, std::byte* scratch);
-};
+const KernelTable<T>& table();
 
-/// The kernels for this processor; T is float, double or Dual<double>.
-template <class T>
-const KernelTable<T>& kernels();
-template <>
-const KernelTable<float>& kernels<float>();
-template <>
-const KernelTable<double>& kernels<double>();
-template <>
-const KernelTable<Dual<double>>& kernels<Dual<double>>();
-
-}  // namespace backdrive::semi_implicit
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

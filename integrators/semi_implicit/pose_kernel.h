@@ -19,10 +19,9 @@ BACKDRIVE_HD void poses_group(const PoseArguments<StorageOf<Real>>& a, int first
     for (int k = 0; k < a.count; ++k) {
       const int row = a.launch.bodies->joint_nq + t.links[a.links[k]].body * kBodyPositions;
       Real q[kBodyPositions];
-      featherstone::load_rows(a.q, std::size_t(step) * t.nq + row, kBodyPositions, a.launch.stride, first_world, q);
+      load_rows(a.q, std::size_t(step) * t.nq + row, kBodyPositions, a.launch.stride, first_world, q);
       const PoseRows<Real> pose{{q[4], q[5], q[6]}, rotation_matrix(load_quaternion(q))};
-      featherstone::store_rows(a.poses, (std::size_t(step) * a.count + k) * 12, 12, a.launch.stride, first_world,
-                               &pose.position.x);
+      store_rows(a.poses, (std::size_t(step) * a.count + k) * 12, 12, a.launch.stride, first_world, &pose.position.x);
     }
   }
 }
@@ -31,17 +30,16 @@ template <class Real>
 BACKDRIVE_HD void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
-  featherstone::Carver carver(scratch);
-  Real* const q_bar = carver.take<Real>(t.nq);
+  Arena arena(scratch);
+  Real* const q_bar = arena.take<Real>(t.nq);
   for (int step = 0; step < a.launch.steps; ++step) {
     for (int k = 0; k < t.nq; ++k) q_bar[k] = constant<Real>(0);
     for (int k = 0; k < a.count; ++k) {
       const int row = a.launch.bodies->joint_nq + t.links[a.links[k]].body * kBodyPositions;
       Real q[4];
       PoseRows<Real> bar;
-      featherstone::load_rows(a.q, std::size_t(step) * t.nq + row, 4, stride, first_world, q);
-      featherstone::load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * 12, 12, stride, first_world,
-                              &bar.position.x);
+      load_rows(a.q, std::size_t(step) * t.nq + row, 4, stride, first_world, q);
+      load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * 12, 12, stride, first_world, &bar.position.x);
       const Mat3<Real> axes = rotation_matrix(load_quaternion(q));
       const Vec3<Real> turn =
           cross(axes.cx, bar.rotation.cx) + cross(axes.cy, bar.rotation.cy) + cross(axes.cz, bar.rotation.cz);
@@ -49,12 +47,12 @@ BACKDRIVE_HD void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, i
       to[0] += turn.x, to[1] += turn.y, to[2] += turn.z;
       to[4] += bar.position.x, to[5] += bar.position.y, to[6] += bar.position.z;
     }
-    featherstone::store_rows(a.q_bar, std::size_t(step) * t.nq, t.nq, stride, first_world, q_bar);
+    store_rows(a.q_bar, std::size_t(step) * t.nq, t.nq, stride, first_world, q_bar);
   }
   if (!a.constants_bar || a.resume) return;  // poses depend on no parameter
   const Real zero = constant<Real>(0);
   const int rows = gradient_rows<Real>(a.launch.bodies->body_count, a.launch.bodies->joint_count);
-  for (int k = 0; k < rows; ++k) featherstone::store_rows(a.constants_bar, k, 1, stride, first_world, &zero);
+  for (int k = 0; k < rows; ++k) store_rows(a.constants_bar, k, 1, stride, first_world, &zero);
 }
 
 /// Places all bodies by s.q and s.qd, in s.state.
@@ -72,12 +70,12 @@ BACKDRIVE_HD void place_bodies(Space<Real>& s) {
 template <class Real>
 BACKDRIVE_HD void place_group(const PlaceArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   Space<Real> s;
-  featherstone::Carver carver(scratch);
-  prepare(a.launch, first_world, false, carver, s);
+  Arena arena(scratch);
+  prepare(a.launch, first_world, false, arena, s);
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
-  featherstone::load_rows(a.q, 0, t.nq, stride, first_world, s.q);
-  featherstone::load_rows(a.qd, 0, t.nv, stride, first_world, s.qd);
+  load_rows(a.q, 0, t.nq, stride, first_world, s.q);
+  load_rows(a.qd, 0, t.nv, stride, first_world, s.qd);
   place_bodies(s);
   set_motions(s);
   for (int i = 0; i < s.tables.body_count; ++i) store_body(s.tables, i, s.state[i], s.q, s.qd);
@@ -85,8 +83,8 @@ BACKDRIVE_HD void place_group(const PlaceArguments<StorageOf<Real>>& a, int firs
     const int j = s.tables.loops[k];
     read_coordinates(s.system, s.ws, j, s.joint_q(j), s.joint_qd(j));
   }
-  featherstone::store_rows(a.q_placed, 0, t.nq, stride, first_world, s.q);
-  featherstone::store_rows(a.qd_placed, 0, t.nv, stride, first_world, s.qd);
+  store_rows(a.q_placed, 0, t.nq, stride, first_world, s.q);
+  store_rows(a.qd_placed, 0, t.nv, stride, first_world, s.qd);
 }
 
 /// Adjoint of place_bodies: from g.state_bar, which it uses up, to the joints' rows of g.bar, added to.
@@ -108,18 +106,18 @@ BACKDRIVE_HD void adj_place_bodies(AdjointScratch<Real>& g) {
 template <class Real>
 BACKDRIVE_HD void place_adjoint_group(const PlaceArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   AdjointScratch<Real> g;
-  featherstone::Carver carver(scratch);
-  prepare(a.launch, first_world, a.constants_bar != nullptr, carver, g);
+  Arena arena(scratch);
+  prepare(a.launch, first_world, a.constants_bar != nullptr, arena, g);
   Space<Real>& s = g.ws;
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
-  featherstone::load_rows(a.q, 0, t.nq, stride, first_world, s.q);
-  featherstone::load_rows(a.qd, 0, t.nv, stride, first_world, s.qd);
-  featherstone::clear_parameters(g, t);
+  load_rows(a.q, 0, t.nq, stride, first_world, s.q);
+  load_rows(a.qd, 0, t.nv, stride, first_world, s.qd);
+  clear_parameters(g, t);
   for (int k = 0; k < t.nq; ++k) g.bar.q[k] = constant<Real>(0);
   for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = constant<Real>(0);
-  featherstone::add_seeds(a.q_placed_bar, 0, t.nq, stride, first_world, g.bar.q);
-  featherstone::add_seeds(a.qd_placed_bar, 0, t.nv, stride, first_world, g.bar.qd);
+  add_seeds(a.q_placed_bar, 0, t.nq, stride, first_world, g.bar.q);
+  add_seeds(a.qd_placed_bar, 0, t.nv, stride, first_world, g.bar.qd);
   place_bodies(s);
   const BodyStateBar<Real> none{zero3<Real>(), zero3<Real>(), zero6<Real>()};
   for (int i = 0; i < s.tables.body_count; ++i) {
@@ -129,10 +127,10 @@ BACKDRIVE_HD void place_adjoint_group(const PlaceArguments<StorageOf<Real>>& a, 
   set_motions(s);
   bars_of_joints_to_bodies(g, s.ws, s.tables.loops, s.tables.loop_count);
   adj_place_bodies(g);
-  featherstone::store_rows(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
-  featherstone::store_rows(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);
+  store_rows(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
+  store_rows(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);
   if (a.constants_bar) {
-    featherstone::store_rows(a.constants_bar, 0, g.parameter_rows(t), stride, first_world, g.parameter_bar);
+    store_rows(a.constants_bar, 0, g.parameter_rows(t), stride, first_world, g.parameter_bar);
   }
 }
 

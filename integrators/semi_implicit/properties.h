@@ -1,7 +1,7 @@
 #pragma once
 // Parameters into what a step reads, and the cotangents of that back into gradients of the parameters: once per rollout
 // and world, in float64 (or dual numbers of it), as featherstone/parameter_kernel.h does.
-#include "integrators/featherstone/parameter_kernel.h"
+#include "integrators/rollout/parameter_kernel.h"
 #include "integrators/semi_implicit/mutations.h"
 #include "integrators/semi_implicit/system.h"
 

@@ -1,10 +1,9 @@
 #pragma once
-// A whole rollout of one lane group, and its adjoint: the states of every step are kept, everything else is computed
-// again on the way back. Windows and seeds are featherstone/rollout_kernel.h's.
-#include "integrators/featherstone/rollout_kernel.h"
+// What a rollout (rollout/shell.h) asks of this integrator: a step that moves the state on, and one back.
+#include "integrators/rollout/shell.h"
 #include "integrators/semi_implicit/coordinates.h"
-#include "integrators/semi_implicit/kernels.h"
 #include "integrators/semi_implicit/parameter_rows.h"
+#include "integrators/semi_implicit/tables.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
@@ -12,7 +11,7 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 template <class R>
 struct Space {
   using Real = R;
-  static constexpr bool contact = false;
+  static constexpr bool has_contact = false;
 
   TablesView tables;
   System<Real> system;
@@ -20,7 +19,7 @@ struct Space {
   BodyState<Real>* state;     ///< [body_count], as q and qd say
   JointInputs<Real>* inputs;  ///< [joint_count]
   Real *q, *qd;               ///< the state as it lies in buffers
-  featherstone::CopiedRows<Real> control;
+  CopiedRows<Real> control;
 
   BACKDRIVE_HD Real* joint_q(int j) const { return q + tables.rows[j].q; }
   BACKDRIVE_HD Real* joint_qd(int j) const { return qd + tables.rows[j].v; }
@@ -54,22 +53,20 @@ BACKDRIVE_HD void store_body_bar(const TablesView& t, int body, const BodyStateB
 
 /// Fills what every kernel needs, for the worlds from first_world on; only counts when there is no memory.
 template <class Real>
-BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool adjoint,
-                          featherstone::Carver& carver, Space<Real>& s) {
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool adjoint, Arena& arena,
+                          Space<Real>& s) {
   const TablesView& t = s.tables = *launch.bodies;
-  BodyConstants<Real>* const bodies = carver.take<BodyConstants<Real>>(t.body_count);
-  JointConstants<Real>* const joints = carver.take<JointConstants<Real>>(t.joint_count);
+  BodyConstants<Real>* const bodies = arena.take<BodyConstants<Real>>(t.body_count);
+  JointConstants<Real>* const joints = arena.take<JointConstants<Real>>(t.joint_count);
   s.system = {t.joints, t.joint_count, bodies, t.body_count, joints, t.elimination, {}, Real(launch.time_step)};
-  carve(s.system, adjoint, carver, s.ws);
-  s.state = carver.take<BodyState<Real>>(t.body_count);
-  s.inputs = carver.take<JointInputs<Real>>(t.joint_count);
-  s.q = carver.take<Real>(launch.topology.nq);
-  s.qd = carver.take<Real>(launch.topology.nv);
-  s.control.numbers = carver.take<Real>(launch.topology.nu);
-  if (!carver.block()) return;
-  const auto load = [&](int row, Real* to, std::size_t count) {
-    featherstone::load_constants(launch, row, first_world, to, count);
-  };
+  take_arrays(s.system, adjoint, arena, s.ws);
+  s.state = arena.take<BodyState<Real>>(t.body_count);
+  s.inputs = arena.take<JointInputs<Real>>(t.joint_count);
+  s.q = arena.take<Real>(launch.topology.nq);
+  s.qd = arena.take<Real>(launch.topology.nv);
+  s.control.numbers = arena.take<Real>(launch.topology.nu);
+  if (arena.only_counts()) return;
+  const auto load = [&](int row, Real* to, std::size_t count) { load_constants(launch, row, first_world, to, count); };
   load(0, reinterpret_cast<Real*>(bodies), t.body_count * kNumbers<Real, BodyConstants<Real>>);
   load(joint_row<Real>(t.body_count), reinterpret_cast<Real*>(joints),
        t.joint_count * kNumbers<Real, JointConstants<Real>>);
@@ -102,7 +99,7 @@ BACKDRIVE_HD void set_motions(Space<Real>& s) {
 /// Which joint made a lane non-finite: the first with an effort or a rate that is not finite, else the fastest.
 template <class Real>
 BACKDRIVE_HD int joint_at_fault(const Space<Real>& s, int lane_index) {
-  const auto number = [&](const Real& x) { return featherstone::number_in(x, lane_index); };
+  const auto number = [&](const Real& x) { return number_in(x, lane_index); };
   double most = -1;
   int fastest = 0;
   for (int j = 0; j < s.tables.joint_count; ++j) {
@@ -117,18 +114,6 @@ BACKDRIVE_HD int joint_at_fault(const Space<Real>& s, int lane_index) {
     if (rates > most) most = rates, fastest = j;
   }
   return fastest;
-}
-
-/// Notes step and joint of the lanes that `halted` stops.
-template <class Real>
-BACKDRIVE_HD void blame(const Space<Real>& s, int step_number, int first_world, int worlds, const Real& halted,
-                        WorldStatus* status) {
-  const auto fine = is_finite(halted);
-  for (int l = 0; l < RealTraits<Real>::lanes && any(!fine); ++l) {
-    const int world = first_world + l;
-    if (lane(fine, l) || world >= worlds || status[world].stopped()) continue;
-    status[world] = {step_number, joint_at_fault(s, l)};
-  }
 }
 
 /// q and qd of the bodies' new states, in lanes that go on.
@@ -155,51 +140,13 @@ BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, Space<R
                              int first_world, Real& halted) {
   take_inputs(s);
   step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
-  blame(s, number, first_world, a.launch.worlds, halted, a.status);
+  blame(s, !is_finite(halted), number, first_world, a.launch.worlds, a.status);
   follow_bodies(s, halted);
 }
 
-/// The rollout of one group of worlds, in a working set that is laid out.
-template <class Set>
-BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::Real>>& a, Set& s, int first_world) {
-  using Real = typename Set::Real;
-  const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride;
-  featherstone::load_rows(a.q0, 0, t.nq, stride, first_world, s.q);
-  featherstone::load_rows(a.qd0, 0, t.nv, stride, first_world, s.qd);
-  Real halted = featherstone::halted_before<Real>(a.status, first_world, a.launch.worlds);
-  const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
-  if constexpr (Set::contact) {
-    for (int k = 0; k < t.nv; ++k) s.drift[k] = s.qd[k];  // no step led to the first state
-  }
-  const auto store_state = [&](int step, int next) {
-    featherstone::store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, s.q, next);
-    featherstone::store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, s.qd, next);
-    if constexpr (Set::contact) {
-      if (a.drift) {
-        featherstone::store_rows(a.drift, std::size_t(step) * t.nv, t.nv, stride, first_world, s.drift, next);
-      }
-    }
-  };
-  for (int step = 0; step < a.launch.steps; ++step) {
-    if (a.q) store_state(step, 1);
-    s.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
-    step_group(a, s, step, first_step + step, first_world, halted);
-  }
-  if (a.q) store_state(a.launch.steps, 0);
-  featherstone::store_rows(a.q_end, 0, t.nq, stride, first_world, s.q);
-  featherstone::store_rows(a.qd_end, 0, t.nv, stride, first_world, s.qd);
-  if constexpr (Set::contact) {
-    if (a.drift_end) featherstone::store_rows(a.drift_end, 0, t.nv, stride, first_world, s.drift);
-  }
-}
-
-template <class Real>
-BACKDRIVE_HD void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
-  Space<Real> s;
-  featherstone::Carver carver(scratch);
-  prepare(a.launch, first_world, false, carver, s);
-  rollout_worlds(a, s, first_world);
+template <class T, class Real>
+BACKDRIVE_HD void lay_out(const RolloutArguments<T>& a, int first_world, Arena& arena, Space<Real>& s) {
+  prepare(a.launch, first_world, false, arena, s);
 }
 
 // ---- and back -------------------------------------------------------------------------------------------------------
@@ -208,7 +155,7 @@ BACKDRIVE_HD void rollout_group(const RolloutArguments<StorageOf<Real>>& a, int 
 template <class Real>
 struct StateRowsBar {
   Real *q, *qd;
-  featherstone::CopiedRows<Real> control;
+  CopiedRows<Real> control;
   bool parameters;
   // With contact only.
   Real* drift = nullptr;              ///< in: of the velocities reported after the step
@@ -221,7 +168,7 @@ struct StateRowsBar {
 template <class R>
 struct AdjointScratch {
   using Real = R;
-  static constexpr bool contact = false;
+  static constexpr bool has_contact = false;
 
   Space<Real> ws;
   Real *after_q, *after_qd;  ///< state after the step
@@ -248,23 +195,23 @@ struct AdjointScratch {
 /// Of any adjoint's; `Scratch` knows how many rows its parameters have.
 template <class Scratch>
 BACKDRIVE_HD void prepare_cotangents(const Launch<StorageOf<typename Scratch::Real>>& launch, int first_world,
-                                     bool parameters, featherstone::Carver& carver, Scratch& g) {
+                                     bool parameters, Arena& arena, Scratch& g) {
   using Real = typename Scratch::Real;
   const TopologyView& t = launch.topology;
-  prepare(launch, first_world, true, carver, g.ws);
-  g.after_q = carver.take<Real>(t.nq), g.after_qd = carver.take<Real>(t.nv);
-  g.bar.q = carver.take<Real>(t.nq), g.bar.qd = carver.take<Real>(t.nv);
-  g.bar.control.numbers = carver.take<Real>(t.nu);
+  prepare(launch, first_world, true, arena, g.ws);
+  g.after_q = arena.take<Real>(t.nq), g.after_qd = arena.take<Real>(t.nv);
+  g.bar.q = arena.take<Real>(t.nq), g.bar.qd = arena.take<Real>(t.nv);
+  g.bar.control.numbers = arena.take<Real>(t.nu);
   g.bar.parameters = parameters;
-  g.state_bar = carver.take<BodyStateBar<Real>>(g.ws.tables.body_count);
-  g.input_bar = carver.take<JointInputs<Real>>(g.ws.tables.joint_count);
-  g.parameter_bar = carver.take<Real>(parameters ? g.parameter_rows(t) : 0);
+  g.state_bar = arena.take<BodyStateBar<Real>>(g.ws.tables.body_count);
+  g.input_bar = arena.take<JointInputs<Real>>(g.ws.tables.joint_count);
+  g.parameter_bar = arena.take<Real>(parameters ? g.parameter_rows(t) : 0);
 }
 
 template <class Real>
-BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters,
-                          featherstone::Carver& carver, AdjointScratch<Real>& g) {
-  prepare_cotangents(launch, first_world, parameters, carver, g);
+BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters, Arena& arena,
+                          AdjointScratch<Real>& g) {
+  prepare_cotangents(launch, first_world, parameters, arena, g);
 }
 
 /// Takes cotangents of joints' coordinates, which are left zero, to those of the bodies that are in at.body, of which
@@ -316,8 +263,8 @@ template <class Real>
 BACKDRIVE_HD void load_state_after(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
                                    int first_world) {
   const int nq = a.launch.topology.nq, nv = a.launch.topology.nv;
-  featherstone::load_rows(a.q, std::size_t(step + 1) * nq, nq, a.launch.stride, first_world, g.after_q);
-  featherstone::load_rows(a.qd, std::size_t(step + 1) * nv, nv, a.launch.stride, first_world, g.after_qd);
+  load_rows(a.q, std::size_t(step + 1) * nq, nq, a.launch.stride, first_world, g.after_q);
+  load_rows(a.qd, std::size_t(step + 1) * nv, nv, a.launch.stride, first_world, g.after_qd);
 }
 
 /// Takes the cotangents over a step, whose state before it is in g.ws.q and g.ws.qd. Found by walk_back().
@@ -338,19 +285,9 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   store_step_cotangents(g);
 }
 
-template <class Scratch>
-BACKDRIVE_HD void run_adjoint(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, int first_world,
-                              std::byte* scratch) {
-  Scratch g;
-  featherstone::Carver carver(scratch);
-  prepare(a.launch, first_world, a.constants_bar != nullptr, carver, g);
-  featherstone::rollout_adjoint_worlds(a, g, first_world);
-}
-
-template <class Real>
-BACKDRIVE_HD void rollout_adjoint_group(const RolloutAdjointArguments<StorageOf<Real>>& a, int first_world,
-                                        std::byte* scratch) {
-  run_adjoint<AdjointScratch<Real>>(a, first_world, scratch);
+template <class T, class Real>
+BACKDRIVE_HD void lay_out(const RolloutAdjointArguments<T>& a, int first_world, Arena& arena, AdjointScratch<Real>& g) {
+  prepare(a.launch, first_world, a.constants_bar != nullptr, arena, g);
 }
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

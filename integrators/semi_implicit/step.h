@@ -119,8 +119,8 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
       s.impulse[row] = dt * K * (dt * s.start[row] - s.error[row]);
     } else {
       Real effort;
-      featherstone::joint_force(link, effort_constants(c.efforts),
-                                effort_input(joint, dof, s.position, s.start[row], in), dt, effort, s.inertia[row]);
+      joint_force(link, effort_constants(c.efforts), effort_input(joint, dof, s.position, s.start[row], in), dt, effort,
+                  s.inertia[row]);
       s.impulse[row] =
           dt * effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.drifted[row] - s.start[row]);
     }

@@ -148,10 +148,9 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
       (row < 3 ? gradient->attach.angular_damping : gradient->attach.damping) -=
           w * dt * (mutated(Mutation::damping_of_attach) ? s.start[row] : s.next[row]) + dt * resisted[row];
     } else {
-      featherstone::JointInputBar<Real> b{zero, zero, zero, zero, zero};
-      featherstone::adj_joint_force(link, effort_constants(c.efforts),
-                                    effort_input(joint, dof, s.position, s.start[row], in), dt, w * dt,
-                                    w * (s.next[row] - s.start[row]) + resisted[row], b, gradient ? &efforts : nullptr);
+      JointInputBar<Real> b{zero, zero, zero, zero, zero};
+      adj_joint_force(link, effort_constants(c.efforts), effort_input(joint, dof, s.position, s.start[row], in), dt,
+                      w * dt, w * (s.next[row] - s.start[row]) + resisted[row], b, gradient ? &efforts : nullptr);
       bar.drifted[row] = -unless(Mutation::armature_drift, w * c.efforts.armature);
       bar.start[row] = b.qd + unless(Mutation::increment_old, w * A) - bar.drifted[row];
       if (gradient) gradient->efforts.armature -= w * (s.drifted[row] - s.start[row]);

@@ -66,26 +66,26 @@ struct Workspace {
 };
 
 template <class Real>
-BACKDRIVE_HD Factors<Real> carve_factors(const System<Real>& system, featherstone::Carver& carver) {
-  Block<Real>* const block = carver.take<Block<Real>>(system.elimination.block_count);
-  return {block, carver.take<Pivots<Real>>(system.joint_count)};
+BACKDRIVE_HD Factors<Real> take_factors(const System<Real>& system, Arena& arena) {
+  Block<Real>* const block = arena.take<Block<Real>>(system.elimination.block_count);
+  return {block, arena.take<Pivots<Real>>(system.joint_count)};
 }
 
 /// Takes a workspace for `system` from a block of memory, or only counts.
 template <class Real>
-BACKDRIVE_HD void carve(const System<Real>& system, bool adjoint, featherstone::Carver& carver, Workspace<Real>& ws) {
-  ws.body = carver.take<BodyScratch<Real>>(system.body_count);
-  ws.joint = carver.take<JointScratch<Real>>(system.joint_count);
-  ws.factors = carve_factors(system, carver);
-  ws.bar = adjoint ? carver.take<BodyBar<Real>>(system.body_count) : nullptr;
+BACKDRIVE_HD void take_arrays(const System<Real>& system, bool adjoint, Arena& arena, Workspace<Real>& ws) {
+  ws.body = arena.take<BodyScratch<Real>>(system.body_count);
+  ws.joint = arena.take<JointScratch<Real>>(system.joint_count);
+  ws.factors = take_factors(system, arena);
+  ws.bar = adjoint ? arena.take<BodyBar<Real>>(system.body_count) : nullptr;
 }
 
 /// Bytes of a workspace, aligned to 64.
 template <class Real>
 std::size_t workspace_bytes(const System<Real>& system, bool adjoint) {
-  featherstone::Carver counter(nullptr);
+  Arena counter(nullptr);
   Workspace<Real> none;
-  carve(system, adjoint, counter, none);
+  take_arrays(system, adjoint, counter, none);
   return counter.used();
 }
 

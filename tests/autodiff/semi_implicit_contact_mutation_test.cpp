@@ -47,10 +47,10 @@ std::vector<std::pair<std::string, double>> along_mutant(const Model& model, con
   adjoint.drift_bar = w.drift.row(0);
   adjoint.contact_bar = w.contact.row(0);
   semi_implicit::ContactAdjointScratch<double> counted;
-  featherstone::Carver counter(nullptr);
-  prepare(launch, 0, true, counter, counted);
+  Arena counter(nullptr);
+  lay_out(adjoint, 0, counter, counted);
   const std::shared_ptr<std::byte> scratch = memory.allocate(counter.used());
-  semi_implicit::contact_rollout_adjoint_group<double>(adjoint, 0, scratch.get());
+  rollout_adjoint_group<semi_implicit::ContactAdjointScratch<double>>(adjoint, 0, scratch.get());
   semi_implicit::place_adjoint_group<double>({launch, batch.state.q.row(0), batch.state.qd.row(0), nullptr, nullptr,
                                               q.row(0), qd.row(0), q0.write(), qd0.write(), of_place.write()},
                                              0, scratch.get());

@@ -2,6 +2,7 @@
 // The functors that GPUs run, called on the host one world after the other, behind the interface of the pack kernels.
 #include "engine/memory.h"
 #include "integrators/featherstone/device_kernels.h"
+#include "integrators/rollout/kernel_table.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -18,7 +19,7 @@ void call_functor(Functor functor, int begin, int end) {
 /// As the pack kernels are called. Functors without Parameters run where constants_bar is null.
 template <class T>
 KernelTable<T> make_device_table() {
-  KernelTable<T> table;
+  KernelTable<T> table{};
   table.lanes = 1;
   table.scratch_bytes = [](const Launch<T>&) -> std::size_t { return 64; };
   table.rollout = [](const RolloutArguments<T>& a, int begin, int end, std::byte*) {

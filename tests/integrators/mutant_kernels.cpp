@@ -1,17 +1,13 @@
 // Compiled with BACKDRIVE_MUTATIONS and in its own namespace, BACKDRIVE_KERNELS = mutant.
 #include "tests/integrators/mutant_kernels.h"
 
-#include "integrators/featherstone/contact_kernels.h"
+#include "integrators/featherstone/kernels.h"
 #include "tests/integrators/device_table.h"
-
-namespace backdrive::featherstone::inline mutant {
-template struct ContactKernels<double>;
-}  // namespace backdrive::featherstone::inline mutant
 
 namespace backdrive::test {
 
 const KernelTable<double>& mutant_kernels() {
-  static const KernelTable<double> table = featherstone::mutant::make_kernel_table<double>();
+  static const KernelTable<double> table = make_kernel_table<featherstone::mutant::Kernels<double>>();
   return table;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // A copy of the double kernels in which faults of the adjoint can be planted (see mutations.h). For one thread.
-#include "integrators/featherstone/kernels.h"
 #include "integrators/featherstone/mutations.h"
+#include "integrators/rollout/kernel_table.h"
 
 namespace backdrive::test {
 

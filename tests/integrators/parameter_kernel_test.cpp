@@ -1,5 +1,5 @@
 // Parameters into constants and back, a thread per world: against each other, by duals, and with faults planted.
-#include "integrators/featherstone/parameter_kernel.h"
+#include "integrators/rollout/parameter_kernel.h"
 
 #include <gtest/gtest.h>
 

@@ -72,8 +72,8 @@ class Runner {
                 joints_.data(),  elimination_.view(),
                 gravity,         constant<T>(m.dt)},
         memory_(semi_implicit::workspace_bytes(system_, true)) {
-    featherstone::Carver carver(memory_.data());
-    semi_implicit::carve(system_, true, carver, ws_);
+    Arena arena(memory_.data());
+    semi_implicit::take_arrays(system_, true, arena, ws_);
   }
   Runner(const Runner&) = delete;
 

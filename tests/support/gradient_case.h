@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autodiff/rollout.h"
-#include "integrators/featherstone/kernels.h"
+#include "integrators/kernels.h"
 #include "models/fields.h"
 #include "tests/support/batch.h"
 

@@ -5,9 +5,10 @@
 // Points that cannot come to touch in this step are left out, group by group; lane by lane they count as far apart, so
 // that a world's numbers do not depend on those beside it.
 #include "engine/magnitude.h"
-#include "integrators/featherstone/contact_space.h"
+#include "integrators/contact/space.h"
+#include "integrators/rollout/rows.h"
 
-namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
 /// Depth of what is out of reach, m.
 constexpr double kOutOfReach = -1e6;
@@ -17,7 +18,7 @@ constexpr double kPush = 10;
 
 /// Radius of a ball about the shape's centre that holds it; negative: none does.
 template <class Real>
-BACKDRIVE_INLINE Real bounding_radius(const contact::Geometry<ScalarOf<Real>>& geometry, const Vec3<Real>& s) {
+BACKDRIVE_INLINE Real bounding_radius(const Geometry<ScalarOf<Real>>& geometry, const Vec3<Real>& s) {
   switch (geometry.kind) {
     case GeometryType::sphere:
       return s.x;
@@ -103,13 +104,13 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, const TouchingPair<typename Spac
   TouchingPair<Real>& touching = space.touching[space.touching_count];
   touching = found;
   const PairSides<Space> sides(ws, touching);
-  const contact::Shape<Real> A = placed_shape(ws, sides.a, zero3<Real>()), B = placed_shape(ws, sides.b, sides.shift);
+  const Shape<Real> A = placed_shape(ws, sides.a, zero3<Real>()), B = placed_shape(ws, sides.b, sides.shift);
   const auto &ga = space.geometry[sides.a], &gb = space.geometry[sides.b];
   const Real margin = space.constants[sides.a].margin + space.constants[sides.b].margin;
-  contact::contact_points(ga, A, gb, B, space.points);
-  const int count = contact::contact_count(ga, gb);
+  contact_points(ga, A, gb, B, space.points);
+  const int count = contact_count(ga, gb);
   for (int k = 0; k < count; ++k) {
-    const contact::ContactPoint<Real>& p = space.points[k];
+    const ContactPoint<Real>& p = space.points[k];
     const auto near = value_of(p.gap) < value_of(reach);
     if (!any(near)) continue;
     Contact<Real>& c = space.contacts[space.contact_count++];
@@ -183,8 +184,8 @@ BACKDRIVE_HD void clear_loads(Space& ws) {
 /// Adds θ Jᵀ K J of a contact: a point mass of K_t at x, and K_n − K_t along the normal. Before its add_load, which
 /// marks the link.
 template <class Real>
-BACKDRIVE_INLINE void add_block(const Real& theta, const contact::Predictor<Real>& p, const Vec3<Real>& x,
-                                const Vec3<Real>& n, TouchLink<Real>& t) {
+BACKDRIVE_INLINE void add_block(const Real& theta, const Predictor<Real>& p, const Vec3<Real>& x, const Vec3<Real>& n,
+                                TouchLink<Real>& t) {
   if (!t.touched) t.block = zero_block<Real>();
   const Real o = constant<Real>(0);
   RigidInertia<Real> mass;
@@ -214,7 +215,7 @@ BACKDRIVE_INLINE PairTwists<typename Space::Real> contact_twists(const Space& ws
   return twists;
 }
 template <class Real>
-BACKDRIVE_INLINE contact::ContactState<Real> state_of(const Contact<Real>& c, const PairTwists<Real>& twists) {
+BACKDRIVE_INLINE ContactState<Real> state_of(const Contact<Real>& c, const PairTwists<Real>& twists) {
   return {c.depth, c.normal, velocity_at(twists.start, c.position), velocity_at(twists.smooth, c.position)};
 }
 
@@ -243,13 +244,13 @@ BACKDRIVE_INLINE Spatial<Real> couple(const Vec3<Real>& moment) {
   return {moment, zero3<Real>()};
 }
 template <class Real>
-BACKDRIVE_INLINE contact::TurnRates<Real> turn_rates(const PairTwists<Real>& twists) {
+BACKDRIVE_INLINE TurnRates<Real> turn_rates(const PairTwists<Real>& twists) {
   return {twists.start.ang, twists.smooth.ang};
 }
 
 /// Adds θ K of friction against turns; after the contact's add_load.
 template <class Real>
-BACKDRIVE_INLINE void add_turn_block(const Real& theta, const contact::Predictor<Real>& p, const Vec3<Real>& n,
+BACKDRIVE_INLINE void add_turn_block(const Real& theta, const Predictor<Real>& p, const Vec3<Real>& n,
                                      TouchLink<Real>& t) {
   const Real across = theta * p.tangential;
   const Vec3<Real> along = n * (theta * (p.normal - p.tangential));
@@ -264,17 +265,17 @@ BACKDRIVE_CALLED void load_turn_predictor(Space& ws, const PairInStep<Space>& pa
                                           const PairTwists<typename Space::Real>& twists, int number,
                                           const typename Space::Real& force) {
   using Real = typename Space::Real;
-  const contact::TurnMaterial<Real> m = pair.turning(ws);
+  const TurnMaterial<Real> m = pair.turning(ws);
   const Vec3<Real>& n = ws.contact.contacts[number].normal;
-  const contact::TurnRates<Real> rates = turn_rates(twists);
+  const TurnRates<Real> rates = turn_rates(twists);
   const Vec3<Real> late = late_turn(rates);
-  contact::TurnDrag<Real>& drag = ws.contact.turns[number].drag[Stage];
+  TurnDrag<Real>& drag = ws.contact.turns[number].drag[Stage];
   if constexpr (Stage == 0) {
     drag = first_turn_drag(m, n, rates, force);
   } else {
     drag = second_turn_drag(m, n, late, twists.change.ang, force);
   }
-  const contact::Predictor<Real> p = turn_predictor(m, n, late, drag, ws.dt);
+  const Predictor<Real> p = turn_predictor(m, n, late, drag, ws.dt);
   add_turn_block(pair.theta_i, p, n, ws.contact.link[pair.i]);
   if (pair.j >= 0) add_turn_block(pair.theta_j, p, n, ws.contact.link[pair.j]);
   add_load(ws, pair, couple(p.impulse));
@@ -300,7 +301,7 @@ BACKDRIVE_CALLED void load_predictor(Space& ws) {
   each_contact(
       ws, [&](const auto& pair) { return contact_twists<Stage>(ws, pair); },
       [&](const auto& pair, const auto& twists, Contact<Real>& c, int number) {
-        const contact::ContactState<Real> state = state_of(c, twists);
+        const ContactState<Real> state = state_of(c, twists);
         Real pressing;
         if constexpr (Stage == 0) {
           c.model = linear_model(pair.material, state, ws.dt);
@@ -311,7 +312,7 @@ BACKDRIVE_CALLED void load_predictor(Space& ws) {
           c.drag = second.value;
           pressing = second.normal.value;
         }
-        const contact::Predictor<Real> p = predictor_of(c.model, state, drag_of<Stage>(c), ws.dt);
+        const Predictor<Real> p = predictor_of(c.model, state, drag_of<Stage>(c), ws.dt);
         add_block(pair.theta_i, p, c.position, c.normal, ws.contact.link[pair.i]);
         if (pair.j >= 0) {
           add_block(pair.theta_j, p, c.position + pair.shift, c.normal, ws.contact.link[pair.j]);
@@ -329,7 +330,7 @@ BACKDRIVE_CALLED void load_forces(Space& ws) {
   each_contact(
       ws, [&](const auto& pair) { return contact_twists<2>(ws, pair); },
       [&](const auto& pair, const auto& twists, Contact<Real>& c, int number) {
-        const contact::ContactState<Real> state = state_of(c, twists);
+        const ContactState<Real> state = state_of(c, twists);
         c.change[1] = velocity_at(twists.change, c.position);
         const auto trace = contact_force(pair.material, state, c.model, c.drag, c.change[1], ws.dt);
         c.force = trace.result;
@@ -388,4 +389,26 @@ BACKDRIVE_CALLED void store_contacts(const Space& ws, StorageOf<typename Space::
   }
 }
 
-}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
+/// Rows of the pairs' forces of a step, where they are asked for, before the state moves on.
+template <class T, class Space>
+BACKDRIVE_HD void report_contacts(const RolloutArguments<T>& a, const Space& ws, int step, int first_world) {
+  if (!a.contact) return;
+  const std::size_t row = std::size_t(step) * a.launch.topology.contact_pair_count * kContactRows;
+  store_contacts(ws, a.contact + row * a.launch.stride, a.launch.stride, first_world);
+}
+
+/// Takes the constants of the shapes, whose rows begin at first_row, for the worlds from first_world on.
+template <class T, class Space>
+BACKDRIVE_HD void prepare_shapes(const Launch<T>& launch, int first_row, int first_world, Arena& arena, Space& ws) {
+  using Real = typename Space::Real;
+  const int count = launch.topology.contact_shape_count;
+  ShapeConstants<Real>* const constants = arena.take<ShapeConstants<Real>>(count);
+  ws.contact.constants = constants;
+  ws.contact.geometry = launch.geometry;
+  if (arena.only_counts()) return;
+  load_constants(launch, first_row, first_world, reinterpret_cast<Real*>(constants),
+                 static_cast<std::size_t>(count) * kShapeConstants<Real>);
+  plan_contacts(ws);
+}
+
+}  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

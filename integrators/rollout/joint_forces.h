@@ -10,7 +10,7 @@
 #include "integrators/featherstone/link_constants.h"
 #include "integrators/featherstone/mutations.h"
 
-namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+namespace backdrive::inline BACKDRIVE_KERNELS {
 
 template <class Real>
 struct JointInput {
@@ -94,24 +94,27 @@ BACKDRIVE_PART void adj_joint_force(const Link& link, const LinkConstants<Const>
   const Real w_next = w * in.qd + dt * resisted;  // of −q̇⁺
   Real damping = zero + c.damping;
   if (gradient) {
-    gradient->armature -= mutated(Mutation::armature_sign) ? -resisted : resisted;
-    gradient->damping -= mutated(Mutation::damping_of_old_velocity) ? w * in.qd : w_next;
+    gradient->armature -= featherstone::mutated(featherstone::Mutation::armature_sign) ? -resisted : resisted;
+    gradient->damping -= featherstone::mutated(featherstone::Mutation::damping_of_old_velocity) ? w * in.qd : w_next;
   }
   if (link.has_drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
-    const Real live = mutated(Mutation::saturation) ? w : select(drive.saturated, zero, w);
+    const Real live = featherstone::mutated(featherstone::Mutation::saturation) ? w : select(drive.saturated, zero, w);
     bar.effort += live;
     bar.target_position += live * c.drive_stiffness;
     bar.target_velocity += live * c.drive_damping;
     bar.q -= live * c.drive_stiffness;
-    bar.qd -= live * (c.drive_damping + unless(Mutation::drive_velocity, dt * c.drive_stiffness));
+    bar.qd -=
+        live * (c.drive_damping + featherstone::unless(featherstone::Mutation::drive_velocity, dt * c.drive_stiffness));
     if (gradient) {
-      const Real live_next = mutated(Mutation::saturation) ? w_next : select(drive.saturated, zero, w_next);
-      gradient->drive_stiffness += live * (in.target_position - in.q) -
-                                   dt * (mutated(Mutation::drive_of_old_position) ? live * in.qd : live_next);
+      const Real live_next =
+          featherstone::mutated(featherstone::Mutation::saturation) ? w_next : select(drive.saturated, zero, w_next);
+      gradient->drive_stiffness +=
+          live * (in.target_position - in.q) -
+          dt * (featherstone::mutated(featherstone::Mutation::drive_of_old_position) ? live * in.qd : live_next);
       gradient->drive_damping += live * in.target_velocity - live_next;
-      const Real sign =
-          select(value_of(drive.effort) > value_of(zero), w, mutated(Mutation::effort_limit_sign) ? w : -w);
+      const Real sign = select(value_of(drive.effort) > value_of(zero), w,
+                               featherstone::mutated(featherstone::Mutation::effort_limit_sign) ? w : -w);
       gradient->effort_limit += select(drive.saturated, sign, zero);
     }
   } else {
@@ -120,14 +123,15 @@ BACKDRIVE_PART void adj_joint_force(const Link& link, const LinkConstants<Const>
   if (link.has_friction) {
     const Real factor = friction_factor(in.qd);
     damping += factor * c.friction;
-    bar.qd += unless(Mutation::friction_slope, w_next * in.qd * factor * factor * factor * c.friction);
+    bar.qd += featherstone::unless(featherstone::Mutation::friction_slope,
+                                   w_next * in.qd * factor * factor * factor * c.friction);
     if (gradient) gradient->friction -= w_next * factor;
   }
   if (link.has_limit) {
     const LimitRamp<Real> above(in.q - c.limit_upper), below(c.limit_lower - in.q);
     const Real rate = dt * c.limit_stiffness + c.limit_damping;  // multiplies r′(q) q̇⁺
     const Real touch = above.slope + below.slope;
-    const Real bend = unless(Mutation::limit_curvature, w_next * rate);
+    const Real bend = featherstone::unless(featherstone::Mutation::limit_curvature, w_next * rate);
     const Real above_bar = -w * (above.slope * c.limit_stiffness) - bend * above.curvature;
     const Real below_bar = w * (below.slope * c.limit_stiffness) - bend * below.curvature;
     bar.q += above_bar - below_bar;
@@ -142,4 +146,4 @@ BACKDRIVE_PART void adj_joint_force(const Link& link, const LinkConstants<Const>
   bar.qd -= w * damping;
 }
 
-}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
+}  // namespace backdrive::inline BACKDRIVE_KERNELS

@@ -1,15 +1,15 @@
 #pragma once
-// Which of an integrator's kernel tables this processor runs: kernel_instances.cpp defines them in a namespace per
+// Which of an integrator's kernel tables this processor runs: its kernel_instances.cpp defines them in a namespace per
 // instruction set that the build has.
 #include <string>
 
 #include "engine/error.h"
 #include "engine/isa.h"
+#include "integrators/rollout/kernel_table.h"
 
 namespace backdrive {
 
 /// The tables of the highest instruction set that is both built and supported.
-template <template <class> class KernelTable>
 struct ChosenTables {
   const KernelTable<float>* single = nullptr;
   const KernelTable<double>* pair = nullptr;
@@ -22,7 +22,8 @@ struct ChosenTables {
   void check() const {
     if (single) return;
     throw Error(ErrorKind::device, std::string("this build has no kernels for this processor (") +
-                                       to_string(best_isa()) + "); expected one made on such a processor, or by cmake --preset portable");
+                                       to_string(best_isa()) +
+                                       "); expected one made on such a processor, or by cmake --preset portable");
   }
 };
 
@@ -53,16 +54,16 @@ struct ChosenTables {
   }
 #define BACKDRIVE_OFFER_TABLES(level) chosen.offer(Isa::level, level::table<float>(), level::table<double>());
 
-// Where KernelTable is the integrator's: defines tables(), which chooses once, and declares those of dual numbers.
-#define BACKDRIVE_CHOOSE_TABLES()                      \
-  BACKDRIVE_EACH_ISA(BACKDRIVE_DECLARE_TABLES)         \
-  BACKDRIVE_DECLARE_TABLES(dual)                       \
-  static const ChosenTables<KernelTable>& tables() {   \
-    static const ChosenTables<KernelTable> best = [] { \
-      ChosenTables<KernelTable> chosen;                \
-      BACKDRIVE_EACH_ISA(BACKDRIVE_OFFER_TABLES)       \
-      chosen.check();                                  \
-      return chosen;                                   \
-    }();                                               \
-    return best;                                       \
+// In the integrator's namespace: defines tables(), which chooses once, and declares that of dual numbers.
+#define BACKDRIVE_CHOOSE_TABLES()                \
+  BACKDRIVE_EACH_ISA(BACKDRIVE_DECLARE_TABLES)   \
+  BACKDRIVE_DECLARE_TABLES(dual)                 \
+  static const ChosenTables& tables() {          \
+    static const ChosenTables best = [] {        \
+      ChosenTables chosen;                       \
+      BACKDRIVE_EACH_ISA(BACKDRIVE_OFFER_TABLES) \
+      chosen.check();                            \
+      return chosen;                             \
+    }();                                         \
+    return best;                                 \
   }

@@ -1,7 +1,8 @@
 #pragma once
-// What featherstone/launch.h runs on devices for models whose bodies are stepped, a thread to each world.
+// What launch.h runs on devices for models whose bodies are stepped, a thread to each world.
 #include "engine/memory.h"
-#include "integrators/semi_implicit/kernels.h"
+#include "integrators/rollout/arguments.h"
+#include "integrators/semi_implicit/tables.h"
 
 namespace backdrive::semi_implicit {
 

@@ -1,7 +1,7 @@
 // Compiled with BACKDRIVE_KERNELS=device: the functors named here are those of device_kernels.cu.
-#include "integrators/semi_implicit/launch.h"
+#include "integrators/semi_implicit/device_launch.h"
 
-#include "integrators/block_launch.h"
+#include "integrators/rollout/block_launch.h"
 #include "integrators/semi_implicit/device_kernels.h"
 
 namespace backdrive::semi_implicit {

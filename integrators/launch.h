@@ -1,14 +1,10 @@
 #pragma once
-// Runs the kernels where the numbers are: on threads of the processor, a pack of worlds at a time, or on a device, a
-// thread to each world.
+// Runs the kernels of either integrator where the numbers are: on threads of the processor, a pack of worlds at a time,
+// or on a device, a thread to each world.
 #include "engine/memory.h"
-#include "integrators/featherstone/kernels.h"
+#include "integrators/rollout/arguments.h"
 
 namespace backdrive {
-namespace semi_implicit {
-template <class T>
-struct PlaceArguments;
-}
 
 /// All pointers of the arguments are into memory that `memory` is of, which gives the scratch; `tree` is the topology
 /// of the arguments where the host reads it, and so is Launch::bodies, whose arrays lie there. On a device they return
@@ -24,9 +20,9 @@ void launch_poses(const PoseArguments<T>& arguments, const TopologyView& tree, i
 template <class T>
 void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
 template <class T>
-void launch_place(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory);
+void launch_place(const PlaceArguments<T>& arguments, int threads, Memory& memory);
 template <class T>
-void launch_place_adjoint(const semi_implicit::PlaceArguments<T>& arguments, int threads, Memory& memory);
+void launch_place_adjoint(const PlaceArguments<T>& arguments, int threads, Memory& memory);
 
 /// Whether launches for this tree, or for its bodies, ask for memory on a device.
 bool needs_memory(const TopologyView& tree, bool steps_bodies);

@@ -2,19 +2,23 @@
 // Adjoint of contact_step.h: (A4), (A5), (A7), (A8) and (A11) of docs/contact.md, for any working set as there. Where
 // the cotangents of parameters go the integrator's `bar` says: mass(body), shapes[], pair_forces; those of an O by
 // adj_tree_origin(ws, root, bar of O, bar).
-#include "integrators/featherstone/contact_step.h"
+#include "integrators/contact/step.h"
+#include "integrators/featherstone/mutations.h"
 
-namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
+using featherstone::mutated;
+using featherstone::Mutation;
+using featherstone::unless;
 
 // ---- (A3)-(A10): the solves -----------------------------------------------------------------------------------------
 
 template <class Real>
-BACKDRIVE_INLINE contact::ContactState<Real> zero_state() {
+BACKDRIVE_INLINE ContactState<Real> zero_state() {
   const Real o = constant<Real>(0);
   return {o, zero3<Real>(), zero3<Real>(), zero3<Real>()};
 }
 template <class Real>
-BACKDRIVE_INLINE contact::PairMaterial<Real> zero_material() {
+BACKDRIVE_INLINE PairMaterial<Real> zero_material() {
   const Real o = constant<Real>(0);
   return {o, o, o, o, o};
 }
@@ -24,7 +28,7 @@ BACKDRIVE_INLINE ContactBar<Real> zero_bar() {
   return {zero_state<Real>(),
           {zero3<Real>(), zero3<Real>()},
           constant<Real>(0),
-          contact::no_cotangents<Real>(),
+          no_cotangents<Real>(),
           zero_material<Real>()};
 }
 
@@ -74,7 +78,7 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
                        bar.pair_forces ? bar.pair_forces[pair.number] : zero3<Real>()};
       },
       [&](const auto& pair, const Context& context, const Contact<Real>& c, int number) {
-        const contact::ContactState<Real> state = state_of(c, context);
+        const ContactState<Real> state = state_of(c, context);
         const auto trace = contact_force(pair.material, state, c.model, c.drag, c.change[1], ws.dt);
         const Vec3<Real> force_bar = velocity_at(context.w, c.position) * ws.dt + context.seed;
         ContactBar<Real>& own = ws.contact.bars[number];
@@ -90,9 +94,8 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
 
 /// x·K y's derivatives of one body's block θ K, by (A7); P and E are velocities at the contact of w1 and Δv1.
 template <class Real>
-BACKDRIVE_INLINE void adj_block(const Real& theta, const contact::Predictor<Real>& p, const Vec3<Real>& n,
-                                const Vec3<Real>& P, const Vec3<Real>& E, contact::Predictor<Real>& p_bar,
-                                Vec3<Real>& n_bar, Real& theta_bar) {
+BACKDRIVE_INLINE void adj_block(const Real& theta, const Predictor<Real>& p, const Vec3<Real>& n, const Vec3<Real>& P,
+                                const Vec3<Real>& E, Predictor<Real>& p_bar, Vec3<Real>& n_bar, Real& theta_bar) {
   const Real nP = dot(n, P), nE = dot(n, E), along = nP * nE, across = dot(P, E) - along;
   p_bar.normal -= theta * along;
   p_bar.tangential -= theta * across;
@@ -104,13 +107,13 @@ BACKDRIVE_INLINE void adj_block(const Real& theta, const contact::Predictor<Real
 /// drag, for the first) and of the blocks' shares.
 template <int Stage, class Space, class Bar>
 BACKDRIVE_INLINE void adj_predictor_of(Space& ws, const PairInStep<Space>& pair,
-                                       const contact::ContactState<typename Space::Real>& state,
+                                       const ContactState<typename Space::Real>& state,
                                        const Contact<typename Space::Real>& c, ContactBar<typename Space::Real>& own,
                                        const Bar& bar) {
   using Real = typename Space::Real;
   const Real zero = constant<Real>(0), &drag = drag_of<Stage>(c);
-  const contact::Predictor<Real> p = predictor_of(c.model, state, drag, ws.dt);
-  contact::Predictor<Real> p_bar{zero3<Real>(), zero, zero};
+  const Predictor<Real> p = predictor_of(c.model, state, drag, ws.dt);
+  Predictor<Real> p_bar{zero3<Real>(), zero, zero};
   Vec3<Real>& n_bar = own.state.normal;
   const auto add_body = [&](int link, const Vec3<Real>& x, const Real& theta, bool frozen) {
     const auto& t = ws.contact.link[link];
@@ -137,14 +140,14 @@ BACKDRIVE_CALLED typename Space::Real adj_turn_predictor_of(Space& ws, const Pai
                                                             const typename Space::Real& force, const Bar& bar) {
   using Real = typename Space::Real;
   const Real zero = constant<Real>(0);
-  const contact::TurnMaterial<Real> m = pair.turning(ws);
-  const contact::TurnRates<Real> rates = turn_rates(twists);
+  const TurnMaterial<Real> m = pair.turning(ws);
+  const TurnRates<Real> rates = turn_rates(twists);
   const Vec3<Real>&n = ws.contact.contacts[number].normal, late = late_turn(rates);
-  const contact::TurnDrag<Real>& drag = ws.contact.turns[number].drag[Stage];
+  const TurnDrag<Real>& drag = ws.contact.turns[number].drag[Stage];
   ContactTurnBar<Real>& own = ws.contact.turn_bars[number];
   Vec3<Real>& n_bar = ws.contact.bars[number].state.normal;
-  const contact::Predictor<Real> p = turn_predictor(m, n, late, drag, ws.dt);
-  contact::Predictor<Real> p_bar{zero3<Real>(), zero, zero};
+  const Predictor<Real> p = turn_predictor(m, n, late, drag, ws.dt);
+  Predictor<Real> p_bar{zero3<Real>(), zero, zero};
   const auto add_body = [&](int link, const Real& theta) {
     const auto& t = ws.contact.link[link];
     Real theta_bar = zero;
@@ -188,7 +191,7 @@ BACKDRIVE_CALLED void adj_predictors(Space& ws, const Bar& bar) {
   each_contact(
       ws, [&](const auto& pair) { return contact_twists<0>(ws, pair); },
       [&](const auto& pair, const PairTwists<Real>& twists, const Contact<Real>& c, int number) {
-        const contact::ContactState<Real> state = state_of(c, twists);
+        const ContactState<Real> state = state_of(c, twists);
         const auto& m = pair.material;
         ContactBar<Real>& own = ws.contact.bars[number];
         adj_predictor_of<Stage>(ws, pair, state, c, own, bar);
@@ -231,7 +234,7 @@ BACKDRIVE_HD void clear_bars(Space& ws) {
 
 /// K u of a contact.
 template <class Real>
-BACKDRIVE_INLINE Vec3<Real> block_times(const contact::Predictor<Real>& p, const Vec3<Real>& n, const Vec3<Real>& u) {
+BACKDRIVE_INLINE Vec3<Real> block_times(const Predictor<Real>& p, const Vec3<Real>& n, const Vec3<Real>& u) {
   return u * p.tangential + n * ((p.normal - p.tangential) * dot(n, u));
 }
 
@@ -241,7 +244,7 @@ template <class Space>
 BACKDRIVE_HD Vec3<typename Space::Real> adj_side(Space& ws, int link, double sign, const Vec3<typename Space::Real>& x,
                                                  const typename Space::Real& theta,
                                                  const Contact<typename Space::Real>& c,
-                                                 const contact::Predictor<typename Space::Real>* p,
+                                                 const Predictor<typename Space::Real>* p,
                                                  const ContactBar<typename Space::Real>& own) {
   using Real = typename Space::Real;
   auto& t = ws.contact.link[link];
@@ -273,7 +276,7 @@ template <class Space>
 BACKDRIVE_CALLED void adj_turns(Space& ws, const PairInStep<Space>& pair,
                                 const PairTwists<typename Space::Real>& twists, int number) {
   using Real = typename Space::Real;
-  const contact::TurnMaterial<Real> m = pair.turning(ws);
+  const TurnMaterial<Real> m = pair.turning(ws);
   const Vec3<Real>&n = ws.contact.contacts[number].normal, late = late_turn(turn_rates(twists));
   const ContactTurn<Real>& c = ws.contact.turns[number];
   const ContactTurnBar<Real>& own = ws.contact.turn_bars[number];
@@ -288,7 +291,7 @@ BACKDRIVE_CALLED void adj_turns(Space& ws, const PairInStep<Space>& pair,
     add(t.bar.smooth, t.smooth, own.rates.smooth * s);
     add(t.bar.w, t.w, c.moment * (s * ws.dt));
     for (int k = 0; k < kPredictors; ++k) {
-      const contact::Predictor<Real> p = turn_predictor(m, n, late, c.drag[k], ws.dt);
+      const Predictor<Real> p = turn_predictor(m, n, late, c.drag[k], ws.dt);
       add(t.bar.change[k], t.change[k], own.change[k] * s - block_times(p, n, t.w_predictor[k].ang) * theta);
       add(t.bar.w_predictor[k], t.w_predictor[k], p.impulse * s - block_times(p, n, t.change[k].ang) * theta);
     }
@@ -299,15 +302,15 @@ BACKDRIVE_CALLED void adj_turns(Space& ws, const PairInStep<Space>& pair,
 
 /// One contact's cotangents onto its links; returns those of its gap, place and normal.
 template <class Space>
-BACKDRIVE_HD contact::ContactPoint<typename Space::Real> adj_contact(Space& ws, const PairInStep<Space>& pair,
-                                                                     const PairTwists<typename Space::Real>& twists,
-                                                                     const Contact<typename Space::Real>& c,
-                                                                     const ContactBar<typename Space::Real>& own,
-                                                                     Vec3<typename Space::Real>& shift_bar) {
+BACKDRIVE_HD ContactPoint<typename Space::Real> adj_contact(Space& ws, const PairInStep<Space>& pair,
+                                                            const PairTwists<typename Space::Real>& twists,
+                                                            const Contact<typename Space::Real>& c,
+                                                            const ContactBar<typename Space::Real>& own,
+                                                            Vec3<typename Space::Real>& shift_bar) {
   using Real = typename Space::Real;
-  const contact::ContactState<Real> state = state_of(c, twists);
-  const contact::Predictor<Real> p[kPredictors] = {predictor_of(c.model, state, drag_of<0>(c), ws.dt),
-                                                   predictor_of(c.model, state, drag_of<1>(c), ws.dt)};
+  const ContactState<Real> state = state_of(c, twists);
+  const Predictor<Real> p[kPredictors] = {predictor_of(c.model, state, drag_of<0>(c), ws.dt),
+                                          predictor_of(c.model, state, drag_of<1>(c), ws.dt)};
   Vec3<Real> x_bar = adj_side(ws, pair.i, 1, c.position, pair.theta_i, c, p, own);
   if (pair.j >= 0) {
     const Vec3<Real> own_bar = adj_side(ws, pair.j, -1, c.position + pair.shift, pair.theta_j, c, p, own);
@@ -319,9 +322,9 @@ BACKDRIVE_HD contact::ContactPoint<typename Space::Real> adj_contact(Space& ws, 
 
 /// A shape's cotangents onto its link, its constants, and, of the second shape, `shift`.
 template <class Space, class Bar>
-BACKDRIVE_HD void adj_placed_shape(Space& ws, int shape, const contact::ShapeBar<typename Space::Real>& own,
-                                   const contact::Shape<typename Space::Real>& placed,
-                                   const Vec3<typename Space::Real>& shift, const Bar& bar) {
+BACKDRIVE_HD void adj_placed_shape(Space& ws, int shape, const ShapeBar<typename Space::Real>& own,
+                                   const Shape<typename Space::Real>& placed, const Vec3<typename Space::Real>& shift,
+                                   const Bar& bar) {
   using Real = typename Space::Real;
   const int link = carrier_of(ws, shape).link;
   if (link >= 0) ws.contact.link[link].bar.turn += back(own.pose, shift);
@@ -346,21 +349,21 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
   const PairInStep<Space> pair(ws, touching);
   const PairTwists<Real> twists = contact_twists<0>(ws, pair);
   const auto &ga = space.geometry[pair.a], &gb = space.geometry[pair.b];
-  const int count = contact::contact_count(ga, gb);
+  const int count = contact_count(ga, gb);
   const Vec3<Real> o = zero3<Real>();
   for (int k = 0; k < count; ++k) space.points[k] = {constant<Real>(0), o, o};
   Vec3<Real> shift_bar = o;
   Real margin_bar = constant<Real>(0);
   for (int k = touching.first; k < touching.first + touching.count; ++k) {
     const Contact<Real>& c = space.contacts[k];
-    contact::ContactPoint<Real>& point_bar = space.points[c.point];
+    ContactPoint<Real>& point_bar = space.points[c.point];
     point_bar = adj_contact(ws, pair, twists, c, space.bars[k], shift_bar);
     if (pair.resists_turns) adj_turns(ws, pair, twists, k);
     margin_bar -= point_bar.gap;
   }
-  const contact::Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, pair.shift);
-  contact::ShapeBar<Real> A_bar{zero6<Real>(), o}, B_bar{zero6<Real>(), o};
-  contact::adj_contact_points(ga, A, gb, B, space.points, A_bar, B_bar);
+  const Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, pair.shift);
+  ShapeBar<Real> A_bar{zero6<Real>(), o}, B_bar{zero6<Real>(), o};
+  adj_contact_points(ga, A, gb, B, space.points, A_bar, B_bar);
   adj_placed_shape(ws, pair.a, A_bar, A, o, bar);
   adj_placed_shape(ws, pair.b, B_bar, B, pair.shift, bar);
   if (bar.wants_parameters()) {
@@ -381,4 +384,4 @@ BACKDRIVE_HD void adj_contact_places(Space& ws, const Bar& bar) {
   for (int k = 0; k < ws.contact.touching_count; ++k) adj_contacts_of(ws, ws.contact.touching[k], bar);
 }
 
-}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
+}  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

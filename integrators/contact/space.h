@@ -17,10 +17,12 @@
 // another tree has its twists there after `about`; its wrenches go back by `back`.
 #include "integrators/contact/contact_force.h"
 #include "integrators/contact/pairs.h"
+#include "integrators/contact/shape_constants.h"
 #include "integrators/contact/turn_friction.h"
-#include "integrators/featherstone/dynamics.h"
+#include "integrators/rollout/arena.h"
+#include "integrators/rollout/broadcast.h"
 
-namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
 // Larger than what is worth inlining, here and in what follows.
 #define BACKDRIVE_CALLED BACKDRIVE_HD __attribute__((noinline))
@@ -62,33 +64,33 @@ struct Contact {
   int point;  ///< of its pair
   Real depth;
   Vec3<Real> position, normal;
-  contact::LinearModel<Real> model;
+  LinearModel<Real> model;
   Vec3<Real> change[kPredictors];  ///< e: what the predictors change the relative velocity by
   Real drag;                       ///< c₂: of the second predictor and the force
   Vec3<Real> force;                ///< on the first body
 };
 template <class Real>
 struct ContactBar {
-  contact::ContactState<Real> state;
+  ContactState<Real> state;
   Vec3<Real> change[kPredictors];
   Real drag;
-  contact::LinearModelBar<Real> model;
-  contact::PairMaterial<Real> material;
+  LinearModelBar<Real> model;
+  PairMaterial<Real> material;
 };
 
 /// And of a pair that resists turns.
 template <class Real>
 struct ContactTurn {
-  contact::TurnDrag<Real> drag[kPredictors];
+  TurnDrag<Real> drag[kPredictors];
   Vec3<Real> moment;  ///< on the first body
 };
 template <class Real>
 struct ContactTurnBar {
-  contact::TurnRates<Real> rates;
+  TurnRates<Real> rates;
   Vec3<Real> late;
   Vec3<Real> change[kPredictors];
-  contact::TurnDrag<Real> drag[kPredictors];
-  contact::TurnMaterial<Real> material;
+  TurnDrag<Real> drag[kPredictors];
+  TurnMaterial<Real> material;
 };
 
 /// A pair with points near each other, and its contacts.
@@ -120,12 +122,12 @@ struct ContactSpace {
   const ContactPair* pairs;
   int shape_count, pair_count;
   int link_count;
-  const contact::Geometry<ScalarOf<Real>>* geometry;  ///< [contact shape]
-  typename Layout::ShapeRows constants;               ///< [contact shape]: ShapeConstants
-  typename Layout::Touch* link;                       ///< [link_count]
-  ShapeBall<Real>* balls;                             ///< [contact shape]
-  PairPlan* plans;                                    ///< [pair]
-  contact::ContactPoint<Real>* points;                ///< as many as a pair has
+  const Geometry<ScalarOf<Real>>* geometry;  ///< [contact shape]
+  typename Layout::ShapeRows constants;      ///< [contact shape]: ShapeConstants
+  typename Layout::Touch* link;              ///< [link_count]
+  ShapeBall<Real>* balls;                    ///< [contact shape]
+  PairPlan* plans;                           ///< [pair]
+  ContactPoint<Real>* points;                ///< as many as a pair has
   Contact<Real>* contacts;
   ContactBar<Real>* bars;           ///< adjoint only
   ContactTurn<Real>* turns;         ///< [contact]; none where no shape resists turns
@@ -159,8 +161,7 @@ BACKDRIVE_INLINE Spatial<Real> wrench_at(const Vec3<Real>& x, const Vec3<Real>& 
 /// Combined constants: springs in series, dissipation that goes with each one's share of the depth, harmonic mean of
 /// the friction (whose slope stays finite where one of them is smooth), means of width and creep.
 template <class Real>
-BACKDRIVE_INLINE contact::PairMaterial<Real> pair_material(const ShapeConstants<Real>& a,
-                                                           const ShapeConstants<Real>& b) {
+BACKDRIVE_INLINE PairMaterial<Real> pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b) {
   const Real half = constant<Real>(0.5), sum = a.stiffness + b.stiffness;
   return {a.stiffness * b.stiffness / sum, half * (a.width + b.width),
           (b.stiffness * a.dissipation + a.stiffness * b.dissipation) / sum,
@@ -169,7 +170,7 @@ BACKDRIVE_INLINE contact::PairMaterial<Real> pair_material(const ShapeConstants<
 }
 template <class Real>
 BACKDRIVE_INLINE void adj_pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b,
-                                        const contact::PairMaterial<Real>& m, const contact::PairMaterial<Real>& bar,
+                                        const PairMaterial<Real>& m, const PairMaterial<Real>& bar,
                                         ShapeGradient<Real>& a_bar, ShapeGradient<Real>& b_bar) {
   const Real half = constant<Real>(0.5), two = constant<Real>(2), sum = a.stiffness + b.stiffness;
   const Real share_a = a.stiffness / sum, share_b = b.stiffness / sum, loss = bar.dissipation / sum;
@@ -188,18 +189,17 @@ BACKDRIVE_INLINE void adj_pair_material(const ShapeConstants<Real>& a, const Sha
 
 /// Of friction against turns: means, so that one shape alone may bring it, be the other as smooth as it likes.
 template <class Real>
-BACKDRIVE_INLINE contact::TurnMaterial<Real> turn_material(const ShapeConstants<Real>& a,
-                                                           const ShapeConstants<Real>& b) {
+BACKDRIVE_INLINE TurnMaterial<Real> turn_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b) {
   const Real half = constant<Real>(0.5);
   return {half * (a.torsional_friction + b.torsional_friction), half * (a.rolling_friction + b.rolling_friction),
-          constant<Real>(0.5 / contact::kTurnLength) * (a.creep + b.creep)};
+          constant<Real>(0.5 / kTurnLength) * (a.creep + b.creep)};
 }
 template <class Real>
-BACKDRIVE_INLINE void adj_turn_material(const contact::TurnMaterial<Real>& bar, ShapeGradient<Real>& own_bar) {
+BACKDRIVE_INLINE void adj_turn_material(const TurnMaterial<Real>& bar, ShapeGradient<Real>& own_bar) {
   const Real half = constant<Real>(0.5);
   own_bar.torsional_friction += half * bar.torsional;
   own_bar.rolling_friction += half * bar.rolling;
-  own_bar.creep += constant<Real>(0.5 / contact::kTurnLength) * bar.creep;
+  own_bar.creep += constant<Real>(0.5 / kTurnLength) * bar.creep;
 }
 
 /// How far a pair's predictor blocks are raised: θ_i = 1 + m_i/m_j, so that two free bodies that stop each other are
@@ -259,7 +259,7 @@ template <class Space>
 struct PairInStep : PairSides<Space> {
   using Real = typename Space::Real;
   int number;  ///< in the topology
-  contact::PairMaterial<Real> material;
+  PairMaterial<Real> material;
   bool shared;         ///< both bodies move
   bool resists_turns;  ///< one of its shapes does
   Real theta_i, theta_j;
@@ -277,7 +277,7 @@ struct PairInStep : PairSides<Space> {
     theta_i = shares.of_first();
     theta_j = shares.of_second();
   }
-  BACKDRIVE_INLINE contact::TurnMaterial<Real> turning(const Space& ws) const {
+  BACKDRIVE_INLINE TurnMaterial<Real> turning(const Space& ws) const {
     return turn_material<Real>(ws.contact.constants[this->a], ws.contact.constants[this->b]);
   }
   BACKDRIVE_INLINE BlockShares<Real> masses(const Space& ws) const {
@@ -287,8 +287,8 @@ struct PairInStep : PairSides<Space> {
 
 /// A shape in world axes, about O of its link's tree plus `shift`.
 template <class Space>
-BACKDRIVE_INLINE contact::Shape<typename Space::Real> placed_shape(const Space& ws, int shape,
-                                                                   const Vec3<typename Space::Real>& shift) {
+BACKDRIVE_INLINE Shape<typename Space::Real> placed_shape(const Space& ws, int shape,
+                                                          const Vec3<typename Space::Real>& shift) {
   const ShapeConstants<typename Space::Real> c = ws.contact.constants[shape];
   const int link = carrier_of(ws, shape).link;
   if (link < 0) return {{c.rotation, c.position - shift}, c.scale};
@@ -296,4 +296,26 @@ BACKDRIVE_INLINE contact::Shape<typename Space::Real> placed_shape(const Space& 
   return {{pose.axes * c.rotation, plus_times(pose.origin, pose.axes, c.position) - shift}, c.scale};
 }
 
-}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
+/// `links`: how many the integrator has.
+template <class Layout>
+BACKDRIVE_HD void take_contact_arrays(const TopologyView& t, int links, bool adjoint, Arena& arena,
+                                      ContactSpace<Layout>& space) {
+  using Real = typename Layout::Real;
+  space.shapes = t.contact_shapes;
+  space.pairs = t.contact_pairs;
+  space.shape_count = t.contact_shape_count;
+  space.pair_count = t.contact_pair_count;
+  space.link_count = links;
+  space.link = arena.take<typename Layout::Touch>(links);
+  space.balls = arena.take<ShapeBall<Real>>(t.contact_shape_count);
+  space.plans = arena.take<PairPlan>(t.contact_pair_count);
+  space.points = arena.take<ContactPoint<Real>>(t.most_points_of_pair);
+  space.contacts = arena.take<Contact<Real>>(t.contact_point_count);
+  space.bars = arena.take<ContactBar<Real>>(adjoint ? t.contact_point_count : 0);
+  const int turns = t.resists_turns ? t.contact_point_count : 0;
+  space.turns = arena.take<ContactTurn<Real>>(turns);
+  space.turn_bars = arena.take<ContactTurnBar<Real>>(adjoint ? turns : 0);
+  space.touching = arena.take<TouchingPair<Real>>(t.contact_pair_count);
+}
+
+}  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

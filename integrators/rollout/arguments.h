@@ -1,0 +1,103 @@
+#pragma once
+// What kernels are launched with, the same for all integrators.
+#include "engine/real.h"
+#include "engine/status.h"
+#include "models/model.h"
+
+namespace backdrive {
+namespace contact {
+template <class T>
+struct Geometry;
+}
+namespace semi_implicit {
+struct TablesView;
+}
+
+/// What the launches share. All arrays are [row][world] with rows `stride` numbers apart.
+template <class T>
+struct Launch {
+  TopologyView topology;  ///< its links lie where the kernel runs
+  /// Rows of what the integrator reads of a model; with one column, without gaps, where they are the same for all
+  /// worlds.
+  const T* constants;
+  bool constants_per_world;
+  T time_step;
+  int steps;  ///< of this launch; of poses: states
+  int stride;
+  int worlds;          ///< real worlds; the rest of the last group is padding
+  int first_step = 0;  ///< number of the first step in the whole rollout
+  /// Counts steps before that, where the kernel runs; null: none. For launches that are repeated as they are.
+  const int* steps_before = nullptr;
+  const contact::Geometry<ScalarOf<T>>* geometry = nullptr;  ///< [contact shape], where the kernel runs
+  /// Of models that semi_implicit steps, whose kernels run then; arrays where the kernel runs. Null: none.
+  const semi_implicit::TablesView* bodies = nullptr;
+};
+
+template <class T>
+struct RolloutArguments {
+  Launch<T> launch;
+  const T *q0, *qd0;    ///< [nq], [nv] rows; may be q_end, qd_end
+  const T* control;     ///< [steps·nu] rows; null: zero
+  T *q, *qd;            ///< [(steps+1)·nq], [(steps+1)·nv] rows; null: keep nothing
+  T *q_end, *qd_end;    ///< [nq], [nv] rows
+  WorldStatus* status;  ///< [worlds]; worlds that have stopped in earlier steps stay where they are
+  /// With contact only, [(steps+1)·nv] and [nv] rows: the velocities that moved q to each state, those of the first
+  /// state its own; null: not asked for.
+  T *drift = nullptr, *drift_end = nullptr;
+  T* contact = nullptr;  ///< with contact only, [steps·pairs·kContactRows] rows (PairReport); null: not asked for
+};
+
+/// Windows of the rollout at whose first state the gradient is cut or clipped; counted from its first step.
+template <class T>
+struct WindowArguments {
+  int steps = 0;           ///< 0: the whole rollout is one
+  bool cut = false;        ///< no gradient passes from a window to the one before
+  T clip = 0;              ///< largest norm of what one contributes; 0: any
+  int* clipped = nullptr;  ///< [worlds], raised by the number of windows that were scaled
+};
+
+/// A launch is the last part of the rollout not yet walked back.
+template <class T>
+struct RolloutAdjointArguments {
+  Launch<T> launch;
+  const T *q, *qd;   ///< as recorded
+  const T* control;  ///< null: zero
+  const WorldStatus* status;
+  const T *q_bar, *qd_bar;          ///< seeds of every recorded state; null: none
+  const T *q_end_bar, *qd_end_bar;  ///< seeds of the last state; null: none
+  T *q0_bar, *qd0_bar;              ///< out
+  T* control_bar;                   ///< out, [steps·nu] rows; null: not asked for
+  T* constants_bar;                 ///< out, gradient rows; null: not asked for
+  bool resume = false;          ///< a later part was walked before: q0_bar, qd0_bar, constants_bar hold what it left
+  WindowArguments<T> window{};  ///< with a clip, a launch holds whole windows
+  const T *drift_bar = nullptr, *drift_end_bar = nullptr;  ///< seeds as those of qd, with contact only; null: none
+  const T* contact_bar = nullptr;  ///< seeds as `contact`, of which those of the forces are read; null: none
+};
+
+/// Poses of links: per output 3 rows of position and 9 of rotation (columns), in user axes, world frame.
+template <class T>
+struct PoseArguments {
+  Launch<T> launch;  ///< `steps` states
+  const T* q;        ///< [steps·nq]
+  const int* links;  ///< which links
+  int count;
+  T* poses;             ///< [steps·count·12]
+  const T* pose_bar;    ///< adjoint only
+  T* q_bar;             ///< adjoint only, out
+  T* constants_bar;     ///< adjoint only, out, gradient rows without those of shapes; null: not asked for
+  bool resume = false;  ///< adjoint only: constants_bar holds what later states left
+};
+
+/// Maximal coordinates only: bodies from the coordinates of the tree's joints, and the coordinates of joints that close
+/// loops from the bodies.
+template <class T>
+struct PlaceArguments {
+  Launch<T> launch;
+  const T *q, *qd;                                            ///< [nq], [nv] rows: those of the tree's joints are read
+  T *q_placed, *qd_placed;                                    ///< out, all rows; not of the adjoint
+  const T *q_placed_bar = nullptr, *qd_placed_bar = nullptr;  ///< adjoint only, from here on; null: zeros
+  T *q_bar = nullptr, *qd_bar = nullptr;                      ///< out
+  T* constants_bar = nullptr;                                 ///< out, gradient rows; null: not asked for
+};
+
+}  // namespace backdrive

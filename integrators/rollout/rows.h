@@ -1,0 +1,85 @@
+#pragma once
+#if !defined(BACKDRIVE_KERNELS)
+#define BACKDRIVE_KERNELS generic
+#endif
+// Rows of buffers, [row][world], in and out of the working set of one lane group.
+#include "engine/real.h"
+#include "integrators/rollout/arguments.h"
+
+namespace backdrive::inline BACKDRIVE_KERNELS {
+
+/// The number that one lane carries.
+template <class Real>
+BACKDRIVE_HD double number_in(const Real& x, [[maybe_unused]] int lane_index) {
+  if constexpr (RealTraits<Real>::lanes == 1) {
+    return value_of(x);
+  } else {
+    return x[lane_index];
+  }
+}
+
+/// A GPU hides the wait for memory behind its other threads.
+template <bool Write>
+BACKDRIVE_INLINE void prefetch([[maybe_unused]] const void* at) {
+#if !defined(__CUDA_ARCH__)
+  __builtin_prefetch(at, Write);
+#endif
+}
+
+/// Of one group of worlds. `next` is ±1 when the `rows` after or before these are read next: they are fetched ahead,
+/// since no hardware sees the pattern in them.
+template <class Real>
+BACKDRIVE_INLINE void load_rows(const StorageOf<Real>* from, std::size_t first_row, int rows, int stride,
+                                int first_world, Real* to, int next = 0) {
+  const StorageOf<Real>* at = from + first_row * stride + first_world;
+  const std::ptrdiff_t ahead = std::ptrdiff_t(next) * rows * stride;
+  for (int r = 0; r < rows; ++r, at += stride) {
+    if (next != 0) prefetch<false>(at + ahead);
+    to[r] = load<Real>(at);
+  }
+}
+template <class Real>
+BACKDRIVE_INLINE void store_rows(StorageOf<Real>* to, std::size_t first_row, int rows, int stride, int first_world,
+                                 const Real* from, int next = 0) {
+  StorageOf<Real>* at = to + first_row * stride + first_world;
+  const std::ptrdiff_t ahead = std::ptrdiff_t(next) * rows * stride;
+  for (int r = 0; r < rows; ++r, at += stride) {
+    if (next != 0) prefetch<true>(at + ahead);
+    store<Real>(at, from[r]);
+  }
+}
+
+/// Rows of one step, copied into the working set.
+template <class Real>
+struct CopiedRows {
+  using T = StorageOf<Real>;
+  Real* numbers;
+
+  BACKDRIVE_INLINE const Real& operator[](int k) const { return numbers[k]; }
+  BACKDRIVE_INLINE void set(int k, const Real& x) const { numbers[k] = x; }
+  BACKDRIVE_INLINE void clear(int rows) const {
+    for (int k = 0; k < rows; ++k) numbers[k] = constant<Real>(0);
+  }
+  /// To be read; null: they stay what they are.
+  BACKDRIVE_INLINE void take(const T* from, std::size_t first_row, int rows, int stride, int world, int next) const {
+    if (from) load_rows(from, first_row, rows, stride, world, numbers, next);
+  }
+  /// To be set, and when all have been; null: for nobody.
+  BACKDRIVE_INLINE void begin(T*, std::size_t, int, int) const {}
+  BACKDRIVE_INLINE void end(T* to, std::size_t first_row, int rows, int stride, int world, int next) const {
+    if (to) store_rows(to, first_row, rows, stride, world, numbers, next);
+  }
+};
+
+/// Copies `count` Reals of constants, row by row; uniform ones are broadcast.
+template <class Real>
+BACKDRIVE_HD void load_constants(const Launch<StorageOf<Real>>& launch, int first_row, int first_world, Real* to,
+                                 std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t row = first_row + k;
+    to[k] = launch.constants_per_world ? load<Real>(launch.constants + row * launch.stride + first_world)
+                                       : Real(launch.constants[row]);
+  }
+}
+
+}  // namespace backdrive::inline BACKDRIVE_KERNELS
