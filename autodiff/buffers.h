@@ -43,7 +43,7 @@ struct Control {
 
   Control() = default;
   Control(const Model& model, int steps, int worlds, Memory& memory = default_memory())
-      : u(memory, steps * model.topology.nu, worlds) {}
+      : u(memory, row_count(steps, model.topology.nu), worlds) {}
 };
 
 /// What a rollout leaves. `q` and `qd` hold every state, row step·nq + component, steps + 1 of them (empty when the

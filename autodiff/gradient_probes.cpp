@@ -115,7 +115,7 @@ void ProbedProblem::add_state_groups() {
 
 void ProbedProblem::add_control_groups(int sample, std::uint64_t seed) {
   const Model& model = problem_.model;
-  const int nu = model.topology.nu, steps = options_.steps, total = nu * steps;
+  const int nu = model.topology.nu, steps = options_.steps, total = row_count(steps, nu);
   if (total == 0) return;
   const Control<double> control = initial_control<double>(problem_, 1);
   std::mt19937_64 generator(seed);

@@ -142,13 +142,13 @@ class Evaluation {
     qd_[0] = {trajectory.velocity(), t.nv, {}};
     qd_[1] = {trajectory.final_velocity(), t.nv, {}};
     control_ = {control.u, t.nu, {}};
-    contact_ = {trajectory.contact, static_cast<int>(t.contact_pairs.size()) * kContactRows, {}};
+    contact_ = {trajectory.contact, row_count(static_cast<std::int64_t>(t.contact_pairs.size()), kContactRows), {}};
   }
 
   /// Bodies whose poses the terms read, of the last state or on the way.
   void set_poses(bool terminal, const PoolVector<int>& bodies, Buffer<T> poses) {
     bodies_[terminal] = bodies;
-    poses_[terminal] = {std::move(poses), static_cast<int>(bodies.size()) * 12, {}};
+    poses_[terminal] = {std::move(poses), row_count(static_cast<std::int64_t>(bodies.size()), 12), {}};
   }
 
   /// Worlds do not meet: each thread takes its share through all terms.

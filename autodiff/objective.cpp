@@ -140,7 +140,7 @@ class RolloutObjective final : public BatchObjective {
                                    state_.qd.write_address(),
                                    has_control_ ? control_.u.write_address() : nullptr};
     const std::int64_t steps = has_control_ ? rollout_options_.steps : 1;
-    for_each_index(memory().backend(), 1, steps * worlds_, kernel);
+    for_each_index(memory().backend(), 1, std::int64_t{steps} * worlds_, kernel);
   }
 
   /// Each world's parameters. One whose model cannot be counts as stopped.

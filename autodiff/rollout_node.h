@@ -20,11 +20,12 @@ struct RolloutPart {
     const bool touches = !model.topology.contact_pairs.empty();
     if (touches) end_drift = Buffer<T>::uninitialized(memory, nv, worlds);
     if (!keep_states) return;
-    q = Buffer<T>::uninitialized(memory, (steps + 1) * model.topology.nq, worlds);
-    qd = Buffer<T>::uninitialized(memory, (steps + 1) * nv, worlds);
-    if (touches) drift = Buffer<T>::uninitialized(memory, (steps + 1) * nv, worlds);
-    const int pairs = static_cast<int>(model.topology.contact_pairs.size());
-    if (touches && keep_contact) contact = Buffer<T>::uninitialized(memory, steps * pairs * kContactRows, worlds);
+    const std::int64_t states = std::int64_t{steps} + 1;
+    q = Buffer<T>::uninitialized(memory, row_count(states, model.topology.nq), worlds);
+    qd = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
+    if (touches) drift = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
+    const int pair_rows = row_count(static_cast<std::int64_t>(model.topology.contact_pairs.size()), kContactRows);
+    if (touches && keep_contact) contact = Buffer<T>::uninitialized(memory, row_count(steps, pair_rows), worlds);
   }
 };
 

@@ -343,6 +343,17 @@ struct Buffer<T>::DeviceStorage : Buffer<T>::Storage {
   std::shared_ptr<std::byte> block;
 };
 
+int row_count(std::int64_t items, std::int64_t each) {
+  std::int64_t rows = 0;
+  if (items < 0 || each < 0 || __builtin_mul_overflow(items, each, &rows) || rows > std::numeric_limits<int>::max()) {
+    input_error(std::to_string(items) + " steps or states of " + std::to_string(each) +
+                " numbers in every world, expected at most " + std::to_string(std::numeric_limits<int>::max()) +
+                " numbers in all: fewer steps or pairs in contact, or a memory budget (--memory-budget) that keeps fewer "
+                "of them at a time");
+  }
+  return static_cast<int>(rows);
+}
+
 template <class T>
 Buffer<T>::Buffer(Memory& memory, int rows, int worlds) : Buffer(uninitialized(memory, rows, worlds)) {
   if (backend_) {

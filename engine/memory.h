@@ -80,6 +80,10 @@ constexpr int row_stride(int worlds) {
   return (packs > 1 && packs % 2 == 0 ? packs + 1 : packs) * kPackWorlds<T>;
 }
 
+/// Rows of `items` times `each` rows, as a Buffer counts them: steps by components, say. Throws Error (input) beyond
+/// 2³¹ − 1 with both numbers, so that no product of them overflows.
+int row_count(std::int64_t items, std::int64_t each);
+
 /// Numbers laid out [row][world], world innermost, rows padded to whole packs, in memory of the host or on a device. A
 /// handle: copies share the numbers, and the storage lives as long as any handle. Every write view raises the version,
 /// by which a recording sees that what it had read was changed. The host reads and writes its own memory only: on a

@@ -218,6 +218,16 @@ TYPED_TEST(BufferOf, StridesAreWholePacksAndAnOddNumberOfThem) {
   }
 }
 
+TEST(Buffer, RowsAreCountedWithoutOverflow) {
+  EXPECT_EQ(row_count(0, 7), 0);
+  EXPECT_EQ(row_count(46340, 46340), 2147395600);
+  EXPECT_EQ(row_count(2147483647, 1), 2147483647);
+  for (const auto& [items, each] : {std::pair<std::int64_t, std::int64_t>{65536, 32768}, {46341, 46341}, {1 << 30, 4},
+                                    {std::int64_t{1} << 62, 4}, {std::int64_t{1} << 32, std::int64_t{1} << 32}, {-1, 1}}) {
+    EXPECT_THROW(row_count(items, each), Error) << items << " x " << each;
+  }
+}
+
 TEST(Buffer, EmptyOnes) {
   Buffer<double> none;
   EXPECT_TRUE(none.empty());
