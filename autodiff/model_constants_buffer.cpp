@@ -6,7 +6,7 @@
 #include "engine/exact_sum.h"
 #include "engine/kernel_array.h"
 #include "engine/launch.h"
-#include "integrators/rollout/parameter_kernel.h"
+#include "integrators/featherstone/link_parameters.h"
 #include "integrators/semi_implicit/parameter_rows.h"
 
 namespace backdrive {
@@ -62,7 +62,7 @@ bool steps_bodies(const ModelStructure& structure) {
 template <class T>
 int gradient_rows_of(const ModelStructure& s, int shapes) {
   return steps_bodies(s) ? semi_implicit::gradient_rows<T>(s.body_count, s.joint_count, shapes)
-                         : gradient_rows<T>(s.link_count, shapes);
+                         : featherstone::gradient_rows<T>(s.link_count, shapes);
 }
 /// Whether cotangents in so many rows have those of contact shapes.
 template <class T>
@@ -74,28 +74,28 @@ bool has_shapes(const ModelStructure& structure, int rows) {
 template <class T>
 int constant_rows_of(const ModelStructure& s) {
   return steps_bodies(s) ? semi_implicit::constant_rows<T>(s.body_count, s.joint_count, s.contact_shape_count)
-                         : constant_rows<T>(s.link_count, s.contact_shape_count);
+                         : featherstone::constant_rows<T>(s.link_count, s.contact_shape_count);
 }
 
-/// The work of a world where bodies are stepped.
-template <class T>
-semi_implicit::ConstantsOfWorld<T> of_bodies(const ConstantsOfWorld<T>& fill) {
-  return {fill};
+/// Calls visit with the work of a world as the integrator wants it done.
+template <class T, class Visit>
+void as_integrator_wants(const WorldConstants<T>& to, Visit&& visit) {
+  if (steps_bodies(to.structure)) return visit(semi_implicit::ConstantsOfWorld<T>{to});
+  visit(featherstone::ConstantsOfWorld<T>{to});
 }
-template <class T>
-semi_implicit::ParameterGradientOfWorld<T> of_bodies(const ParameterGradientOfWorld<T>& add) {
-  return {add};
+template <class T, class Visit>
+void as_integrator_wants(const WorldGradient<T>& to, Visit&& visit) {
+  if (steps_bodies(to.structure)) return visit(semi_implicit::ParameterGradientOfWorld<T>{to});
+  visit(featherstone::ParameterGradientOfWorld<T>{to});
 }
-/// The work of one world on the host, or of `count` of them on a device, as the integrator wants it.
-template <class Work>
-void do_world(const Work& work, int world) {
-  if (steps_bodies(work.structure)) return of_bodies(work)(world);
-  work(world);
+/// Does that of one world on the host, or of `count` of them on a device.
+template <class To>
+void do_world(const To& to, int world) {
+  as_integrator_wants(to, [&](const auto& work) { work(world); });
 }
-template <class Work>
-void do_worlds_there(DeviceBackend& backend, int count, const Work& work) {
-  if (steps_bodies(work.structure)) return launch_on_device(backend, count, of_bodies(work));
-  launch_on_device(backend, count, work);
+template <class To>
+void do_worlds_there(DeviceBackend& backend, int count, const To& to) {
+  as_integrator_wants(to, [&](const auto& work) { launch_on_device(backend, count, work); });
 }
 
 /// Turns the cotangents of each of `worlds` worlds into parameters, then sums those that all worlds share.
@@ -106,7 +106,7 @@ void add_columns(const Model& model, const Parameters* direction, const T* bar, 
   const GradientBlock block(model, gradient, worlds);
   const ModelStructure structure = structure_of(model);
   PoolVector<double> values(block.numbers()), value_dots;
-  ParameterGradientOfWorld<T> add{
+  WorldGradient<T> add{
       structure, view_of(model), bar, stride, block.slots(values.data()), has_shapes<T>(structure, rows), dots.get()};
   GradientSlots dot_slots;
   if constexpr (kHasDots<Exact<T>>) {
@@ -127,7 +127,7 @@ Buffer<T> constants_of_worlds(const ModelStructure& structure, const ParametersV
   Buffer<T> buffer = Buffer<T>::uninitialized(memory, constant_rows_of<T>(structure), worlds);
   T* const numbers = buffer.write_address();
   const int stride = buffer.stride();
-  const ConstantsOfWorld<T> fill{structure, parameters, numbers, stride, worlds, direction};
+  const WorldConstants<T> fill{structure, parameters, numbers, stride, worlds, direction};
   if (DeviceBackend* const backend = memory.backend()) {
     do_worlds_there(*backend, stride, fill);  // the padding too
     return buffer;
@@ -168,12 +168,12 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
     const std::size_t bytes = block.numbers() * sizeof(double);
     const std::shared_ptr<std::byte> there = memory.allocate(bytes);
     backend.fill(there.get(), 0, bytes);
-    const ParameterGradientOfWorld<T> add{placed.structure,
-                                          placed.parameters,
-                                          bar.address(),
-                                          bar.stride(),
-                                          block.slots(reinterpret_cast<double*>(there.get())),
-                                          has_shapes<T>(placed.structure, bar.rows())};
+    const WorldGradient<T> add{placed.structure,
+                               placed.parameters,
+                               bar.address(),
+                               bar.stride(),
+                               block.slots(reinterpret_cast<double*>(there.get())),
+                               has_shapes<T>(placed.structure, bar.rows())};
     do_worlds_there(backend, bar.worlds(), add);
     PoolVector<double> here(block.numbers());
     backend.download(here.data(), there.get(), bytes);
@@ -201,7 +201,7 @@ Buffer<T> constants_buffer(const Model& model, const Parameters* direction, int 
   // One column is stored without gaps: a row vector of one "row" whose worlds are the rows.
   const ModelStructure structure = structure_of(model);
   Buffer<T> buffer(memory, 1, constant_rows_of<T>(structure));
-  do_world(ConstantsOfWorld<T>{structure, view_of(model), buffer.write(), 1, 1, dots.get()}, 0);
+  do_world(WorldConstants<T>{structure, view_of(model), buffer.write(), 1, 1, dots.get()}, 0);
   return buffer;
 }
 
@@ -227,10 +227,9 @@ void add_constants_gradient(const WorldParameters& parameters, const Buffer<T>& 
   if constexpr (kHasDots<Exact<T>>) {
     usage_error("dual numbers with values for every world, expected parameters of the model and a direction");
   } else {
-    const ParameterGradientOfWorld<T> add{
-        parameters.structure(),     parameters.view(),
-        constants_bar.address(),    constants_bar.stride(),
-        parameters.slots(gradient), has_shapes<T>(parameters.structure(), constants_bar.rows())};
+    const WorldGradient<T> add{parameters.structure(),     parameters.view(),
+                               constants_bar.address(),    constants_bar.stride(),
+                               parameters.slots(gradient), has_shapes<T>(parameters.structure(), constants_bar.rows())};
     if (DeviceBackend* const backend = constants_bar.backend()) {
       return do_worlds_there(*backend, constants_bar.worlds(), add);
     }

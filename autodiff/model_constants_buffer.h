@@ -7,7 +7,7 @@
 #include "engine/memory.h"
 #include "engine/status.h"
 #include "integrators/contact/geometry_table.h"
-#include "integrators/featherstone/link_constants.h"
+#include "integrators/rollout/arguments.h"
 #include "integrators/semi_implicit/tables.h"
 #include "models/model.h"
 

@@ -3,12 +3,8 @@
 // the cotangents of parameters go the integrator's `bar` says: mass(body), shapes[], pair_forces; those of an O by
 // adj_tree_origin(ws, root, bar of O, bar).
 #include "integrators/contact/step.h"
-#include "integrators/featherstone/mutations.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
-using featherstone::mutated;
-using featherstone::Mutation;
-using featherstone::unless;
 
 // ---- (A3)-(A10): the solves -----------------------------------------------------------------------------------------
 
@@ -58,7 +54,7 @@ BACKDRIVE_CALLED typename Space::Real adj_moment(Space& ws, const PairInStep<Spa
                   ws.contact.turns[number].drag[1], turn_change<1>(ws, pair), force, w.ang * ws.dt,
                   ws.contact.bars[number].state.normal, own.late, own.drag[1], own.change[1], force_bar, own.material);
   add_load(ws, pair, couple(own.change[1]));
-  return unless(Mutation::turn_force, force_bar);
+  return force_bar;
 }
 
 /// (A4)-(A5), with what the loss says of the forces: from the twists of w to the cotangents of the contacts' states, of
@@ -87,7 +83,6 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
         if (pair.resists_turns) normal_bar = adj_moment(ws, pair, context, context.w, number, trace.normal.value);
         adj_contact_force(pair.material, state, c.model, c.drag, c.change[1], trace, ws.dt, force_bar, normal_bar,
                           own.change[1], own.drag, own.model, own.state, own.material);
-        own.change[1] = unless(Mutation::frozen_predictor, own.change[1]);
         add_load(ws, pair, wrench_at(c.position, own.change[1]));
       });
 }
@@ -100,7 +95,7 @@ BACKDRIVE_INLINE void adj_block(const Real& theta, const Predictor<Real>& p, con
   p_bar.normal -= theta * along;
   p_bar.tangential -= theta * across;
   theta_bar -= p.normal * along + p.tangential * across;
-  n_bar += unless(Mutation::block_normal, (P * nE + E * nP) * (theta * (p.tangential - p.normal)));
+  n_bar += (P * nE + E * nP) * (theta * (p.tangential - p.normal));
 }
 
 /// (A7)-(A8) of one contact: from the twists of its predictor's w to the cotangents of the model, of c₂ (of the model's
@@ -115,17 +110,17 @@ BACKDRIVE_INLINE void adj_predictor_of(Space& ws, const PairInStep<Space>& pair,
   const Predictor<Real> p = predictor_of(c.model, state, drag, ws.dt);
   Predictor<Real> p_bar{zero3<Real>(), zero, zero};
   Vec3<Real>& n_bar = own.state.normal;
-  const auto add_body = [&](int link, const Vec3<Real>& x, const Real& theta, bool frozen) {
+  const auto add_body = [&](int link, const Vec3<Real>& x, const Real& theta) {
     const auto& t = ws.contact.link[link];
     const Vec3<Real> P = velocity_at(t.w_predictor[Stage], x), E = velocity_at(t.change[Stage], x);
     Real theta_bar = zero;
-    if (!frozen) adj_block(theta, p, c.normal, P, E, p_bar, n_bar, theta_bar);
+    adj_block(theta, p, c.normal, P, E, p_bar, n_bar, theta_bar);
     p_bar.impulse = P - p_bar.impulse;
     return theta_bar;
   };
   Real theta_j_bar = zero;
-  if (pair.j >= 0) theta_j_bar = add_body(pair.j, c.position + pair.shift, pair.theta_j, false);
-  const Real theta_i_bar = add_body(pair.i, c.position, pair.theta_i, mutated(Mutation::frozen_block));
+  if (pair.j >= 0) theta_j_bar = add_body(pair.j, c.position + pair.shift, pair.theta_j);
+  const Real theta_i_bar = add_body(pair.i, c.position, pair.theta_i);
   adj_predictor(state, c.model, drag, ws.dt, p_bar, own.model, Stage == 0 ? own.model.drag : own.drag, own.state);
   if (pair.shared && bar.wants_parameters()) {
     pair.masses(ws).adj(theta_i_bar, theta_j_bar, bar.mass(pair.i), bar.mass(pair.j));
@@ -151,9 +146,7 @@ BACKDRIVE_CALLED typename Space::Real adj_turn_predictor_of(Space& ws, const Pai
   const auto add_body = [&](int link, const Real& theta) {
     const auto& t = ws.contact.link[link];
     Real theta_bar = zero;
-    if (!mutated(Mutation::turn_block)) {
-      adj_block(theta, p, n, t.w_predictor[Stage].ang, t.change[Stage].ang, p_bar, n_bar, theta_bar);
-    }
+    adj_block(theta, p, n, t.w_predictor[Stage].ang, t.change[Stage].ang, p_bar, n_bar, theta_bar);
     p_bar.impulse = t.w_predictor[Stage].ang - p_bar.impulse;
     return theta_bar;
   };
@@ -166,7 +159,6 @@ BACKDRIVE_CALLED typename Space::Real adj_turn_predictor_of(Space& ws, const Pai
   adj_turn_predictor(m, n, late, drag, ws.dt, p_bar, n_bar, own.late, own.drag[Stage], own.material);
   Real force_bar = zero;
   if constexpr (Stage == 1) {
-    own.drag[1].torsional = unless(Mutation::turn_drag, own.drag[1].torsional);
     adj_second_turn_drag(m, n, late, turn_change<0>(ws, pair), force, own.drag[1], n_bar, own.late, own.change[0],
                          force_bar, own.material);
     add_load(ws, pair, couple(own.change[0]));
@@ -197,12 +189,11 @@ BACKDRIVE_CALLED void adj_predictors(Space& ws, const Bar& bar) {
         adj_predictor_of<Stage>(ws, pair, state, c, own, bar);
         if constexpr (Stage == 1) {
           const auto trace = second_drag(m, state, c.model, c.change[0], ws.dt);
-          const Real drag_bar = unless(Mutation::frozen_drag, own.drag);
           Real normal_bar = constant<Real>(0);
           if (pair.resists_turns) {
             normal_bar = adj_turn_predictor_of<1>(ws, pair, twists, number, trace.normal.value, bar);
           }
-          adj_second_drag(m, state, c.model, c.change[0], trace, ws.dt, drag_bar, normal_bar, own.change[0], own.model,
+          adj_second_drag(m, state, c.model, c.change[0], trace, ws.dt, own.drag, normal_bar, own.change[0], own.model,
                           own.state, own.material);
           add_load(ws, pair, wrench_at(c.position, own.change[0]));
         } else {
@@ -257,14 +248,14 @@ BACKDRIVE_HD Vec3<typename Space::Real> adj_side(Space& ws, int link, double sig
     turn = plus_cross(turn, y_bar, Y.ang);
   };
   const Real s = constant<Real>(sign);
-  add(t.bar.v, velocity_of(ws, link), unless(Mutation::contact_start, own.state.start * s));
+  add(t.bar.v, velocity_of(ws, link), own.state.start * s);
   add(t.bar.smooth, t.smooth, own.state.smooth * s);
   add(t.bar.w, t.w, c.force * (s * ws.dt));
   for (int k = 0; k < kPredictors; ++k) {
     const auto block = [&](const Spatial<Real>& twist) __attribute__((always_inline)) {
       return block_times(p[k], c.normal, velocity_at(twist, x)) * theta;
     };
-    const Vec3<Real> KP = unless(Mutation::block_of_change, block(t.w_predictor[k])), KE = block(t.change[k]);
+    const Vec3<Real> KP = block(t.w_predictor[k]), KE = block(t.change[k]);
     add(t.bar.change[k], t.change[k], own.change[k] * s - KP);
     add(t.bar.w_predictor[k], t.w_predictor[k], p[k].impulse * s - KE);
   }
@@ -287,7 +278,7 @@ BACKDRIVE_CALLED void adj_turns(Space& ws, const PairInStep<Space>& pair,
       if constexpr (Space::twists_turn) t.bar.turn = plus_cross_force(t.bar.turn, Y, couple(y_bar));
     };
     const Real s = constant<Real>(sign);
-    add(t.bar.v, velocity_of(ws, link), unless(Mutation::turn_start, own.rates.start * s));
+    add(t.bar.v, velocity_of(ws, link), own.rates.start * s);
     add(t.bar.smooth, t.smooth, own.rates.smooth * s);
     add(t.bar.w, t.w, c.moment * (s * ws.dt));
     for (int k = 0; k < kPredictors; ++k) {
@@ -317,7 +308,7 @@ BACKDRIVE_HD ContactPoint<typename Space::Real> adj_contact(Space& ws, const Pai
     x_bar += own_bar;
     if (pair.apart) shift_bar += own_bar;
   }
-  return {-own.state.depth, x_bar, unless(Mutation::contact_normal, own.state.normal)};
+  return {-own.state.depth, x_bar, own.state.normal};
 }
 
 /// A shape's cotangents onto its link, its constants, and, of the second shape, `shift`.

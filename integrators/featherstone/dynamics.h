@@ -18,6 +18,7 @@
 // Algorithms (2008), §7.3, in one common frame; the split is ours.
 #include "integrators/featherstone/free_turn.h"
 #include "integrators/featherstone/joints.h"
+#include "integrators/featherstone/link_constants.h"
 #include "integrators/rollout/broadcast.h"
 #include "integrators/rollout/joint_forces.h"
 
@@ -365,7 +366,7 @@ struct SmoothSystem {
   BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const { top.P = ws.link[i].force + top.P; }
   BACKDRIVE_INLINE void joint(int i, int k, Real& effort, Real& increment) const {
     const Link& link = ws.links[i];
-    joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, effort, increment);
+    joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt, effort, increment);
     if constexpr (Layout::contact) ws.dof[link.v + k].increment = increment;
   }
   BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof; }

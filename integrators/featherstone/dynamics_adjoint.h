@@ -16,7 +16,6 @@
 //
 // F is what the joint transmits: each body's own force, summed.
 #include "integrators/featherstone/dynamics.h"
-#include "integrators/featherstone/mutations.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -82,13 +81,13 @@ BACKDRIVE_PART void mass_properties_adjoint(const ParameterLink<Real>& s, const 
   const Mat3<Real>& axes = s.pose.axes;
   const Vec3<Real> com = s.pose.origin + axes * c.com;
   const Vec3<Real> v_c = s.v.lin + cross(w, com);
-  const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + unless(Mutation::bias_acceleration, cross(w, v_c));
+  const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + cross(w, v_c);
   const Vec3<Real> delta_c = s.delta.lin + cross(delta, com);
   gradient.mass -= dot(delta_c, a_c);
   const Vec3<Real> Z = (cross(a_c, delta) + cross(delta_c, alpha) + cross(cross(delta_c, w), w)) * c.mass;
-  gradient.com -= mutated(Mutation::com_in_world_axes) ? Z : transposed_times(axes, Z);
+  gradient.com -= transposed_times(axes, Z);
   const auto turned = [&](const Vec3<Real>& v) __attribute__((always_inline)) {
-    return mutated(Mutation::inertia_in_world_axes) ? v : transposed_times(axes, v);
+    return transposed_times(axes, v);
   };
   const Vec3<Real> x = turned(delta), y = turned(alpha), z = turned(w), u = cross(x, z);
   Sym3<Real>& bar = gradient.inertia;
@@ -98,7 +97,6 @@ BACKDRIVE_PART void mass_properties_adjoint(const ParameterLink<Real>& s, const 
   bar.xy -= x.x * y.y + x.y * y.x + u.x * z.y + u.y * z.x;
   bar.xz -= x.x * y.z + x.z * y.x + u.x * z.z + u.z * z.x;
   bar.yz -= x.y * y.z + x.z * y.y + u.y * z.z + u.z * z.y;
-  if (mutated(Mutation::inertia_off_diagonal)) bar.xy += x.x * y.y + u.x * z.y;
 }
 
 /// gradient.inertia −= x yᵀ, of the six stored numbers of J in xᵀ J y; both in link axes.
@@ -119,11 +117,7 @@ BACKDRIVE_PART LinkBar<Real> body_adjoint(const AdjointLink<Real>& s) {
   const RigidInertia<Real>& I = s.I;
   const Spatial<Real> A = I * s.delta;
   const Vec3<Real> second_moment = w * (constant<Real>(0.5) * (I.aa.xx + I.aa.yy + I.aa.zz)) - I.aa * w;  // Σ ω
-  return {s.force,
-          A,
-          {unless(Mutation::com_lever, cross(I.h, cross(s.delta.lin, w))) +
-               unless(Mutation::gyroscopic_term, cross(delta, second_moment)),
-           cross(A.lin, w)}};
+  return {s.force, A, {cross(I.h, cross(s.delta.lin, w)) + cross(delta, second_moment), cross(A.lin, w)}};
 }
 
 template <class Real>
@@ -138,7 +132,7 @@ BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Cons
   Mat3<Real> axes;
   Vec3<Real> origin;
   placement(link, c, parent, axes, origin);
-  gradient.rotation += transposed_times(axes, Z.ang - unless(Mutation::placement_without_shift, cross(origin, Z.lin)));
+  gradient.rotation += transposed_times(axes, Z.ang - cross(origin, Z.lin));
   // A root's translation moves O along with it: the motion about O does not see it.
   if (link.parent >= 0) gradient.translation += transposed_times(parent.axes, Z.lin);
 }
@@ -147,17 +141,16 @@ BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Cons
 template <class Real>
 BACKDRIVE_PART Spatial<Real> turned_with(const Spatial<Real>& delta, const Spatial<Real>& a, const Spatial<Real>& v,
                                          const LinkBar<Real>& bar, const Spatial<Real>& H) {
-  Spatial<Real> V = H + H;
-  if (!mutated(Mutation::velocity_turn_of_A)) V = plus_cross_force(V, v, bar.A);
-  Spatial<Real> sum = unless(Mutation::force_turn, cross_force(delta, bar.F));
-  if (!mutated(Mutation::acceleration_turn)) sum = plus_cross_force(sum, a, bar.A);
-  return mutated(Mutation::velocity_turn) ? sum : plus_cross_force(sum, v, V);
+  const Spatial<Real> V = plus_cross_force(H + H, v, bar.A);
+  Spatial<Real> Z = cross_force(delta, bar.F);
+  Z = plus_cross_force(Z, a, bar.A);
+  return plus_cross_force(Z, v, V);
 }
 
 /// Z of a tree that the world carries: at rest, with gravity as an acceleration upwards.
 template <class Real>
 BACKDRIVE_INLINE Spatial<Real> turned_with_world(const LinkBar<Real>& bar, const Vec3<Real>& gravity) {
-  return unless(Mutation::root_gravity, Spatial<Real>{cross(bar.A.lin, gravity), zero3<Real>()});
+  return {cross(bar.A.lin, gravity), zero3<Real>()};
 }
 
 /// What gravity receives from a root, and the placement from any joint.
@@ -167,7 +160,7 @@ BACKDRIVE_PART void add_to_root_and_placement(Workspace<Layout>& ws, int i, cons
   if constexpr (Layout::parameters) {
     if (!bar.wants_parameters()) return;
     const Link& link = ws.links[i];
-    if (link.parent < 0) *bar.gravity += mutated(Mutation::gravity_sign) ? -own.A.lin : own.A.lin;
+    if (link.parent < 0) *bar.gravity += own.A.lin;
     const auto& pose = ws.link[link.parent < 0 ? i : link.parent].pose;
     placement_adjoint(link, ws.constants[i], pose, Z, bar.constants[i]);
   }
@@ -187,15 +180,12 @@ BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& w
   if constexpr (K > 0) {
     Spatial<Real> rate = dof[0].S * ws.qd[link.v];
     for (int k = 1; k < K; ++k) rate += dof[k].S * ws.qd[link.v + k];
-    if (!mutated(Mutation::velocity_carry)) H = plus_cross_force(H, rate, own.A);
-    const Spatial<Real> t = own.T + unless(Mutation::velocity_half, H);
-    for (int k = 0; k < K; ++k) {
-      const Real flow = dot(dof[k].S, t);
-      bar.qd[link.v + k] -= mutated(Mutation::sign_of_velocity) ? -flow : flow;
-    }
+    H = plus_cross_force(H, rate, own.A);
+    const Spatial<Real> t = own.T + H;
+    for (int k = 0; k < K; ++k) bar.qd[link.v + k] -= dot(dof[k].S, t);
   }
   Spatial<Real> Z;
-  const typename Layout::Link& parent = ws.link[mutated(Mutation::own_motion) || link.parent < 0 ? i : link.parent];
+  const typename Layout::Link& parent = ws.link[link.parent < 0 ? i : link.parent];
   if (link.parent >= 0) {
     Z = turned_with(parent.delta, parent.a, parent.v, own, H);
   } else {
@@ -218,18 +208,18 @@ BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout
   const typename Layout::Dof* dof = ws.dof + link.v;
   const typename Layout::Link& s = ws.link[i];
   const auto turn = free_turn(s.I, s.v, ws.dt).adj_correction(s.delta.ang);  // (12)
-  own.T.ang += unless(Mutation::free_turn_velocity, turn.omega * constant<Real>(0.5));
+  own.T.ang += turn.omega * constant<Real>(0.5);
   if constexpr (Layout::parameters) {
-    if (bar.wants_parameters() && !mutated(Mutation::free_turn_inertia)) {
+    if (bar.wants_parameters()) {
       const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
       for (const auto& pair : turn.inertia) less_bilinear(in_link(pair.x), in_link(pair.y), bar.constants[i].inertia);
     }
   }
   const Spatial<Real> bias{cross(own.A.lin, s.v.lin), cross(s.v.ang, own.A.lin)};
-  const Spatial<Real> flow = plus_cross_force(own.T + own.T, s.v, own.A) + unless(Mutation::free_bias, bias);
+  const Spatial<Real> flow = plus_cross_force(own.T + own.T, s.v, own.A) + bias;
   const Spatial<Real> Z = turned_with(s.delta, s.a, s.v, own, own.T);
   for (int k = 0; k < 6; ++k) bar.qd[link.v + k] -= dot(dof[k].S, flow);
-  for (int k = 0; k < 3; ++k) bar.q[link.q + k] += unless(Mutation::free_turn, dot(dof[k].S, Z));
+  for (int k = 0; k < 3; ++k) bar.q[link.q + k] += dot(dof[k].S, Z);
   add_to_root_and_placement(ws, i, own, turned_with_world(own, ws.gravity), bar);
   return own.T;
 }
@@ -278,9 +268,9 @@ BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layo
       JointInputBar<Real> in{zero, zero, zero, zero, zero};
       const typename Layout::Dof& dof = ws.dof[link.v + k];
       Real resisted = dof.x * dof.qdd;
-      if constexpr (Layout::contact) resisted += unless(Mutation::kick_increment, dof.resisted());
-      adj_joint_force(link, ws.constants[i], joint_input(ws, link, k), ws.dt, dof.x, resisted, in,
-                      bar.wants_parameters() ? bar.constants + i : nullptr);
+      if constexpr (Layout::contact) resisted += dof.resisted();
+      adj_joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt, dof.x, resisted, in,
+                      bar.wants_parameters() ? &bar.constants[i].efforts : nullptr);
       if (dofs == 1) bar.q[link.q] += in.q;
       bar.qd[link.v + k] += in.qd;
       bar.control.set(link.v + k, in.effort);
@@ -297,15 +287,13 @@ template <class Layout, class Drift, class Add>
 BACKDRIVE_HD void adj_drift(Workspace<Layout>& ws, const StepBar<Layout>& bar, const Drift& drift, const Add& add) {
   using Real = typename Layout::Real;
   each_coordinate(
-      ws.links, ws.link_count, ws.nq, ws.nv,
-      [&](int q, int v) __attribute__((always_inline)) { add(v, unless(Mutation::drift_transport, ws.dt * bar.q[q])); },
+      ws.links, ws.link_count, ws.nq,
+      ws.nv, [&](int q, int v) __attribute__((always_inline)) { add(v, ws.dt * bar.q[q]); },
       [&](auto side, int q, int v) __attribute__((always_inline)) {  // R⁺ = R exp φ or exp φ R, φ = Δt drift
         const auto turn = [&](int k) { return ws.dt * drift(v + k); };
         Vec3<Real> theta_bar{bar.q[q], bar.q[q + 1], bar.q[q + 2]}, phi_bar = zero3<Real>();
         adj_turned<side()>({turn(0), turn(1), turn(2)}, theta_bar, phi_bar);
-        if (mutated(Mutation::turn_jacobian)) phi_bar = {bar.q[q], bar.q[q + 1], bar.q[q + 2]};
         add(v, ws.dt * phi_bar.x), add(v + 1, ws.dt * phi_bar.y), add(v + 2, ws.dt * phi_bar.z);
-        if (mutated(Mutation::turn_transport)) return;
         bar.q[q] = theta_bar.x, bar.q[q + 1] = theta_bar.y, bar.q[q + 2] = theta_bar.z;
         bar.q[q + 3] = constant<Real>(0);
       });

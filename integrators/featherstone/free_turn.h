@@ -7,7 +7,6 @@
 // that of Hirota and Kimura (Discretization of the Euler top, J. Phys. Soc. Jpn. 69, 2000), which keeps energy and
 // momentum within O(Δt²) for all times. With ω × J ω of the start both grow, in proportion to Δt and time.
 #include "engine/spatial.h"
-#include "integrators/featherstone/mutations.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 

@@ -4,13 +4,13 @@
 // Internal axes: each moving link's frame is turned by a constant A with A e_z = axis, so that every joint moves about
 // or along z. A is the smallest such rotation; results do not depend on that choice.
 //
-// parameter_kernel.h makes them, and turns their cotangents into gradients of the parameters.
+// link_parameters.h makes them, and turns their cotangents into gradients of the parameters.
 #include "engine/dual.h"
 #include "engine/spatial.h"
 #include "integrators/contact/shape_constants.h"
-#include "models/model.h"
+#include "integrators/rollout/joint_efforts.h"
 
-namespace backdrive {
+namespace backdrive::featherstone {
 
 template <class C>
 struct LinkConstants {
@@ -19,9 +19,7 @@ struct LinkConstants {
   C mass;
   Vec3<C> com;      ///< Aᵀ com
   Sym3<C> inertia;  ///< Aᵀ J A, about the com
-  C armature, damping, friction;
-  C limit_lower, limit_upper, limit_stiffness, limit_damping;
-  C drive_stiffness, drive_damping, effort_limit;
+  JointEfforts<C> efforts;
 };
 template <class C>
 constexpr int kLinkConstants = sizeof(LinkConstants<C>) / sizeof(C);
@@ -33,9 +31,7 @@ struct LinkGradient {
   C mass;
   Vec3<C> com;
   Sym3<C> inertia;  ///< with respect to the six stored numbers: off-diagonals count twice
-  C armature, damping, friction;
-  C limit_lower, limit_upper, limit_stiffness, limit_damping;
-  C drive_stiffness, drive_damping, effort_limit;
+  JointEfforts<C> efforts;
   Vec3<C> alignment;
 };
 template <class C>
@@ -70,4 +66,4 @@ BACKDRIVE_HD constexpr int gradient_rows(int links, int shapes = 0) {
   return gravity_gradient_row<C>(links) + 3 + shapes * kShapeGradients<C>;
 }
 
-}  // namespace backdrive
+}  // namespace backdrive::featherstone

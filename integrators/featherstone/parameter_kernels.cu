@@ -1,5 +1,5 @@
-// A thread per world for each of the functors of parameter_kernel.h.
+// A thread per world for each of the functors of link_parameters.h.
 #include "engine/cuda_launch.cuh"
-#include "integrators/rollout/parameter_kernel.h"
+#include "integrators/featherstone/link_parameters.h"
 
-BACKDRIVE_PARAMETER_FUNCTORS(BACKDRIVE_INSTANTIATE_LAUNCH)
+BACKDRIVE_LINK_PARAMETER_FUNCTORS(BACKDRIVE_INSTANTIATE_LAUNCH)

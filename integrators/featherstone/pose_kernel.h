@@ -122,8 +122,8 @@ BACKDRIVE_HD void pose_cotangents(const PoseArguments<StorageOf<typename Layout:
     const Mat3<Real> axes = link.pose.axes * transposed(g.alignments[i]);
     const Vec3<Real> turn =
         cross(axes.cx, bar.rotation.cx) + cross(axes.cy, bar.rotation.cy) + cross(axes.cz, bar.rotation.cz);
-    link.Z.ang +=
-        unless(Mutation::pose_turn, turn) + unless(Mutation::pose_lever, cross(link.pose.origin, bar.position));
+    const Vec3<Real> lever = cross(link.pose.origin, bar.position);
+    link.Z.ang += turn + lever;
     link.Z.lin += bar.position;
     // rotation = R Aᵀ: A exp(η) turns it by −R η.
     if (Layout::parameters && g.gradient) g.gradient[i].alignment -= transposed_times(link.pose.axes, turn);
@@ -153,7 +153,7 @@ BACKDRIVE_HD void pose_adjoint_step(PoseScratch<Layout>& g) {
       Spatial<Real> about_joint = Z;
       if (link.type == JointType::free) about_joint.ang += cross(free_position(g, i), Z.lin);
       placement_adjoint(link, g.constants[i], parent, about_joint, g.gradient[i]);
-      if (link.parent < 0) g.gradient[i].translation += unless(Mutation::root_translation, Z.lin);
+      if (link.parent < 0) g.gradient[i].translation += Z.lin;
     }
     if (link.parent >= 0) g.link[link.parent].Z += Z;
   }

@@ -47,7 +47,7 @@ BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
     const int dofs = joint_size(link.type).nv;
     for (int k = 0; k < dofs; ++k) {
       typename Layout::Dof& dof = ws.dof[link.v + k];
-      dof.smooth_bar += unless(Mutation::smooth_of_contacts, dot(dof.S, load));
+      dof.smooth_bar += dot(dof.S, load);
     }
     if (link.parent < 0) continue;
     if (!link.last_child) load += waiting.pop();
@@ -130,10 +130,10 @@ constexpr int kContactWaitingNumbers = sizeof(KickBar<Real>) > sizeof(Articulate
 template <class Real>
 BACKDRIVE_INLINE void add_body(const contact::TouchAdjointLink<Real>& t, const RigidInertia<Real>& I,
                                KickBar<Real>& sum) {
-  sum.kick += unless(Mutation::kick_inertia, I * t.w);
+  sum.kick += I * t.w;
   sum.w = plus_times(sum.w, I, t.kick);
   for (int s = 0; s < contact::kPredictors; ++s) {
-    sum.change[s] = plus_times(sum.change[s], I, unless(Mutation::kick_inertia, t.w_predictor[s]));
+    sum.change[s] = plus_times(sum.change[s], I, t.w_predictor[s]);
     sum.w_predictor[s] = plus_times(sum.w_predictor[s], I, t.change[s]);
   }
   if (!t.touched) return;
@@ -242,7 +242,7 @@ BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar
       [&](int v, const Real& x) __attribute__((always_inline)) { ws.dof[v].smooth_bar += x; });
   for (int k = 0; k < ws.nv; ++k) {
     auto& dof = ws.dof[k];  // (A2)
-    dof.x = bar.qd[k] + (mutated(Mutation::half_kick) ? dof.smooth_bar : half * dof.smooth_bar);
+    dof.x = bar.qd[k] + half * dof.smooth_bar;
     dof.smooth_bar += bar.qd[k];
   }
   if (touching) adj_kick(ws, bar);

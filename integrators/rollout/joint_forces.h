@@ -7,8 +7,7 @@
 // (docs/theory.md, equation 9), split into a part known before q̈ and the increment that multiplies −q̈ in D of (2).
 // The saturation is decided with q̇ in place of q̇⁺; a saturated drive adds nothing to D.
 #include "engine/real.h"
-#include "integrators/featherstone/link_constants.h"
-#include "integrators/featherstone/mutations.h"
+#include "integrators/rollout/joint_efforts.h"
 
 namespace backdrive::inline BACKDRIVE_KERNELS {
 
@@ -40,7 +39,7 @@ struct DriveState {
 };
 
 template <class Real, class Const>
-BACKDRIVE_INLINE DriveState<Real> drive_state(const LinkConstants<Const>& c, const JointInput<Real>& in,
+BACKDRIVE_INLINE DriveState<Real> drive_state(const JointEfforts<Const>& c, const JointInput<Real>& in,
                                               const Real& dt) {
   const Real error = in.target_position - in.q - dt * in.qd;
   const Real x = in.effort + error * c.drive_stiffness + (in.target_velocity - in.qd) * c.drive_damping;
@@ -54,21 +53,21 @@ BACKDRIVE_INLINE Real friction_factor(const Real& qd) {
   return constant<Real>(1) / square_root(qd * qd + constant<Real>(kFrictionVelocity * kFrictionVelocity));
 }
 
-/// The effort at q̈ = 0, and what to add to D.
-template <class Real, class Const>
-BACKDRIVE_PART void joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
+/// The effort at q̈ = 0, and what to add to D. `joint` says has_drive, has_friction, has_limit.
+template <class Joint, class Real, class Const>
+BACKDRIVE_PART void joint_force(const Joint& joint, const JointEfforts<Const>& c, const JointInput<Real>& in,
                                 const Real& dt, Real& effort, Real& increment) {
   Real damping = constant<Real>(0) + c.damping;  // everything that multiplies −q̇⁺
   effort = in.effort;
   increment = constant<Real>(0) + c.armature;
-  if (link.has_drive) {
+  if (joint.has_drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
     const Real bound = constant<Real>(0) + c.effort_limit;
     effort = clamped(drive.effort, -bound, bound);
     increment += select(drive.saturated, constant<Real>(0), dt * (c.drive_damping + dt * c.drive_stiffness));
   }
-  if (link.has_friction) damping += friction_factor(in.qd) * c.friction;
-  if (link.has_limit) {
+  if (joint.has_friction) damping += friction_factor(in.qd) * c.friction;
+  if (joint.has_limit) {
     const LimitRamp<Real> above(in.q - c.limit_upper), below(c.limit_lower - in.q);
     effort -= (above.value - below.value) * c.limit_stiffness;
     damping += (above.slope + below.slope) * (dt * c.limit_stiffness + c.limit_damping);
@@ -86,52 +85,46 @@ struct JointInputBar {
 /// Adjoint of T with q̈ held: w is the cotangent of T, and −`resisted` that of the increment of D: w q̈, and with contact
 /// what else the increment is multiplied with. Adds to `bar` and, unless null, to `gradient` (which then also receives
 /// −`resisted` for the armature).
-template <class Real, class Const>
-BACKDRIVE_PART void adj_joint_force(const Link& link, const LinkConstants<Const>& c, const JointInput<Real>& in,
+template <class Joint, class Real, class Const>
+BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const>& c, const JointInput<Real>& in,
                                     const Real& dt, const Real& w, const Real& resisted, JointInputBar<Real>& bar,
-                                    LinkGradient<Real>* gradient) {
+                                    JointEfforts<Real>* gradient) {
   const Real zero = constant<Real>(0);
   const Real w_next = w * in.qd + dt * resisted;  // of −q̇⁺
   Real damping = zero + c.damping;
   if (gradient) {
-    gradient->armature -= featherstone::mutated(featherstone::Mutation::armature_sign) ? -resisted : resisted;
-    gradient->damping -= featherstone::mutated(featherstone::Mutation::damping_of_old_velocity) ? w * in.qd : w_next;
+    gradient->armature -= resisted;
+    gradient->damping -= w_next;
   }
-  if (link.has_drive) {
+  if (joint.has_drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
-    const Real live = featherstone::mutated(featherstone::Mutation::saturation) ? w : select(drive.saturated, zero, w);
+    const Real live = select(drive.saturated, zero, w);
     bar.effort += live;
     bar.target_position += live * c.drive_stiffness;
     bar.target_velocity += live * c.drive_damping;
     bar.q -= live * c.drive_stiffness;
-    bar.qd -=
-        live * (c.drive_damping + featherstone::unless(featherstone::Mutation::drive_velocity, dt * c.drive_stiffness));
+    bar.qd -= live * (c.drive_damping + dt * c.drive_stiffness);
     if (gradient) {
-      const Real live_next =
-          featherstone::mutated(featherstone::Mutation::saturation) ? w_next : select(drive.saturated, zero, w_next);
-      gradient->drive_stiffness +=
-          live * (in.target_position - in.q) -
-          dt * (featherstone::mutated(featherstone::Mutation::drive_of_old_position) ? live * in.qd : live_next);
+      const Real live_next = select(drive.saturated, zero, w_next);
+      gradient->drive_stiffness += live * (in.target_position - in.q) - dt * live_next;
       gradient->drive_damping += live * in.target_velocity - live_next;
-      const Real sign = select(value_of(drive.effort) > value_of(zero), w,
-                               featherstone::mutated(featherstone::Mutation::effort_limit_sign) ? w : -w);
+      const Real sign = select(value_of(drive.effort) > value_of(zero), w, -w);
       gradient->effort_limit += select(drive.saturated, sign, zero);
     }
   } else {
     bar.effort += w;
   }
-  if (link.has_friction) {
+  if (joint.has_friction) {
     const Real factor = friction_factor(in.qd);
     damping += factor * c.friction;
-    bar.qd += featherstone::unless(featherstone::Mutation::friction_slope,
-                                   w_next * in.qd * factor * factor * factor * c.friction);
+    bar.qd += w_next * in.qd * factor * factor * factor * c.friction;
     if (gradient) gradient->friction -= w_next * factor;
   }
-  if (link.has_limit) {
+  if (joint.has_limit) {
     const LimitRamp<Real> above(in.q - c.limit_upper), below(c.limit_lower - in.q);
     const Real rate = dt * c.limit_stiffness + c.limit_damping;  // multiplies r′(q) q̇⁺
     const Real touch = above.slope + below.slope;
-    const Real bend = featherstone::unless(featherstone::Mutation::limit_curvature, w_next * rate);
+    const Real bend = w_next * rate;
     const Real above_bar = -w * (above.slope * c.limit_stiffness) - bend * above.curvature;
     const Real below_bar = w * (below.slope * c.limit_stiffness) - bend * below.curvature;
     bar.q += above_bar - below_bar;

@@ -71,7 +71,7 @@ BACKDRIVE_HD void adj_contact_kick(Touching<Real, true>& s, const StepBar<Real>&
   predictor(std::integral_constant<int, 0>{});
   for (int i = 0; i < bodies; ++i) {
     const auto& touch = s.contact.link[i];
-    if (touch.touched) s.smooth_bar[i] += unless(Mutation::smooth_of_contacts, touch.load);
+    if (touch.touched) s.smooth_bar[i] += touch.load;
   }
 }
 
@@ -81,11 +81,11 @@ BACKDRIVE_PART void adj_kick_momentum(const Touching<Real, true>& s, int i, cons
   const BodyScratch<Real>& body = s.ws.body[i];
   const auto add = [&](const Spatial<Real>& X, const Spatial<Real>& Y) {
     const Vec3<Real> turn = cross(body.inertia * Y.ang, X.ang) + cross(body.inertia * X.ang, Y.ang);
-    s.ws.bar[i].turn -= unless(Mutation::kick_inertia_turn, turn);
+    s.ws.bar[i].turn -= turn;
     if (!out.bodies) return;
     BodyGradient<Real>& g = out.bodies[i];
     add_bilinear(g.inertia, -transposed_times(body.pose.axes, X.ang), transposed_times(body.pose.axes, Y.ang));
-    g.mass -= unless(Mutation::kick_mass, dot(X.lin, Y.lin));
+    g.mass -= dot(X.lin, Y.lin);
   };
   const auto& touch = s.contact.link[i];
   add(touch.w, touch.kick);
@@ -102,11 +102,9 @@ struct KicksOfContact {
     for (int row = 0; row < kRows; ++row) {
       sum[row] = rows.w[row] * rows.kick[row];
       for (int k = 0; k < kPredictors; ++k) sum[row] += rows.w_predictor[k][row] * rows.change[k][row];
-      sum[row] = unless(Mutation::kick_increment, sum[row]);
     }
   }
   BACKDRIVE_INLINE void add_directions(int j, DirectionBars<Real>& direction) const {
-    if (mutated(Mutation::kick_direction)) return;
     using Touch = contact::TouchAdjointLink<Real>;
     const Joint& joint = s.system.joints[j];
     const JointScratch<Real>& of = s.ws.joint[j];
@@ -178,7 +176,7 @@ BACKDRIVE_HD void step_adjoint_with_contact(Touching<Real, true>& s, const BodyS
     own.predicted_turn = own.predicted_centre = zero3<Real>();
     own.predicted_velocity = zero6<Real>();
     s.smooth_bar[i] = d.carried + d.moving;  // (A2)
-    ws.body[i].u = d.carried + d.moving * constant<Real>(mutated(Mutation::half_kick) ? 1 : 0.5);
+    ws.body[i].u = d.carried + d.moving * constant<Real>(0.5);
   }
   if (touching) adj_contact_kick(s, bar);
   for (int i = 0; i < system.body_count; ++i) ws.body[i].u = s.smooth_bar[i];

@@ -128,13 +128,10 @@ BACKDRIVE_PART void adj_read_coordinates(const System<Real>& system, Workspace<R
   Real rate[kRows];
   const JointGeometry<Real> g = moving_joint(system, ws, j, rate);
   const GeometryBar<Real> to = sides.geometry_bar(joint, j, out);
-  adj_errors(g, child.pose.axes, parent ? &parent->pose.axes : nullptr,
-             unless(Mutation::read_turn, turning_of_positions(joint.type, g, e)),
+  adj_errors(g, child.pose.axes, parent ? &parent->pose.axes : nullptr, turning_of_positions(joint.type, g, e),
              g.P.cx * e[3] + g.P.cy * e[4] + g.P.cz * e[5], to);
   DirectionBars<Real> direction;
-  if (!mutated(Mutation::read_direction)) {
-    direction.add(g, f, child.velocity, parent ? &parent->velocity : nullptr);
-  }
+  direction.add(g, f, child.velocity, parent ? &parent->velocity : nullptr);
   add_row_forces(g, f, child_bar.velocity, parent ? &parent_bar->velocity : nullptr);
   adj_directions(joint.type, g, child.pose.axes, direction, to);
 }
@@ -255,13 +252,13 @@ BACKDRIVE_PART void adj_placed_child(JointType type, const JointConstants<Real>&
   const PlacedJoint<Real> p = placed_joint(type, c, axes, q, qd);
   const Vec3<Real>& v_bar = bar.velocity.lin;
   const Vec3<Real> lever_bar = bar.position + cross(v_bar, child.velocity.ang);
-  const Vec3<Real> omega_bar = bar.velocity.ang + unless(Mutation::place_lever, cross(p.lever, v_bar));
+  const Vec3<Real> omega_bar = bar.velocity.ang + cross(p.lever, v_bar);
   const Vec3<Real> child_turn = bar.turn + cross(p.lever, lever_bar);  // of C, and of the child's axes C Hᵀ
   Vec3<Real> way_bar = bar.position;
   if (parent) way_bar += cross(v_bar, parent->velocity.ang);
   const Vec3<Real> C_turn = child_turn + cross(p.turn_of_C, omega_bar);
-  const Vec3<Real> P_turn = C_turn + cross(p.slide, way_bar) + cross(p.slide_rate, v_bar) +
-                            unless(Mutation::place_axis, cross(p.turn_of_P, omega_bar));
+  const Vec3<Real> P_turn =
+      C_turn + cross(p.slide, way_bar) + cross(p.slide_rate, v_bar) + cross(p.turn_of_P, omega_bar);
   add_to_coordinates(type, p, C_turn, way_bar, {omega_bar, v_bar}, q_bar, qd_bar);
   if (parent) {
     const Vec3<Real> way = p.arm + p.slide;

@@ -7,7 +7,6 @@
 //
 // Ω_N approaches the angular velocity half-way: the implicit midpoint rule on the rotation group, whose error of order
 // (Δt|Ω|)^(N+1) in Ω is what energy drifts by.
-#include "integrators/semi_implicit/mutations.h"
 #include "integrators/semi_implicit/system.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -23,7 +22,6 @@ BACKDRIVE_INLINE Vec3<Real> turned_by(const Vec3<Real>& phi, const Vec3<Real>& x
 }
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> left_jacobian_times(const Vec3<Real>& phi, const Vec3<Real>& x) {
-  if (mutated(Mutation::drift_jacobian)) return x;
   const TurnCoefficients<Real> turn(phi);
   const Vec3<Real> first = cross(phi, x), second = cross(phi, first);
   return x + first * turn.b + second * turn.c;
@@ -35,7 +33,7 @@ BACKDRIVE_INLINE void add_bilinear(Sym3<Real>& s, const Vec3<Real>& x, const Vec
   s.xx += x.x * y.x, s.yy += x.y * y.y, s.zz += x.z * y.z;
   s.xz += x.x * y.z + x.z * y.x;
   s.yz += x.y * y.z + x.z * y.y;
-  s.xy += mutated(Mutation::inertia_off_diagonal) ? x.x * y.y : x.x * y.y + x.y * y.x;
+  s.xy += x.x * y.y + x.y * y.x;
 }
 
 /// The angular velocities Ω_k of a drift, body axes.
@@ -64,7 +62,6 @@ BACKDRIVE_PART Vec3<Real> adj_turn_of(const BodyConstants<Real>& body, const Tur
                                       const Vec3<Real>& angle_bar, Sym3<Real>* inertia_bar) {
   const Real half = constant<Real>(0.5) * dt;
   Vec3<Real> omega_bar = angle_bar * dt, momentum_bar = zero3<Real>();
-  if (mutated(Mutation::drift_gyroscopic)) return omega_bar;
   for (int k = kTurnIterations - 1; k >= 0; --k) {
     const Vec3<Real> bar = body.inverse_inertia * omega_bar, phi = t.omega[k] * half;
     if (inertia_bar) add_bilinear(*inertia_bar, -bar, t.omega[k + 1]);

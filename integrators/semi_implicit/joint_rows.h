@@ -11,7 +11,6 @@
 // against it at the same point of the parent, so that momentum is kept by construction.
 #include "integrators/rollout/joint_forces.h"
 #include "integrators/semi_implicit/angle.h"
-#include "integrators/semi_implicit/mutations.h"
 #include "integrators/semi_implicit/system.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -170,7 +169,7 @@ BACKDRIVE_INLINE Real joint_position(const Joint& joint, const JointGeometry<Rea
   return joint.type == JointType::revolute ? angle_about_z(g, near) : dot(g.P.cz, g.r);
 }
 
-/// The inputs of featherstone's joint_force for a row.
+/// The inputs of joint_force for a row.
 template <class Real>
 BACKDRIVE_INLINE JointInput<Real> effort_input(const Joint& joint, int dof, const Real& position, const Real& rate,
                                                const JointInputs<Real>& in) {
@@ -179,24 +178,8 @@ BACKDRIVE_INLINE JointInput<Real> effort_input(const Joint& joint, int dof, cons
   return {position, rate, in.effort[dof], in.target_position, in.target_velocity};
 }
 
-/// What joint_force and its adjoint read of a link and of its constants.
-BACKDRIVE_INLINE Link effort_link(const Joint& joint) {
-  Link link;
-  link.type = joint.type;
-  link.has_drive = joint.has_drive, link.has_limit = joint.has_limit, link.has_friction = joint.has_friction;
-  return link;
-}
 template <class Real>
-BACKDRIVE_INLINE LinkConstants<Real> effort_constants(const JointEfforts<Real>& e) {
-  LinkConstants<Real> c{};
-  c.armature = e.armature, c.damping = e.damping, c.friction = e.friction;
-  c.limit_lower = e.limit_lower, c.limit_upper = e.limit_upper;
-  c.limit_stiffness = e.limit_stiffness, c.limit_damping = e.limit_damping;
-  c.drive_stiffness = e.drive_stiffness, c.drive_damping = e.drive_damping, c.effort_limit = e.effort_limit;
-  return c;
-}
-template <class Real>
-BACKDRIVE_INLINE void add_effort_gradient(const LinkGradient<Real>& from, JointEfforts<Real>& to) {
+BACKDRIVE_INLINE void add_efforts(const JointEfforts<Real>& from, JointEfforts<Real>& to) {
   to.armature += from.armature, to.damping += from.damping, to.friction += from.friction;
   to.limit_lower += from.limit_lower, to.limit_upper += from.limit_upper;
   to.limit_stiffness += from.limit_stiffness, to.limit_damping += from.limit_damping;

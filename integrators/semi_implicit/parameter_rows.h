@@ -1,6 +1,7 @@
 #pragma once
-// Parameters into the rows that the semi-implicit kernels read and back, a world at a time:
-// featherstone/parameter_kernel.h for bodies and joints in place of links.
+// Parameters into the rows that the semi-implicit kernels read and back (rollout/constants.h), body by body and joint
+// by joint.
+#include "integrators/contact/shape_parameters.h"
 #include "integrators/semi_implicit/properties.h"
 #include "models/coordinates.h"
 
@@ -84,21 +85,21 @@ BACKDRIVE_HD JointProperties<C> joint_properties(const ParameterReader<C>& read,
   p.child = {read.vector(BACKDRIVE_PICK(joints.child_frame.position), joint),
              read_orientation(read, BACKDRIVE_PICK(joints.child_frame.orientation), joint)};
   p.axis = read.vector(BACKDRIVE_PICK(joints.axis), joint);
-  each_joint_scalar([&](auto number, auto pick) { number(p.efforts) = read.number(pick, joint); });
+  p.efforts = joint_efforts(read, joint);
   each_attachment_scalar([&](auto number, auto pick) { number(p.attach) = read.number(pick, joint); });
   return p;
 }
 
-/// Writes the constants of one world, as Launch::constants wants them; as backdrive::ConstantsOfWorld does.
+/// Writes the constants of one world.
 template <class T>
 struct ConstantsOfWorld {
-  backdrive::ConstantsOfWorld<T> to;
+  WorldConstants<T> to;
 
   /// O((bodies + joints) · shapes).
   BACKDRIVE_HD void operator()(int world) const {
     using C = Exact<T>;
     const ModelStructure& model = to.structure;
-    const ParameterReader<C> read{to.parameters, to.direction, world < to.worlds ? world : to.worlds - 1};
+    const ParameterReader<C> read = to.reader(world);
     for (int body = 0; body < model.body_count; ++body) {
       const MassProperties<C> m = body_mass(model, read, body);
       to.write(world, body * kNumbers<C, BodyConstants<C>>, body_constants<C>({m.mass, m.com, m.inertia}));
@@ -110,7 +111,7 @@ struct ConstantsOfWorld {
     to.write(world, gravity_row<C>(model.body_count, model.joint_count), read.vector(BACKDRIVE_PICK(gravity), 0));
     for (int k = 0; k < model.contact_shape_count; ++k) {
       to.write(world, shape_row<C>(model.body_count, model.joint_count) + k * kShapeConstants<C>,
-               shape_constants(read, model.contact_shapes[k].shape, identity3<C>()));
+               contact::shape_constants(read, model.contact_shapes[k].shape, identity3<C>()));
     }
   }
 };
@@ -118,14 +119,14 @@ struct ConstantsOfWorld {
 /// Adjoint of ConstantsOfWorld.
 template <class T>
 struct ParameterGradientOfWorld {
-  backdrive::ParameterGradientOfWorld<T> to;
+  WorldGradient<T> to;
 
   using C = Exact<T>;
 
   /// O((bodies + joints) · shapes).
   BACKDRIVE_HD void operator()(int world) const {
     const ModelStructure& model = to.structure;
-    const ParameterReader<C> read{to.parameters, to.direction, world};
+    const ParameterReader<C> read = to.reader(world);
     for (int body = 0; body < model.body_count; ++body) {
       const auto bar = to.template read<BodyGradient<C>>(world, body * kNumbers<C, BodyGradient<C>>);
       to.add_body(read, body, body_mass(model, read, body), {bar.mass, bar.com, bar.inertia});
@@ -137,8 +138,8 @@ struct ParameterGradientOfWorld {
            to.template read<Vec3<C>>(world, gravity_gradient_row<C>(model.body_count, model.joint_count)));
     for (int k = 0; to.shapes && k < model.contact_shape_count; ++k) {
       const int row = shape_gradient_row<C>(model.body_count, model.joint_count) + k * kShapeGradients<C>;
-      to.add_shape(world, model.contact_shapes[k].shape, identity3<C>(),
-                   to.template read<ShapeGradient<C>>(world, row));
+      contact::add_shape(to, world, model.contact_shapes[k].shape, identity3<C>(),
+                         to.template read<ShapeGradient<C>>(world, row));
     }
   }
 
@@ -156,15 +157,12 @@ struct ParameterGradientOfWorld {
       to.add(BACKDRIVE_PICK(joints.child_frame.orientation), joint, world, own.child.orientation);
     }
     to.add(BACKDRIVE_PICK(joints.axis), joint, world, own.axis);
-    each_joint_scalar([&](auto number, auto pick) {
-      // An absent limit was replaced by a constant, which has no gradient.
-      if (std::abs(value_of(read.number(pick, joint))) < kNoLimit) to.add(pick, joint, 0, world, number(own.efforts));
-    });
+    to.add_efforts(read, joint, own.efforts);
     each_attachment_scalar([&](auto number, auto pick) { to.add(pick, joint, 0, world, number(own.attach)); });
   }
 };
 
-/// What runs on devices, as BACKDRIVE_PARAMETER_FUNCTORS.
+/// What runs on devices, a thread per world (ConstantsOfWorld also for the padding).
 #define BACKDRIVE_SEMI_IMPLICIT_PARAMETER_FUNCTORS(X)          \
   X(backdrive::semi_implicit::ConstantsOfWorld<float>)         \
   X(backdrive::semi_implicit::ConstantsOfWorld<double>)        \

@@ -1,8 +1,7 @@
 #pragma once
 // Parameters into what a step reads, and the cotangents of that back into gradients of the parameters: once per rollout
-// and world, in float64 (or dual numbers of it), as featherstone/parameter_kernel.h does.
-#include "integrators/rollout/parameter_kernel.h"
-#include "integrators/semi_implicit/mutations.h"
+// and world, in float64 (or dual numbers of it).
+#include "integrators/rollout/constants.h"
 #include "integrators/semi_implicit/system.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -63,15 +62,12 @@ BACKDRIVE_HD inline Mat3<C> alignment_of(JointType type, const Vec3<C>& axis) {
 template <class C>
 BACKDRIVE_HD inline JointConstants<C> joint_constants(JointType type, const JointProperties<C>& p) {
   const Mat3<C> A = alignment_of(type, p.axis);
-  JointConstants<C> c{rotation_matrix(p.parent.orientation) * A,
-                      p.parent.position,
-                      rotation_matrix(p.child.orientation) * A,
-                      p.child.position,
-                      p.efforts,
-                      p.attach};
-  c.efforts.limit_lower = maximum(c.efforts.limit_lower, constant<C>(-kNoLimit));
-  c.efforts.limit_upper = minimum(c.efforts.limit_upper, constant<C>(kNoLimit));
-  return c;
+  return {rotation_matrix(p.parent.orientation) * A,
+          p.parent.position,
+          rotation_matrix(p.child.orientation) * A,
+          p.child.position,
+          p.efforts,
+          p.attach};
 }
 
 /// Adjoint of joint_constants, with right tangents throughout: of R A exp θ, the frame R receives A θ̄ and the alignment
@@ -80,7 +76,7 @@ template <class C>
 BACKDRIVE_HD inline void adj_joint_constants(JointType type, const JointProperties<C>& p, const JointGradient<C>& g,
                                              JointPropertiesBar<C>& bar) {
   const Mat3<C> A = alignment_of(type, p.axis);
-  const Vec3<C> eta = g.parent_turn + unless(Mutation::axis_of_child, g.child_turn);
+  const Vec3<C> eta = g.parent_turn + g.child_turn;
   bar.parent = {g.parent_origin, A * g.parent_turn};
   bar.child = {g.child_origin, A * g.child_turn};
   bar.axis = has_one_degree(type) ? A * Vec3<C>{eta.y, -eta.x, constant<C>(0)} : zero3<C>();

@@ -110,7 +110,6 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.drifted);
   s.position = constant<Real>(0);
   if (has_one_degree(joint.type)) s.position = joint_position(joint, s.geometry, in.near);
-  const Link link = effort_link(joint);
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);
     if (dof < 0) {
@@ -119,8 +118,7 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
       s.impulse[row] = dt * K * (dt * s.start[row] - s.error[row]);
     } else {
       Real effort;
-      joint_force(link, effort_constants(c.efforts), effort_input(joint, dof, s.position, s.start[row], in), dt, effort,
-                  s.inertia[row]);
+      joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt, effort, s.inertia[row]);
       s.impulse[row] =
           dt * effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.drifted[row] - s.start[row]);
     }

@@ -34,7 +34,7 @@ template <class Real>
 BACKDRIVE_INLINE Vec3<Real> adj_spin_after(const BodyConstants<Real>& body, const Drift<Real>& d,
                                            const Spin<Real>& spin, const Vec3<Real>& omega, const Vec3<Real>& omega_bar,
                                            Vec3<Real>& turn_bar, Vec3<Real>& angle_bar, BodyGradient<Real>* gradient) {
-  turn_bar += unless(Mutation::new_velocity_turn, cross(d.axes * spin.omega, omega_bar));
+  turn_bar += cross(d.axes * spin.omega, omega_bar);
   const Vec3<Real> momentum_bar = body.inverse_inertia * transposed_times(d.axes, omega_bar);
   angle_bar -= cross(spin.momentum, momentum_bar);
   const Vec3<Real> start_bar = turned_by(d.turn.angle, momentum_bar);  // of J Ω
@@ -81,8 +81,7 @@ BACKDRIVE_PART void adj_state_after(const BodyConstants<Real>& body, const Quate
   const Vec3<Real> lever_bar = -after.position - cross(velocity_bar, d.axes * d.omega);
   if (gradient) gradient->com += transposed_times(d.axes, lever_bar);
   bar.turn = zero3<Real>();
-  s.u.ang = adj_drift_of(body, s.pose.axes, s.next.ang, d, dt,
-                         after.turn + unless(Mutation::new_lever, cross(d.lever, lever_bar)),
+  s.u.ang = adj_drift_of(body, s.pose.axes, s.next.ang, d, dt, after.turn + cross(d.lever, lever_bar),
                          after.velocity.ang - cross(d.lever, velocity_bar), bar.turn, gradient);
   s.u.lin = after.position * dt + velocity_bar;
   bar.centre = after.position;
@@ -95,15 +94,14 @@ BACKDRIVE_PART void adj_momentum(const System<Real>& system, int i, const BodySc
   const Real& m = system.bodies[i].mass;
   const Vec3<Real>& u = s.u.ang;
   const Vec3<Real> lost = s.velocity.ang - s.next.ang;
-  bar.turn += unless(Mutation::inertia_turn, cross(s.inertia * lost, u) + cross(s.inertia * u, lost));
+  bar.turn += cross(s.inertia * lost, u) + cross(s.inertia * u, lost);
   bar.velocity = {s.inertia * u, s.u.lin * m};
   if (out.wrenches) out.wrenches[i] = s.u * system.dt;
-  if (out.gravity) *out.gravity += s.u.lin * (mutated(Mutation::gravity_sign) ? -(system.dt * m) : system.dt * m);
+  if (out.gravity) *out.gravity += s.u.lin * (system.dt * m);
   if (!out.bodies) return;
   BodyGradient<Real>& g = out.bodies[i];
   add_bilinear(g.inertia, transposed_times(s.pose.axes, u), transposed_times(s.pose.axes, lost));
-  g.mass += dot(s.u.lin, s.velocity.lin - s.next.lin) +
-            unless(Mutation::mass_of_gravity, system.dt * dot(s.u.lin, system.gravity));
+  g.mass += dot(s.u.lin, s.velocity.lin - s.next.lin) + system.dt * dot(s.u.lin, system.gravity);
 }
 
 /// Cotangents of one joint's rows: what multiplies the variation of G u, G v⁺, G v and the rates after a drift alone,
@@ -123,8 +121,7 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
   const Joint& joint = system.joints[j];
   const JointConstants<Real>& c = system.constants[j];
   const Real &dt = system.dt, zero = constant<Real>(0);
-  const Link link = effort_link(joint);
-  LinkGradient<Real> efforts{};
+  JointEfforts<Real> efforts{};
   JointGradient<Real>* const gradient = out.joint_parameters ? out.joint_parameters + j : nullptr;
   JointInputs<Real>& input_bar = out.joints[j];
   for (Real& x : input_bar.effort) x = zero;
@@ -139,27 +136,27 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
     bar.error[row] = bar.drifted[row] = zero;
     if (dof < 0) {
       const Real K = row_stiffness(c.attach, row);
-      const Real stretch = s.error[row] + unless(Mutation::stiffness_of_attach, dt * (s.next[row] - s.start[row]));
+      const Real stretch = s.error[row] + dt * (s.next[row] - s.start[row]);
       bar.error[row] = -(w * dt * K);
       bar.start[row] = w * dt * dt * K;
       if (!gradient) continue;
       (row < 3 ? gradient->attach.angular_stiffness : gradient->attach.stiffness) -=
           w * dt * stretch + dt * dt * resisted[row];
       (row < 3 ? gradient->attach.angular_damping : gradient->attach.damping) -=
-          w * dt * (mutated(Mutation::damping_of_attach) ? s.start[row] : s.next[row]) + dt * resisted[row];
+          w * dt * s.next[row] + dt * resisted[row];
     } else {
       JointInputBar<Real> b{zero, zero, zero, zero, zero};
-      adj_joint_force(link, effort_constants(c.efforts), effort_input(joint, dof, s.position, s.start[row], in), dt,
-                      w * dt, w * (s.next[row] - s.start[row]) + resisted[row], b, gradient ? &efforts : nullptr);
-      bar.drifted[row] = -unless(Mutation::armature_drift, w * c.efforts.armature);
-      bar.start[row] = b.qd + unless(Mutation::increment_old, w * A) - bar.drifted[row];
+      adj_joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt, w * dt,
+                      w * (s.next[row] - s.start[row]) + resisted[row], b, gradient ? &efforts : nullptr);
+      bar.drifted[row] = -(w * c.efforts.armature);
+      bar.start[row] = b.qd + w * A - bar.drifted[row];
       if (gradient) gradient->efforts.armature -= w * (s.drifted[row] - s.start[row]);
-      bar.position += unless(Mutation::joint_angle, b.q);
+      bar.position += b.q;
       input_bar.effort[dof] = b.effort;
       input_bar.target_position += b.target_position, input_bar.target_velocity += b.target_velocity;
     }
   }
-  if (gradient) add_effort_gradient(efforts, gradient->efforts);
+  if (gradient) add_efforts(efforts, gradient->efforts);
   return bar;
 }
 
@@ -202,7 +199,7 @@ template <class Real>
 BACKDRIVE_PART void adj_errors(const JointGeometry<Real>& g, const Mat3<Real>& child_axes,
                                const Mat3<Real>* parent_axes, const Vec3<Real>& turning, const Vec3<Real>& sliding,
                                const GeometryBar<Real>& to) {
-  *to.child_turn += turning + unless(Mutation::error_torque, cross(g.child_arm, sliding));
+  *to.child_turn += turning + cross(g.child_arm, sliding);
   *to.child_centre += sliding;
   if (parent_axes) {
     *to.parent_turn -= turning + cross(g.parent_arm, sliding);
@@ -211,11 +208,11 @@ BACKDRIVE_PART void adj_errors(const JointGeometry<Real>& g, const Mat3<Real>& c
   if (to.joint) {
     to.joint->child_turn += transposed_times(g.C, turning);
     to.joint->child_origin += transposed_times(child_axes, sliding);
-    to.joint->parent_turn -= transposed_times(g.P, turning + unless(Mutation::parent_frame_lever, cross(g.r, sliding)));
+    to.joint->parent_turn -= transposed_times(g.P, turning + cross(g.r, sliding));
     to.joint->parent_origin -= parent_axes ? transposed_times(*parent_axes, sliding) : sliding;
   }
   if (to.child_body) to.child_body->com -= transposed_times(child_axes, sliding);
-  if (to.parent_body && parent_axes && !mutated(Mutation::com_of_parent)) {
+  if (to.parent_body && parent_axes) {
     to.parent_body->com += transposed_times(*parent_axes, sliding);
   }
 }
@@ -259,8 +256,6 @@ BACKDRIVE_PART void adj_directions(JointType type, const JointGeometry<Real>& g,
     parent += cross(column(g.P, k), column(bar.P, k));
     child += cross(column(g.C, k), column(C_bar, k));
   }
-  if (mutated(Mutation::row_axes)) parent = child = zero3<Real>();
-  if (mutated(Mutation::row_arm)) bar.parent_arm = bar.child_arm = zero3<Real>();
   // child_arm = R_c (t_c − com), parent_arm = c_c + child_arm − c_p
   const Vec3<Real> arm = bar.child_arm + bar.parent_arm;
   *to.child_turn += child + cross(g.child_arm, arm);
@@ -272,7 +267,7 @@ BACKDRIVE_PART void adj_directions(JointType type, const JointGeometry<Real>& g,
   const Vec3<Real> origin = transposed_times(child_axes, arm);
   if (to.joint) {
     to.joint->parent_turn += transposed_times(g.P, parent);
-    to.joint->child_turn += unless(Mutation::child_frame_turn, transposed_times(g.C, child));
+    to.joint->child_turn += transposed_times(g.C, child);
     to.joint->child_origin += origin;
   }
   if (to.child_body) to.child_body->com -= origin;
@@ -314,22 +309,13 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
   const auto& [child, parent, child_bar, parent_bar] = sides;
   Real resisted[kRows];
   kicks.resisted(j, resisted);
-  RowBars<Real> bar = adj_row_impulses(system, s, j, in, resisted, out);
-  if (mutated(Mutation::row_direction_u))
-    for (Real& x : bar.u) x = Real{};
-  if (mutated(Mutation::row_direction_next))
-    for (Real& x : bar.next) x = Real{};
-
+  const RowBars<Real> bar = adj_row_impulses(system, s, j, in, resisted, out);
   DirectionBars<Real> direction;
   direction.add(g, bar.u, child.u, parent ? &parent->u : nullptr);
   direction.add(g, bar.next, child.next, parent ? &parent->next : nullptr);
   kicks.add_directions(j, direction);
-  if (!mutated(Mutation::row_direction_old)) {
-    direction.add(g, bar.start, child.velocity, parent ? &parent->velocity : nullptr);
-  }
-  if (!mutated(Mutation::old_rate)) {
-    add_row_forces(g, bar.start, child_bar.velocity, parent ? &parent_bar->velocity : nullptr);
-  }
+  direction.add(g, bar.start, child.velocity, parent ? &parent->velocity : nullptr);
+  add_row_forces(g, bar.start, child_bar.velocity, parent ? &parent_bar->velocity : nullptr);
 
   GeometryBar<Real> to = sides.geometry_bar(joint, j, out);
   adj_directions(joint.type, g, child.pose.axes, direction, to);
@@ -338,10 +324,8 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
     adj_errors(g, child.pose.axes, parent ? &parent->pose.axes : nullptr,
                turns ? g.turn[2] * bar.position : zero3<Real>(), turns ? zero3<Real>() : g.P.cz * bar.position, to);
   }
-  if (!mutated(Mutation::predicted_pose)) {
-    to.child_turn = &child_bar.predicted_turn, to.child_centre = &child_bar.predicted_centre;
-    if (parent) to.parent_turn = &parent_bar->predicted_turn, to.parent_centre = &parent_bar->predicted_centre;
-  }
+  to.child_turn = &child_bar.predicted_turn, to.child_centre = &child_bar.predicted_centre;
+  if (parent) to.parent_turn = &parent_bar->predicted_turn, to.parent_centre = &parent_bar->predicted_centre;
   adj_predicted(system, ws, j, bar, to);
 }
 
@@ -350,11 +334,10 @@ template <class Real>
 BACKDRIVE_INLINE void adj_set_motion(const BodyScratch<Real>& s, const BodyBar<Real>& bar, BodyStateBar<Real>& state,
                                      BodyGradient<Real>* gradient) {
   // c = p + lever, v_c = ṗ + ω × lever
-  const Vec3<Real> lever_bar = bar.centre + unless(Mutation::momentum_of_com, cross(bar.velocity.lin, s.velocity.ang));
+  const Vec3<Real> lever_bar = bar.centre + cross(bar.velocity.lin, s.velocity.ang);
   state.turn = bar.turn + cross(s.lever, lever_bar);
   state.position = bar.centre;
-  state.velocity = {bar.velocity.ang + unless(Mutation::momentum_of_com, cross(s.lever, bar.velocity.lin)),
-                    bar.velocity.lin};
+  state.velocity = {bar.velocity.ang + cross(s.lever, bar.velocity.lin), bar.velocity.lin};
   if (gradient) gradient->com += transposed_times(s.pose.axes, lever_bar);
 }
 
@@ -367,9 +350,7 @@ BACKDRIVE_PART void adj_prepare_body(const BodyConstants<Real>& body, const Quat
   const Vec3<Real> omega_bar = adj_drift_of(body, s.pose.axes, s.velocity.ang, d, dt, bar.predicted_turn,
                                             bar.predicted_velocity.ang, bar.turn, gradient);
   bar.centre += bar.predicted_centre;
-  if (!mutated(Mutation::predicted_velocity)) {
-    bar.velocity += Spatial<Real>{omega_bar, bar.predicted_centre * dt + bar.predicted_velocity.lin};
-  }
+  bar.velocity += Spatial<Real>{omega_bar, bar.predicted_centre * dt + bar.predicted_velocity.lin};
   adj_set_motion(s, bar, state, gradient);
 }
 
@@ -386,9 +367,6 @@ BACKDRIVE_HD void step_adjoint(const System<Real>& system, const BodyState<Real>
     ws.bar[i].predicted_velocity = zero6<Real>();
   }
   solve(system, ws);
-  if (mutated(Mutation::second_solve)) {
-    for (int i = 0; i < system.body_count; ++i) ws.body[i].u = ws.body[i].next;
-  }
   for (int i = 0; i < system.body_count; ++i) adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
   for (int j = 0; j < system.joint_count; ++j) adj_joint(system, ws, j, in.joints[j], NoKicks<Real>{}, bar);
   for (int i = 0; i < system.body_count; ++i) {

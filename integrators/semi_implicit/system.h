@@ -8,6 +8,7 @@
 // the frame's own.
 #include "engine/rotation.h"
 #include "engine/spatial.h"
+#include "integrators/rollout/joint_efforts.h"
 #include "models/model.h"
 
 namespace backdrive::semi_implicit {
@@ -93,13 +94,6 @@ struct Attachment {
   Real stiffness, damping;                  ///< N/m, N·s/m
   Real angular_stiffness, angular_damping;  ///< N·m/rad, N·m·s/rad
 };
-template <class Real>
-struct JointEfforts {
-  Real armature, damping, friction;
-  Real limit_lower, limit_upper, limit_stiffness, limit_damping;
-  Real drive_stiffness, drive_damping, effort_limit;
-};
-
 /// Joint frames are turned so that joints of one degree of freedom move about or along z (docs/theory.md, (0)).
 template <class Real>
 struct JointConstants {

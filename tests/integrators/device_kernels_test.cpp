@@ -80,7 +80,8 @@ class AllKernels {
   int begin_of(int part) const { return s_.steps * part / s_.parts; }
   bool touches() const { return !t_.contact_pairs.empty(); }
   int parameter_rows() const {
-    return gradient_rows<T>(static_cast<int>(t_.links.size()), static_cast<int>(t_.contact_shapes.size()));
+    return featherstone::gradient_rows<T>(static_cast<int>(t_.links.size()),
+                                          static_cast<int>(t_.contact_shapes.size()));
   }
 
   void rollout() {
@@ -360,22 +361,20 @@ TYPED_TEST(DeviceKernels, StopTheSameWorlds) {
 
 /// The same comparison notices a fault that is planted in the functors alone.
 TEST(DeviceKernelsMutants, AreCaught) {
-  using featherstone::Mutation;
   const Model model = tree(8);
   const Setting setting;
   const Outcome<double> packs = AllKernels<double>(model, setting, kernels<double>())();
-  const auto worst = [&](Mutation mutation) {
-    test::plant(mutation);
+  const auto worst = [&](Fault fault) {
+    const test::Planted planted(fault);
     const Outcome<double> device = AllKernels<double>(model, setting, test::mutant_device_table())();
-    test::plant(Mutation::none);
     double error = 0;
     for (const NamedError& e : errors_between(packs, device)) error = std::max(error, e.error);
     return error;
   };
-  EXPECT_LE(worst(Mutation::none), 1e-12);
-  for (const Mutation m : {Mutation::force_turn, Mutation::velocity_carry, Mutation::com_in_world_axes,
-                           Mutation::pose_lever, Mutation::drift_transport}) {
-    EXPECT_GT(worst(m), 1e-4) << "mutation " << static_cast<int>(m);
+  EXPECT_LE(worst(Fault::none), 1e-12);
+  for (const Fault fault : {Fault::force_turn, Fault::velocity_carry, Fault::com_in_world_axes, Fault::pose_lever,
+                            Fault::drift_transport}) {
+    EXPECT_GT(worst(fault), 1e-4) << test::kFaults[static_cast<int>(fault) - 1].name;
   }
 }
 

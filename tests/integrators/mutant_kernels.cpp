@@ -1,4 +1,4 @@
-// Compiled with BACKDRIVE_MUTATIONS and in its own namespace, BACKDRIVE_KERNELS = mutant.
+// Compiled from the headers in which faults are planted, and in a namespace of its own, BACKDRIVE_KERNELS = mutant.
 #include "tests/integrators/mutant_kernels.h"
 
 #include "integrators/featherstone/kernels.h"
@@ -14,10 +14,6 @@ const KernelTable<double>& mutant_kernels() {
 const KernelTable<double>& mutant_device_table() {
   static const KernelTable<double> table = featherstone::mutant::make_device_table<double>();
   return table;
-}
-
-void plant(featherstone::Mutation mutation) {
-  featherstone::mutant::planted_mutation = mutation;
 }
 
 }  // namespace backdrive::test

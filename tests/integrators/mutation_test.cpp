@@ -1,4 +1,4 @@
-// Proof that the gradient tests can fail: each trap of the adjoint (docs/theory.md) is planted in a copy of the
+// Proof that the gradient tests can fail: each trap of the adjoint (tests/faults) is planted in a copy of the
 // kernels, and the very check that gradient_test.cpp makes must notice it.
 #include <gtest/gtest.h>
 
@@ -12,14 +12,14 @@
 namespace backdrive {
 namespace {
 
-using featherstone::Mutation;
 using test::BlockError;
 using test::GradientCase;
+using test::Planted;
 
 /// A fault and the least error it must make in some block of inputs, relative to Σ |g v|, where the gradient tests
 /// allow 1e-12: a third of what it was measured to make here.
 struct Trap {
-  Mutation mutation;
+  Fault fault;
   const char* name;
   double at_least;
 };
@@ -29,7 +29,7 @@ void PrintTo(const Trap& trap, std::ostream* out) {
 
 #define BACKDRIVE_TRAP(name, margin) \
   Trap {                             \
-    Mutation::name, #name, margin    \
+    Fault::name, #name, margin       \
   }
 constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(force_turn, 1e-2),
@@ -102,43 +102,48 @@ GradientCase mutation_case(Stage stage) {
   return test::make_case(std::move(model), 12, 0.01, 2, 3);
 }
 
-std::vector<BlockError> errors_with(Mutation mutation, Stage stage) {
+std::vector<BlockError> errors_with(Fault fault, Stage stage) {
   static const GradientCase cases[] = {mutation_case(Stage::plain), mutation_case(Stage::rotations),
                                        mutation_case(Stage::contact), mutation_case(Stage::turning)};
   const GradientCase& c = cases[static_cast<int>(stage)];
-  test::plant(mutation);
-  const test::CaseGradient gradient = test::gradient_by_kernels(c, test::mutant_kernels());
-  test::plant(Mutation::none);
-  return test::compare_blocks(c, gradient, 11);
+  const auto gradient = [&] {
+    const Planted planted(fault);
+    return test::gradient_by_kernels(c, test::mutant_kernels());
+  };
+  return test::compare_blocks(c, gradient(), 11);
 }
 
-/// mutations.h lists the faults of contact last, before them those in what only balls and free roots have. The bounds
-/// of friction against turns count only where they are reached.
-Stage stage_of(Mutation mutation) {
-  if (mutation == Mutation::turn_force) return Stage::turning;
-  if (mutation >= Mutation::frozen_predictor) return Stage::contact;
-  return mutation >= Mutation::free_bias ? Stage::rotations : Stage::plain;
+/// The bounds of friction against turns count only where they are reached.
+Stage stage_of(Fault fault) {
+  if (fault == Fault::turn_force) return Stage::turning;
+  const std::string_view table = test::kFaults[static_cast<int>(fault) - 1].table;
+  if (table == "contact" || table == "contact_on_trees" || table == "turn_friction") return Stage::contact;
+  return table == "rotations" ? Stage::rotations : Stage::plain;
 }
 
 TEST(MutantKernels, SoundKernelsPass) {
   for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact, Stage::turning}) {
     const double tolerance = stage == Stage::turning ? 1e-11 : 1e-12;  // stiffer than random trees
-    for (const BlockError& e : errors_with(Mutation::none, stage)) EXPECT_LT(e.error, tolerance) << e.block;
+    for (const BlockError& e : errors_with(Fault::none, stage)) EXPECT_LT(e.error, tolerance) << e.block;
   }
 }
 
 TEST(MutantKernels, EveryFaultIsPlanted) {
-  for (int m = 1; m < static_cast<int>(Mutation::count); ++m) {
-    bool listed = false;
-    for (const Trap& trap : kTraps) listed = listed || trap.mutation == static_cast<Mutation>(m);
-    EXPECT_TRUE(listed) << "mutation " << m << " is in mutations.h and not in this test";
+  for (const char* table : {"joint_forces", "trees", "rotations", "contact", "contact_on_trees", "turn_friction"}) {
+    const std::vector<test::FaultEntry> faults = test::faults_of(table);
+    EXPECT_FALSE(faults.empty()) << table;
+    for (const test::FaultEntry& entry : faults) {
+      bool listed = false;
+      for (const Trap& trap : kTraps) listed = listed || trap.fault == entry.fault;
+      EXPECT_TRUE(listed) << entry.name << " is in tests/faults and not in this test";
+    }
   }
 }
 
 class Mutants : public testing::TestWithParam<Trap> {};
 
 TEST_P(Mutants, AreCaught) {
-  const BlockError e = worst(errors_with(GetParam().mutation, stage_of(GetParam().mutation)));
+  const BlockError e = worst(errors_with(GetParam().fault, stage_of(GetParam().fault)));
   EXPECT_GT(e.error, GetParam().at_least) << "largest in block " << e.block;
   RecordProperty("block", e.block);
   RecordProperty("error", std::to_string(e.error));

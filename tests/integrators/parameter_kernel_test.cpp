@@ -1,5 +1,5 @@
 // Parameters into constants and back, a thread per world: against each other, by duals, and with faults planted.
-#include "integrators/rollout/parameter_kernel.h"
+#include "integrators/featherstone/link_parameters.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,8 @@
 
 namespace backdrive {
 namespace {
+
+using namespace featherstone;
 
 constexpr int kWorlds = 5;
 
@@ -79,7 +81,8 @@ void expect_same_columns(const Model& model) {
   write_flat(model, block.data());
   const int rows = constant_rows(model), stride = row_stride<T>(kWorlds);
   std::vector<T> got(static_cast<std::size_t>(rows) * stride);
-  const ConstantsOfWorld<T> fill{structure_of(model), flat_view(model, block.data()), got.data(), stride, kWorlds};
+  const featherstone::ConstantsOfWorld<T> fill{
+      {structure_of(model), flat_view(model, block.data()), got.data(), stride, kWorlds}};
   for (int w = stride - 1; w >= 0; --w) fill(w);
   for (int row = 0; row < rows; ++row) {
     for (int w = 0; w < stride; ++w) {
@@ -137,8 +140,8 @@ void add_link(Product& to, const LinkGradient<double>& bar, const LinkConstants<
   const double* inertia_bar = &bar.inertia.xx;
   const Dual<double>* inertia = &c.inertia.xx;
   for (int k = 0; k < 6; ++k) to.add(inertia_bar[k], inertia[k].dot);
-  const double* scalar_bar = &bar.armature;
-  const Dual<double>* scalar = &c.armature;
+  const double* scalar_bar = &bar.efforts.armature;
+  const Dual<double>* scalar = &c.efforts.armature;
   for (int k = 0; k < 10; ++k) to.add(scalar_bar[k], scalar[k].dot);
 }
 
@@ -226,7 +229,8 @@ Product forward_product(const AdjointCase& c) {
   const ParametersView view = view_of(c.model), direction = view_of(c.direction);
   const int rows = constant_rows(c.model);
   std::vector<D> columns(static_cast<std::size_t>(rows) * kWorlds), numbers(static_cast<std::size_t>(rows));
-  const ConstantsOfWorld<D> fill{structure_of(c.model), view, columns.data(), kWorlds, kWorlds, &direction};
+  const featherstone::ConstantsOfWorld<D> fill{
+      {structure_of(c.model), view, columns.data(), kWorlds, kWorlds, &direction}};
   Product product;
   for (int w = 0; w < kWorlds; ++w) {
     fill(w);
@@ -245,7 +249,8 @@ Product reverse_product(const AdjointCase& c, const ModelStructure& structure, i
   Parameters gradient = zero_parameters(c.model, kWorlds);
   ParametersView view = view_of(c.model);
   for (const Field& field : fields()) field.of(view).first += shift * field.of(view).world_stride;
-  const ParameterGradientOfWorld<double> add{structure, view, c.bar.data(), kWorlds, slots_of(gradient)};
+  const featherstone::ParameterGradientOfWorld<double> add{
+      {structure, view, c.bar.data(), kWorlds, slots_of(gradient)}};
   for (int w = 0; w < kWorlds - shift; ++w) add(w);
   Product product;
   for (const Field& field : fields()) {
@@ -302,7 +307,8 @@ void expect_block_sums(const Model& model, std::uint64_t seed) {
   const int rows = bar_rows(model), stride = row_stride<T>(kWorlds);
   const std::vector<T> bar = random_rows<T>(seed, rows, stride);
   Parameters each = zero_parameters(model, kWorlds), got;
-  ParameterGradientOfWorld<T> add{structure_of(model), view_of(model), bar.data(), stride, slots_of(each)};
+  featherstone::ParameterGradientOfWorld<T> add{
+      {structure_of(model), view_of(model), bar.data(), stride, slots_of(each)}};
   for (int w = 0; w < kWorlds; ++w) add(w);
   for (const Field& field : fields()) {
     field.of(got) = field.in(model).zeros(field.tangents, field.in(model).worlds());
@@ -311,7 +317,7 @@ void expect_block_sums(const Model& model, std::uint64_t seed) {
   status.write_address()[2].stopped_step = 7;
   const GradientBlock layout(model, got, kWorlds);
   std::vector<double> block(layout.numbers()), sums;
-  add.slots = layout.slots(block.data());
+  add.to.slots = layout.slots(block.data());
   for (int w = kWorlds - 1; w >= 0; --w) add(w);
   for (int r = 0; r < layout.rows(); ++r) {
     const double* row = block.data() + layout.first_row() + static_cast<std::size_t>(r) * layout.stride();

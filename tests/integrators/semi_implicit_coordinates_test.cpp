@@ -1,7 +1,5 @@
 // Coordinates of joints from bodies and bodies from coordinates: there and back, their adjoints against dual numbers of
 // the very same source, and proof that this check can fail.
-#define BACKDRIVE_KERNELS semi_coordinates
-#define BACKDRIVE_MUTATIONS
 #include "integrators/semi_implicit/coordinates.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "models/coordinates.h"
+#include "tests/faults/planted.h"
 #include "tests/integrators/semi_implicit_mechanisms.h"
 
 namespace backdrive {
@@ -269,12 +268,11 @@ TEST(SemiImplicitCoordinates, AdjointsAreThoseOfTheirDuals) {
 }
 
 TEST(SemiImplicitCoordinates, EveryFaultIsCaught) {
-  for (int k = static_cast<int>(Mutation::read_turn); k < static_cast<int>(Mutation::count); ++k) {
-    planted_mutation = static_cast<Mutation>(k);
+  for (const test::FaultEntry& entry : test::faults_of("coordinates")) {
+    const test::Planted planted(entry.fault);
     const double error = worst();
-    planted_mutation = Mutation::none;
-    EXPECT_GT(error, 1e-3) << "fault " << k << " of integrators/semi_implicit/mutations.h";
-    std::printf("fault %d: %.1e\n", k, error);
+    EXPECT_GT(error, 1e-3) << entry.name;
+    std::printf("%s: %.1e\n", entry.name, error);
   }
 }
 

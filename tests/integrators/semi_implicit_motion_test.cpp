@@ -187,8 +187,7 @@ template <class Pack, class To, class From>
 void set_lane(To& to, const From& from, int lane) {
   static_assert(sizeof(To) / sizeof(Pack) == sizeof(From) / sizeof(double));
   for (std::size_t k = 0; k < sizeof(From) / sizeof(double); ++k) {
-    reinterpret_cast<Pack*>(&to)[k].set(lane,
-                                        static_cast<StorageOf<Pack>>(reinterpret_cast<const double*>(&from)[k]));
+    reinterpret_cast<Pack*>(&to)[k].set(lane, static_cast<StorageOf<Pack>>(reinterpret_cast<const double*>(&from)[k]));
   }
 }
 template <class Pack, class Packed, class Number>

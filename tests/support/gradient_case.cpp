@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autodiff/recorded.h"
+#include "integrators/featherstone/link_constants.h"
 #include "models/fields.h"
 
 namespace backdrive::test {
@@ -218,8 +219,9 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   Parameters unused = result.parameters;
   Launch<double> pose_launch = launch;
   pose_launch.steps = steps + 1;
-  Buffer<double> q_bar(memory, q.rows(), worlds), poses_constants_bar(memory, gradient_rows<double>(count), worlds);
-  Buffer<double> constants_bar(memory, gradient_rows<double>(count, shapes), worlds);
+  Buffer<double> q_bar(memory, q.rows(), worlds),
+      poses_constants_bar(memory, featherstone::gradient_rows<double>(count), worlds);
+  Buffer<double> constants_bar(memory, featherstone::gradient_rows<double>(count, shapes), worlds);
   table.poses_adjoint({pose_launch, q.row(0), links.data(), static_cast<int>(links.size()), nullptr, c.pose_bar.row(0),
                        q_bar.write(), poses_constants_bar.write()},
                       0, groups, scratch.get());
