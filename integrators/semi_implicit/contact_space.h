@@ -3,7 +3,6 @@
 // tree of its own, whose O is its centre of mass. So its twist there is [ω; velocity of the com], with which the step
 // works anyhow, its O moves by the com and its twists do not turn with it.
 #include "integrators/contact/step_adjoint.h"
-#include "integrators/featherstone/workspace.h"
 #include "integrators/semi_implicit/step_adjoint.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {

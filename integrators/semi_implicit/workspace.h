@@ -1,6 +1,7 @@
 #pragma once
 // What a step and its adjoint work in: nothing in it outlives a step.
-#include "integrators/featherstone/workspace.h"
+#include "integrators/rollout/arena.h"
+#include "integrators/rollout/rows.h"
 #include "integrators/semi_implicit/drift.h"
 #include "integrators/semi_implicit/joint_rows.h"
 

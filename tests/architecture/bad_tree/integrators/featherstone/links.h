@@ -1,0 +1,2 @@
+#pragma once
+#include "integrators/semi_implicit/bodies.h"  // planted: a sibling

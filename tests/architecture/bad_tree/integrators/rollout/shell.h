@@ -1,0 +1,2 @@
+#pragma once
+#include "integrators/featherstone/links.h"  // planted: upwards
