@@ -1,10 +1,10 @@
 #pragma once
 // Everything a program that uses Backdrive as a library needs.
-#include "autodiff/gradient_check.h"
-#include "autodiff/hessian.h"
-#include "autodiff/loss.h"
-#include "autodiff/optimize.h"
-#include "autodiff/rollout.h"
+#include "autodiff/check/gradient_check.h"
+#include "autodiff/check/hessian.h"
+#include "autodiff/problem/loss.h"
+#include "autodiff/optimize/optimize.h"
+#include "autodiff/tape/rollout.h"
 #include "models/builder.h"
 #include "models/fields.h"
 #include "models/views.h"

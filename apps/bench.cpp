@@ -14,7 +14,7 @@
 #include "apps/options.h"
 #include "apps/progress.h"
 #include "apps/table.h"
-#include "autodiff/loss.h"
+#include "autodiff/problem/loss.h"
 #include "engine/isa.h"
 #include "engine/parallel.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autodiff/variables.h"
+#include "autodiff/problem/variables.h"
 
 namespace backdrive::app {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "apps/console.h"
 #include "apps/table.h"
-#include "autodiff/checkpoints.h"
+#include "autodiff/tape/checkpoints.h"
 
 namespace backdrive::app {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/problem.h"
+#include "autodiff/problem/problem.h"
 
 namespace backdrive::app {
 

@@ -7,7 +7,7 @@
 #include "apps/log.h"
 #include "apps/options.h"
 #include "apps/table.h"
-#include "autodiff/gradient_check.h"
+#include "autodiff/check/gradient_check.h"
 
 namespace backdrive::app {
 namespace {

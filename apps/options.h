@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/optimize.h"
+#include "autodiff/optimize/optimize.h"
 #include "scenes/scene.h"
 
 namespace backdrive::app {

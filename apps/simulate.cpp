@@ -9,8 +9,8 @@
 #include "apps/console.h"
 #include "apps/csv.h"
 #include "apps/table.h"
-#include "autodiff/loop_gaps.h"
-#include "autodiff/loss.h"
+#include "autodiff/tape/loop_gaps.h"
+#include "autodiff/problem/loss.h"
 
 namespace backdrive::app {
 namespace {

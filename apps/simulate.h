@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/optimize.h"
+#include "autodiff/optimize/optimize.h"
 
 namespace backdrive::app {
 

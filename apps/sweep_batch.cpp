@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "autodiff/loss.h"
+#include "autodiff/problem/loss.h"
 #include "engine/parallel.h"
 #include "models/fields.h"
 

@@ -1,7 +1,7 @@
 // What losses, optimisers and tapes do in a world.
-#include "autodiff/adam_kernels.h"
-#include "autodiff/loss_kernel.h"
-#include "autodiff/objective_kernels.h"
+#include "autodiff/optimize/adam_kernels.h"
+#include "autodiff/problem/loss_kernel.h"
+#include "autodiff/problem/objective_kernels.h"
 #include "engine/buffer_kernels.h"
 #include "engine/cuda_launch.cuh"
 

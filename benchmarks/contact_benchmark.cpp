@@ -4,7 +4,7 @@
 //   contact_benchmark --benchmark_repetitions=10 --benchmark_report_aggregates_only=true
 #include <benchmark/benchmark.h>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "benchmarks/robots.h"
 #include "integrators/kernels.h"
 #include "models/coordinates.h"

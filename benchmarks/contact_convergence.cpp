@@ -1,4 +1,4 @@
-// How the gradients through contact converge with the time step: the experiments of design section 12 (3-6), the worst
+// How the gradients through contact converge with the time step: (K3) to (K6) of docs/known_gradients.md, the worst
 // of 40 phases of touch-down, as a Markdown table. docs/contact.md, section 4, has what it prints.
 #include <array>
 #include <cmath>

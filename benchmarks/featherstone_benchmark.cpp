@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "autodiff/rollout_node.h"
+#include "autodiff/tape/rollout_node.h"
 #include "benchmarks/ratios.h"
 #include "benchmarks/robots.h"
 #include "integrators/kernels.h"

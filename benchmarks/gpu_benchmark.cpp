@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/rollout.h"
-#include "autodiff/stepper.h"
+#include "autodiff/tape/rollout.h"
+#include "autodiff/tape/stepper.h"
 #include "benchmarks/robots.h"
 #include "engine/error.h"
 

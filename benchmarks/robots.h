@@ -1,6 +1,6 @@
 #pragma once
 // The trees that the benchmarks run: the speed of a step depends on their topology alone.
-#include "autodiff/buffers.h"
+#include "autodiff/tape/buffers.h"
 
 namespace backdrive::benchmarks {
 

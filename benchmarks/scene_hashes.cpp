@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "autodiff/loss.h"
+#include "autodiff/problem/loss.h"
 #include "engine/error.h"
 #include "integrators/kernels.h"
 #include "models/fields.h"

@@ -3,10 +3,13 @@
 // Algorithms are written once against these functions; masks are bool for scalars and a lane mask for packs (pack.h).
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "engine/real_traits.h"
 
 namespace backdrive {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <class Real>
 using StorageOf = typename RealTraits<Real>::Storage;

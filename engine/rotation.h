@@ -85,7 +85,7 @@ BACKDRIVE_INLINE Quaternion<R> turned(const Quaternion<R>& q, const Vec3<R>& phi
 
 /// Adjoint of turned in tangent space: the cotangent `theta_bar` of the result's turns, on the same side, becomes that
 /// of q's; phi_bar receives its part. Left: θ̄ = exp(φ)ᵀ θ̄⁺, φ̄ += Jl(φ)ᵀ θ̄⁺; right: θ̄ = exp(φ) θ̄⁺, φ̄ += Jr(φ)ᵀ θ̄⁺
-/// (adjoint.md (e)), which is the same with −φ in place of φ.
+/// (docs/theory.md, (10)), which is the same with −φ in place of φ.
 template <TurnSide Side, class R>
 BACKDRIVE_INLINE void adj_turned(const Vec3<R>& phi, Vec3<R>& theta_bar, Vec3<R>& phi_bar) {
   const TurnCoefficients<R> turn(phi);

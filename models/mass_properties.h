@@ -1,6 +1,6 @@
 #pragma once
 // Mass, centre of mass and inertia of shapes of uniform density and of the bodies they make up,
-// each adjoint beneath its primal (adjoint.md (d)). C is double or Dual<double>; cotangents of Sym3
+// each adjoint beneath its primal. C is double or Dual<double>; cotangents of Sym3
 // as in mass_types.h.
 #include <span>
 

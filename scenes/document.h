@@ -3,7 +3,7 @@
 //
 // Built from yaml-cpp's events, not its nodes: yaml-cpp 0.7 keeps the first of two equal keys,
 // walks alias bombs and cycles, and reports nesting past 500 only as "bad file". All of these are
-// refused here while reading, before anything is expanded (design.md section 10).
+// refused here while reading, before anything is expanded.
 #include <memory>
 #include <string>
 #include <string_view>

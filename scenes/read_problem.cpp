@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autodiff/dependence.h"
+#include "autodiff/problem/dependence.h"
 #include "scenes/reader.h"
 
 namespace backdrive::scene {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "autodiff/problem.h"
+#include "autodiff/problem/problem.h"
 #include "scenes/scene.h"
 #include "scenes/schema.h"
 

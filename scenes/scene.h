@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "autodiff/problem.h"
+#include "autodiff/problem/problem.h"
 #include "engine/error.h"
 
 namespace backdrive {

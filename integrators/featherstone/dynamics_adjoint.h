@@ -125,7 +125,7 @@ BACKDRIVE_INLINE LinkBar<Real> operator+(const LinkBar<Real>& a, const LinkBar<R
   return {a.F + b.F, a.A + b.A, a.T + b.T};
 }
 
-/// Gradient of a joint's placement: what moves with it is all that Z is about. (adjoint.md (d))
+/// Gradient with respect to a joint's placement, from Z: that of everything that moves with the joint.
 template <class Real, class Const>
 BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
                                       const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
@@ -198,7 +198,7 @@ BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& w
 
 /// The same for a free root, whose S is fixed in the world: a turn about its origin takes the whole tree along but not
 /// the motions δ, a and v that carry it, its own, and a shift changes nothing. With v = S q̇ and the bias [0; ṗ × ω]
-/// the velocities' cotangent is −(V + [A_lin × ṗ; ω × A_lin]), V = 2 T + v ×* A. (adjoint.md (a), free)
+/// the velocities' cotangent is −(V + [A_lin × ṗ; ω × A_lin]), V = 2 T + v ×* A: (11).
 template <class Layout>
 BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout>& ws, int i,
                                                                 LinkBar<typename Layout::Real> own,

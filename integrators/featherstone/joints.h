@@ -94,7 +94,7 @@ struct Ball {
 };
 
 /// Moves any way; only a root. q̇ = [ω; ṗ] in the joint's axes on the world, about O, which goes along with the link's
-/// origin p: S is made of those axes, and the spatial acceleration has the bias [0; ṗ × ω] (adjoint.md (1a)). No
+/// origin p: S is made of those axes, and the spatial acceleration has the bias [0; ṗ × ω]. No
 /// position enters the dynamics: `origin`, from O, stays zero.
 struct Free {
   static constexpr int dofs = 6;

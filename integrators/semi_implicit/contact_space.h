@@ -1,5 +1,5 @@
 #pragma once
-// Bodies as contact sees them (featherstone/contact_space.h), and what is kept of a step with contact: every body is a
+// Bodies as contact sees them (contact/space.h), and what is kept of a step with contact: every body is a
 // tree of its own, whose O is its centre of mass. So its twist there is [ω; velocity of the com], with which the step
 // works anyhow, its O moves by the com and its twists do not turn with it.
 #include "integrators/contact/step_adjoint.h"

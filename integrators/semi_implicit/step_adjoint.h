@@ -6,6 +6,7 @@
 //   φ = u·(M (v − v⁺) + Δt (weights + wrenches)) + Σ rows w σ        w = G u,  σ = r − A G v⁺ the row's impulse
 //
 // with u and v⁺ held: one more solve with the factors of the step, and nothing of the solve is differentiated.
+#include "integrators/contact/shape_constants.h"
 #include "integrators/semi_implicit/step.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {

@@ -4,6 +4,7 @@
 cmake_minimum_required(VERSION 3.25)
 set(order engine models integrators autodiff scenes apps)
 # Rooms of a folder, the lowest first; "|" between siblings, which never include each other; "." are the folder's own files.
+set(rooms_autodiff tape problem optimize|check .)
 set(rooms_integrators rollout contact featherstone|semi_implicit|reference .)
 set(bad "")
 set(count 0)

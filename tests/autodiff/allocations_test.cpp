@@ -1,7 +1,7 @@
 // After its first iterations a gradient loop asks the system for nothing: neither buffers, nor nodes, nor snapshots.
 #include <gtest/gtest.h>
 
-#include "autodiff/loss.h"
+#include "autodiff/problem/loss.h"
 #include "tests/engine/allocation_count.h"
 #include "tests/support/batch.h"
 #include "tests/support/models.h"

@@ -1,13 +1,13 @@
 // Gradients whose states are computed again, and gradients in windows.
-#include "autodiff/checkpoints.h"
+#include "autodiff/tape/checkpoints.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
-#include "autodiff/loss.h"
-#include "autodiff/rollout.h"
+#include "autodiff/problem/loss.h"
+#include "autodiff/tape/rollout.h"
 #include "models/fields.h"
 #include "tests/support/batch.h"
 #include "tests/support/models.h"

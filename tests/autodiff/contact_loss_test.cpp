@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autodiff/loss.h"
+#include "autodiff/problem/loss.h"
 #include "models/builder.h"
 #include "tests/support/batch.h"
 #include "tests/support/models.h"

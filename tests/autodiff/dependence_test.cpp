@@ -1,10 +1,10 @@
 // A gradient that was asked for and cannot exist is an error that names it, or, on request, a marked zero.
-#include "autodiff/dependence.h"
+#include "autodiff/problem/dependence.h"
 
 #include <gtest/gtest.h>
 
-#include "autodiff/loss.h"
-#include "autodiff/variables.h"
+#include "autodiff/problem/loss.h"
+#include "autodiff/problem/variables.h"
 #include "models/builder.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"

@@ -1,4 +1,4 @@
-#include "autodiff/gradient_check.h"
+#include "autodiff/check/gradient_check.h"
 
 #include <gtest/gtest.h>
 

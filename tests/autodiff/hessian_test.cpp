@@ -1,11 +1,11 @@
-#include "autodiff/hessian.h"
+#include "autodiff/check/hessian.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "autodiff/optimize.h"
+#include "autodiff/optimize/optimize.h"
 #include "engine/error.h"
 #include "tests/autodiff/optimize_cases.h"
 

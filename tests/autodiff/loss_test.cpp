@@ -1,5 +1,5 @@
 // Each kind of loss against its formula, its seeds against dual numbers, and the signals that controls are made of.
-#include "autodiff/loss.h"
+#include "autodiff/problem/loss.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/loss.h"
-#include "autodiff/optimize.h"
+#include "autodiff/optimize/optimize.h"
+#include "autodiff/problem/loss.h"
 #include "models/builder.h"
 
 namespace backdrive::cases {

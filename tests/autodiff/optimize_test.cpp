@@ -1,11 +1,13 @@
-#include "autodiff/optimize.h"
+#include "autodiff/optimize/optimize.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cmath>
 #include <limits>
 
-#include "autodiff/loss.h"
+#include "autodiff/optimize/lbfgs.h"
+#include "autodiff/problem/loss.h"
 #include "engine/error.h"
 #include "tests/autodiff/optimize_cases.h"
 
@@ -134,7 +136,7 @@ TEST_P(Optimize, EndsCleanlyWhenInterrupted) {
   EXPECT_NEAR(final_loss(result.problem), result.starts[result.best].loss, 1e-12);
 }
 
-TEST_P(Optimize, AnExceptionInProgressLeavesNoThreadBehind) {
+TEST_P(Optimize, AnExceptionInProgressComesThrough) {
   const auto fail = [](const OptimizeProgress&) -> bool { throw std::runtime_error("disk full"); };
   EXPECT_THROW(optimize(problem(), {Precision::float64, 1, 0, 6}, fail), std::runtime_error);
 }
@@ -250,6 +252,85 @@ TEST(OptimizeMemory, NothingIsAllocatedAfterTheFirstEvaluations) {
     EXPECT_EQ(allocations[2], allocations.back());
   }
 }
+
+/// Rosenbrock's valley in pairs of numbers, with its minimum at ones.
+double valley(const std::vector<double>& x, std::vector<double>& gradient) {
+  double sum = 0;
+  for (std::size_t k = 0; k + 1 < x.size(); k += 2) {
+    const double a = 1 - x[k], b = x[k + 1] - x[k] * x[k];
+    sum += a * a + 100 * b * b;
+    gradient[k] = -2 * a - 400 * x[k] * b;
+    gradient[k + 1] = 200 * b;
+  }
+  return sum;
+}
+
+/// Asks and tells until it stops; what it stopped by.
+std::string run(LbfgsStart& search, StartResult& start) {
+  std::vector<double> gradient(start.x.size());
+  for (;;) {
+    const double loss = valley(search.point(), gradient);
+    if (loss < start.loss) start.loss = loss, start.x = search.point();
+    if (const char* reason = search.tell(loss, gradient)) return reason;
+  }
+}
+
+TEST(OptimizeLbfgs, IsAskedAndTold) {
+  OptimizeOptions options;
+  options.tolerance = 1e-9;
+  for (const bool bounded : {false, true}) {
+    StartResult start;
+    start.x = {-1.2, 1, 3, -2};
+    start.loss = std::numeric_limits<double>::infinity();
+    VariableBounds bounds;
+    bounds.lower.assign(4, -std::numeric_limits<double>::infinity());
+    bounds.upper.assign(4, std::numeric_limits<double>::infinity());
+    if (bounded) bounds.upper[2] = 0.5;  // then x₃ = x₂² = 0.25
+    LbfgsStart search(bounds, options, start);
+    EXPECT_EQ(run(search, start), "tolerance");
+    EXPECT_GT(start.iterations, 10);
+    EXPECT_NEAR(start.x[0], 1, 1e-8);
+    EXPECT_NEAR(start.x[1], 1, 1e-8);
+    EXPECT_NEAR(start.x[2], bounded ? 0.5 : 1, 1e-8);
+    EXPECT_NEAR(start.x[3], bounded ? 0.25 : 1, 1e-8);
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have allocators of their own
+// kept_vectors() without the best point, the batch and the objective.
+TEST(OptimizeMemory, AStartOfLbfgsKeepsWhatTheBudgetCounts) {
+  constexpr int kNumbers = 100'000, kStarts = 4;
+  Problem p = cases::pendulum();
+  p.optimize.method = "lbfgs";
+  const int counted = kept_vectors(p, {}) - 1 - 2 - 4;
+  VariableBounds bounds;
+  bounds.lower.assign(kNumbers, -std::numeric_limits<double>::infinity());
+  bounds.upper.assign(kNumbers, std::numeric_limits<double>::infinity());
+  OptimizeOptions options;
+  std::vector<StartResult> starts(kStarts);
+  for (StartResult& start : starts) {
+    start.x.assign(kNumbers, -1.2);
+    start.loss = std::numeric_limits<double>::infinity();
+  }
+  const auto bytes = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd);
+  };
+  std::vector<double> gradient(kNumbers);
+  std::vector<LbfgsStart> searches;
+  searches.reserve(kStarts);
+  const double before = bytes();
+  for (StartResult& start : starts) {
+    searches.emplace_back(bounds, options, start);
+    for (int k = 0; k < 20; ++k) {
+      const double loss = valley(searches.back().point(), gradient);
+      ASSERT_EQ(searches.back().tell(loss, gradient), nullptr);
+    }
+  }
+  const double kept = (bytes() - before) / (8.0 * kNumbers * kStarts);
+  EXPECT_NEAR(kept, counted, 0.5);
+}
+#endif
 
 TEST(OptimizeErrors, SayWhatIsMissing) {
   Problem p = cases::pendulum();

@@ -3,7 +3,7 @@
 #include <ostream>
 #include <stdexcept>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "tests/autodiff/program_machine.h"
 
 namespace backdrive::test {

@@ -1,6 +1,6 @@
 #pragma once
 // Operations with adjoints of their own, as users write them, and the one place where programs detach and walk back.
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "tests/autodiff/program_reference.h"
 
 namespace backdrive::test {

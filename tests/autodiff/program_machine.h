@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "tests/autodiff/program.h"
 #include "tests/support/random.h"
 

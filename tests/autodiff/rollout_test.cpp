@@ -1,5 +1,5 @@
 // What a rollout takes and leaves: shapes, layouts, and errors for what cannot be.
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,11 @@
 #include <functional>
 #include <limits>
 #include <thread>
-
 #include <tuple>
-#include "autodiff/rollout.h"
-#include "autodiff/variables.h"
+
+#include "autodiff/problem/objective.h"
+#include "autodiff/problem/variables.h"
+#include "autodiff/tape/rollout.h"
 #include "models/fields.h"
 #include "tests/support/batch.h"
 #include "tests/support/models.h"

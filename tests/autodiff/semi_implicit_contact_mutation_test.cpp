@@ -2,7 +2,7 @@
 // adjoint, and the check that semi_implicit_contact_test.cpp makes must notice it.
 #include <gtest/gtest.h>
 
-#include "autodiff/recorded.h"
+#include "autodiff/tape/recorded.h"
 #include "integrators/semi_implicit/contact_rollout_kernel.h"
 #include "integrators/semi_implicit/pose_kernel.h"
 #include "tests/autodiff/semi_implicit_touching.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "models/fields.h"
 #include "tests/support/batch.h"
 

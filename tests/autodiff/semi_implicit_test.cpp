@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "autodiff/loss.h"
+#include "autodiff/problem/loss.h"
 #include "tests/autodiff/semi_implicit_identity.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"

@@ -1,11 +1,11 @@
 // The rules of a tape: one backward, what was recorded is what counts, and every misuse is an error that says so.
-#include "autodiff/tape.h"
+#include "autodiff/tape/tape.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "tests/support/batch.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"

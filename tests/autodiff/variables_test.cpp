@@ -5,9 +5,9 @@
 #include <limits>
 #include <set>
 
-#include "autodiff/loss.h"
-#include "autodiff/optimize.h"
-#include "autodiff/variables.h"
+#include "autodiff/optimize/optimize.h"
+#include "autodiff/problem/loss.h"
+#include "autodiff/problem/variables.h"
 #include "engine/error.h"
 #include "tests/autodiff/optimize_cases.h"
 

@@ -1,9 +1,9 @@
 // Parameters with values for every world that stay where the worlds are computed: against the same values in a model.
-#include "autodiff/world_parameters.h"
+#include "autodiff/tape/world_parameters.h"
 
 #include <gtest/gtest.h>
 
-#include "autodiff/loss.h"
+#include "autodiff/problem/loss.h"
 #include "tests/support/batch.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"

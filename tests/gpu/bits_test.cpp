@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <random>
 
-#include "autodiff/optimize.h"
-#include "autodiff/rollout.h"
+#include "autodiff/optimize/optimize.h"
+#include "autodiff/tape/rollout.h"
 #include "engine/error.h"
 #include "models/fields.h"
 #include "tests/autodiff/optimize_cases.h"

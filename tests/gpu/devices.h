@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "autodiff/tape.h"
+#include "autodiff/tape/tape.h"
 #include "engine/memory.h"
 #include "tests/support/batch.h"
 

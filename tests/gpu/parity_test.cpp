@@ -1,8 +1,8 @@
 // What a device computes against what the processor's packs compute.
 #include <limits>
 
-#include "autodiff/loss.h"
-#include "autodiff/rollout.h"
+#include "autodiff/problem/loss.h"
+#include "autodiff/tape/rollout.h"
 #include "models/fields.h"
 #include "tests/autodiff/optimize_cases.h"
 #include "tests/gpu/devices.h"

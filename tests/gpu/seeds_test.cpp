@@ -1,7 +1,7 @@
 // The three faults on a device: gradients that dangle, leak or accumulate; and what an iteration asks of the host.
-#include "autodiff/optimize.h"
-#include "autodiff/rollout.h"
-#include "autodiff/stepper.h"
+#include "autodiff/optimize/optimize.h"
+#include "autodiff/tape/rollout.h"
+#include "autodiff/tape/stepper.h"
 #include "engine/view.h"
 #include "models/fields.h"
 #include "tests/autodiff/optimize_cases.h"

@@ -3,8 +3,8 @@
 #include <numeric>
 #include <random>
 
-#include "autodiff/rollout.h"
-#include "autodiff/stepper.h"
+#include "autodiff/tape/rollout.h"
+#include "autodiff/tape/stepper.h"
 #include "models/fields.h"
 #include "tests/gpu/parity.h"
 #include "tests/support/errors.h"

@@ -2,7 +2,7 @@
 // q̈ as the kernels compute it, for tests that compare with other routes.
 #include <Eigen/Dense>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "models/parameter_reader.h"
 
 namespace backdrive::test {

@@ -1,4 +1,4 @@
-// Gradients with known answers (design, section 12): 1 free fall, 2 the oscillator, 7 the derivatives of forward
+// Gradients with known answers (docs/known_gradients.md): (K1) free fall, (K2) the oscillator, (K7) the derivatives of forward
 // dynamics.
 #include <gtest/gtest.h>
 

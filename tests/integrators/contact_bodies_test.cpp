@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "models/builder.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"

@@ -1,5 +1,5 @@
-// Gradients through contact with known answers (design, section 12), through tape and engine: 3 a bounce, 4 the same
-// under gravity, 5 two balls, 6 sliding to a stop. At 480 steps per second and k/m = 1e4 the worst of 40 phases of
+// Gradients through contact with known answers (docs/known_gradients.md), through tape and engine: (K3) a bounce, (K4) the
+// same under gravity, (K5) two balls, (K6) sliding to a stop. At 480 steps per second and k/m = 1e4 the worst of 40 phases of
 // touch-down counts. benchmarks/contact_convergence.cpp prints how the errors shrink with the step; what fails these
 // bounds is in contact_law_test.cpp.
 #include <gtest/gtest.h>
@@ -54,8 +54,8 @@ INSTANTIATE_TEST_SUITE_P(ClosedFormContact, ClosedFormContactOf,
 // ---- 3. bounce ------------------------------------------------------------------------------------------------------
 
 // ∂h/∂y₀ = −e. Of the error most comes from the step that touches first, which the ramp softens: 2.5e-3 with a linear
-// law, 1.3e-3 with 1 mm, 1e-4 with 2 mm; dissipation jumps there by α ḋ and leaves up to 2.9e-3. The bounds are those
-// that the design sets.
+// law, 1.3e-3 with 1 mm, 1e-4 with 2 mm; dissipation jumps there by α ḋ and leaves up to 2.9e-3. The bounds leave
+// a factor of about two.
 TEST_P(ClosedFormContactOf, BounceKnowsWhereItBegan) {
   for (const double width : {1e-9, 1e-3, 2e-3}) {
     for (const double dissipation : {0., 0.1, 0.5, 1.}) {
@@ -127,7 +127,7 @@ void expect_parameters(const BounceOptions& o, int velocity_row, double toleranc
   }
 }
 
-// ∂h/∂v = −(T − π/ω), ∂h/∂k = |v|π/(2ωk), ∂h/∂m = −|v|π/(2ωm), ∂h/∂r = 2, within the 2 % that the design sets. A
+// ∂h/∂v = −(T − π/ω), ∂h/∂k = |v|π/(2ωk), ∂h/∂m = −|v|π/(2ωm), ∂h/∂r = 2, within 2 %. A
 // contact lasts for 15 steps, and the averaged force makes it longer by (ωΔt)²/6 of it or so: 0.7 % of ∂h/∂k and ∂h/∂m.
 TEST_P(ClosedFormContactOf, BounceKnowsItsParameters) {
   BounceOptions o = options();

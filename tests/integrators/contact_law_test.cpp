@@ -1,5 +1,5 @@
 // The law of contact and the force of one contact (docs/contact.md) by themselves: against exact arithmetic, against
-// dual numbers, and on point masses against the closed forms 3, 5 and 6 of the design's section 12. Plain sampling of
+// dual numbers, and on point masses against the closed forms (K3), (K5) and (K6) of docs/known_gradients.md. Plain sampling of
 // the force and a Kelvin-Voigt damper are here to fail where the law does not.
 #include "engine/pack.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autodiff/recorded.h"
+#include "autodiff/tape/recorded.h"
 #include "tests/integrators/device_table.h"
 #include "tests/integrators/mutant_kernels.h"
 #include "tests/support/gradient_case.h"

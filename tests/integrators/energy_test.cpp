@@ -1,10 +1,10 @@
-// 8 of the design's section 12: the energy error of an undamped pendulum shrinks as the order of the integrator says,
+// (K8) of docs/known_gradients.md: the energy error of an undamped pendulum shrinks as the order of the integrator says,
 // and does not grow with time, as the integrator is symplectic.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "integrators/reference/inverse_dynamics.h"
 #include "tests/support/models.h"
 

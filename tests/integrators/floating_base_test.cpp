@@ -263,8 +263,8 @@ TEST(ClosedFormFreeBody, BodiesWithoutInertiaAndTurnsBeyondAStepGoOn) {
   }
 }
 
-// A spinning body falls as one that does not spin: exact in p and ṗ, and its gradient too (1 of the design's section
-// 12).
+// A spinning body falls as one that does not spin: exact in p and ṗ, and its gradient too: (K1) of
+// docs/known_gradients.md.
 TEST(ClosedFormFreeBody, SpinDoesNotDisturbTheFall) {
   constexpr int N = 50;
   constexpr double dt = 0.01;

@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-#include "autodiff/model_constants_buffer.h"
+#include "autodiff/tape/model_constants_buffer.h"
 #include "engine/exact_sum.h"
 #include "models/fields.h"
 #include "tests/support/models.h"

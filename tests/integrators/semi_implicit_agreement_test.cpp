@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <map>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "tests/integrators/semi_implicit_checks.h"
 #include "tests/integrators/semi_implicit_mechanisms.h"
 #include "tests/support/models.h"

@@ -73,7 +73,7 @@ Mechanism loose(const Sym3<double>& inertia, const Vec3<double>& com, const Spat
   return m;
 }
 
-// 1 of the design's section 12: exact but for rounding, which grows with N.
+// (K1) of docs/known_gradients.md: exact but for rounding, which grows with N.
 TEST(ClosedFormSemiImplicit, FreeFallAndItsGradients) {
   constexpr int N = 50;
   constexpr double dt = 0.01;

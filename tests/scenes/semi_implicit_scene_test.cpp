@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <map>
 
-#include "autodiff/loss.h"
-#include "autodiff/rollout.h"
+#include "autodiff/problem/loss.h"
+#include "autodiff/tape/rollout.h"
 #include "scenes/scene.h"
 #include "tests/support/places.h"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "autodiff/buffers.h"
+#include "autodiff/tape/buffers.h"
 #include "engine/dual.h"
 #include "models/fields.h"
 #include "tests/support/random.h"

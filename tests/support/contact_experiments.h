@@ -1,12 +1,12 @@
 #pragma once
-// Experiments with contact whose gradients are known (design, section 12): the tests hold the engine to them, and
+// Experiments with contact whose gradients are known (docs/known_gradients.md): the tests hold the engine to them, and
 // benchmarks/contact_convergence.cpp prints how they converge. Every experiment runs in 40 worlds that differ in the
 // phase of the time step at which they touch, since that is what plain sampling of a contact's force cannot bear.
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "models/builder.h"
 
 namespace backdrive::test {

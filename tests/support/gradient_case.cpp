@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autodiff/recorded.h"
+#include "autodiff/tape/recorded.h"
 #include "integrators/featherstone/link_constants.h"
 #include "models/fields.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 #include "integrators/kernels.h"
 #include "models/fields.h"
 #include "tests/support/batch.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "autodiff/variables.h"
+#include "autodiff/problem/variables.h"
 #include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
 #include "tests/support/random.h"

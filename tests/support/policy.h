@@ -1,6 +1,6 @@
 #pragma once
 // A policy in the loop as a custom operation: linear feedback u = K (q, q̇) + b with the gains as a leaf buffer.
-#include "autodiff/rollout.h"
+#include "autodiff/tape/rollout.h"
 
 namespace backdrive::test {
 

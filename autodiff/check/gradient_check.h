@@ -1,0 +1,76 @@
+#pragma once
+// Every gradient a problem can ask for, against differences and against the exact derivative.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "autodiff/problem/problem.h"
+#include "engine/device.h"
+
+namespace backdrive {
+
+struct GradientCheckOptions {
+  int threads = 1;
+  Device device{};         ///< of the adjoint and of the losses; dual numbers run on the processor
+  std::uint64_t seed = 0;  ///< which controls are checked, and along which direction all of them
+  int controls = 64;       ///< numbers of all controls that are checked one by one
+  /// For tests of the check itself: the adjoint's gradients in the row of this name are multiplied
+  /// by the factor.
+  std::string fault_row;
+  double fault_factor = 1;
+};
+
+/// A parameter of one item, a component of the initial state, or a control channel. Numbers are
+/// those of its worst component, the one with the largest error in units of its tolerance.
+struct GradientCheckRow {
+  std::string name;  ///< "joints/hinge/damping", "initial_state/hinge/position",
+                     ///< "control/hinge/effort", ...
+  std::string unit;
+  int count = 0;  ///< numbers checked
+  int total = 0;  ///< numbers there are
+  int worst = 0;  ///< index of the worst: component, or step of a control
+  double adjoint = 0;
+  double differences = 0;
+  double dual = 0;
+  double step = 0;  ///< h of the differences (f(x + h) − f(x − h)) / 2h
+  double differences_error = 0, differences_tolerance = 0;
+  double truncation = 0, round_off = 0;  ///< parts of the differences' tolerance
+  double dual_error = 0, dual_tolerance = 0;
+  std::string tolerance_source;  ///< what the two tolerances were measured from
+  /// "zero: the loss does not depend on it", why it is not used, or what went wrong.
+  std::string note;
+  /// False: no motion can depend on it, and its gradient is zero by construction.
+  bool used = true;
+  bool zero = false;  ///< all three agree that every number is zero
+  bool passed = false;
+  /// Failed, but adjoint and dual agree, and the differences do not converge as their step shrinks: the loss changes
+  /// from one step of the ladder to the next, and they are no measure of its gradient.
+  bool rough = false;
+};
+
+struct GradientCheck {
+  double loss = 0;
+  std::vector<GradientCheckRow> rows;
+  int numbers = 0;  ///< checked in all
+  bool passed = false;
+  double seconds = 0;
+};
+
+/// Checks, in float64, the adjoint's gradient of the problem's loss with respect to initial
+/// positions and velocities, controls (a seeded sample of them one by one, and one random direction
+/// of all) and every parameter of every item:
+///
+/// - against central differences at six steps h, a factor of 8 apart, each number's perturbations
+///   being worlds of one batch. The step is the one with the least estimated error, so that it
+///   suits numbers of any size; the tolerance is four times that estimate: truncation, measured by
+///   comparing h with 8h, plus round-off, measured by how far the loss moves when all inputs are
+///   disturbed in their 14th digit, over h. At a kink of the loss, the difference to one side.
+/// - against the rollout of a dual number along that direction, which has no truncation. The
+///   tolerance is four times the rounding, measured by how far the gradient itself moves under
+///   the same disturbance.
+///
+/// Orientations vary along exp(θ), axes on the unit sphere. Throws Error: non_finite when the
+/// rollout itself stops, input when the problem has no loss. O(numbers) rollouts.
+GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions& options = {});
+
+}  // namespace backdrive

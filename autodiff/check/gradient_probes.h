@@ -1,0 +1,87 @@
+#pragma once
+// What a gradient check varies: one number or direction at a time, in worlds of a batch.
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autodiff/check/gradient_check.h"
+#include "autodiff/problem/variables.h"
+
+namespace backdrive {
+
+/// One direction in which the inputs may be moved.
+struct Probe {
+  enum class Kind { position, velocity, control, all_controls, parameter };
+  Kind kind;
+  int row = 0;        ///< of q, qd or the control
+  int chart = -1;     ///< of a parameter
+  int component = 0;  ///< in the chart
+  double scale = 1;   ///< size of such numbers, in which steps are measured
+};
+
+/// Probes that share a row of the report.
+struct ProbeGroup {
+  std::string name;
+  std::string_view unit;
+  int total = 0;
+  std::vector<Probe> probes;
+  std::vector<int> index;        ///< what each probe is called in the report
+  const char* unused = nullptr;  ///< why there are no probes
+  FieldSelection field{};        ///< of an unused parameter
+};
+
+/// Losses and gradients of a batch: loss[world], gradient[world][probe].
+struct ProbedGradients {
+  std::vector<double> loss;
+  std::vector<std::vector<double>> gradient;
+  Parameters parameters;
+};
+
+class ProbedProblem {
+ public:
+  ProbedProblem(const Problem& problem, const GradientCheckOptions& options);
+
+  const std::vector<ProbeGroup>& groups() const { return groups_; }
+
+  /// The adjoint's gradients as a user gets them: one world, uniform parameters. Throws Error
+  /// (non_finite) when the world stops.
+  ProbedGradients gradients() const;
+  /// The same in `worlds` worlds with parameters per world, in all of which but the first every
+  /// input is disturbed by a random amount up to relative·max(1, |x|) (relative·|x| for
+  /// parameters).
+  ProbedGradients disturbed_gradients(int worlds, double relative) const;
+
+  struct Step {
+    Probe probe;
+    double amount;
+  };
+  /// Losses after moving the inputs; NaN where the world stops.
+  std::vector<double> losses(std::span<const Step> steps) const;
+  /// Exact derivatives of the loss along the probes.
+  std::vector<double> derivatives(std::span<const Probe> probes) const;
+
+ private:
+  template <class T>
+  struct Batch;
+  template <class T>
+  Batch<T> batch(std::span<const Step> steps) const;
+  /// Moves a position by an amount, where T is dual its dot; a row of a quaternion turns it.
+  template <class T>
+  void move_position(Buffer<T>& q, int row, int world, double amount) const;
+  void add_state_groups();
+  void add_control_groups(int sample, std::uint64_t seed);
+  void add_parameter_groups();
+  double parameter_scale(const Field& field, int item) const;
+  ProbedGradients gradients_of(Batch<double>& batch) const;
+
+  Problem problem_;
+  Memory memory_;
+  RolloutOptions options_;
+  std::uint64_t seed_;
+  std::vector<ParameterChart> charts_;
+  std::vector<double> direction_;  ///< of all controls, unit length
+  std::vector<ProbeGroup> groups_;
+};
+
+}  // namespace backdrive

@@ -1,0 +1,126 @@
+#include "autodiff/check/hessian.h"
+
+#include <cmath>
+
+#include "autodiff/problem/loss.h"
+#include "autodiff/problem/variables.h"
+#include "engine/dual.h"
+#include "engine/error.h"
+
+namespace backdrive {
+namespace {
+
+using D = Dual<double>;
+
+/// x and its derivative as duals of the values, not scaled.
+std::vector<D> values_of(const VariableEntry& entry, const std::vector<double>& x,
+                         const std::vector<double>& direction) {
+  std::vector<D> values;
+  for (int k = entry.offset; k < entry.offset + entry.size; ++k) {
+    values.push_back({x[k] * entry.scale, direction[k] * entry.scale});
+  }
+  return values;
+}
+
+struct Inputs {
+  State<D> state;
+  Control<D> control;
+  Parameters direction;
+};
+
+/// Sets the dots; the values are in place.
+void move(Inputs& inputs, const VariableEntry& entry, const std::vector<D>& values, int nu) {
+  if (entry.kind == VariableKind::control) {
+    for (size_t step = 0; step < entry.knots.size(); ++step) {
+      const KnotWeights& k = entry.knots[step];
+      inputs.control.u.write(static_cast<int>(step) * nu + entry.row)[0].dot =
+          k.first_weight * values[k.first].dot + k.second_weight * values[k.second].dot;
+    }
+  } else if (entry.chart) {
+    const ParameterChart& chart = *entry.chart;
+    std::vector<double> numbers, dots, tangents(chart.field().tangents);
+    for (const D& value : values) {
+      numbers.push_back(value.value);
+      dots.push_back(value.dot);
+    }
+    chart.push(numbers.data(), dots.data(), tangents.data());
+    Parameter& to = chart.field().of(inputs.direction);
+    // Two variables may hold different components of one item.
+    for (int c = 0; c < to.components(); ++c) to.at(chart.item(), c) += tangents[c];
+  } else {
+    const bool position = entry.kind == VariableKind::initial_position;
+    (position ? inputs.state.q : inputs.state.qd).write(entry.row)[0].dot = values[0].dot;
+  }
+}
+
+void pull(const Inputs& inputs, const VariableEntry& entry, const std::vector<D>& values, int nu,
+          const Gradients<D>& gradients, std::vector<std::vector<D>>& gradient) {
+  if (entry.kind == VariableKind::control) {
+    pull_control(entry, gradients.of(inputs.control.u), nu, gradient);
+  } else if (entry.chart) {
+    const ParameterChart& chart = *entry.chart;
+    const Parameter& value = chart.field().in(gradients.parameters());
+    const Parameter& dot = chart.field().in(gradients.parameters_dot());
+    std::array<D, 6> tangents;
+    for (int c = 0; c < value.components(); ++c) {
+      tangents[c] = {value(chart.item(), c), dot(chart.item(), c)};
+    }
+    chart.pull(values.data(), tangents.data(), gradient[0].data() + entry.offset);
+  } else {
+    const bool position = entry.kind == VariableKind::initial_position;
+    gradient[0][entry.offset] = gradients.of(position ? inputs.state.q : inputs.state.qd)(entry.row, 0);
+  }
+  for (int k = entry.offset; k < entry.offset + entry.size; ++k) gradient[0][k] *= D(entry.scale);
+}
+
+}  // namespace
+
+HessianProduct hessian_vector_product(const Problem& problem, const std::vector<double>& x,
+                                      const std::vector<double>& direction) {
+  const std::vector<VariableEntry> entries = variable_entries(problem);
+  if (direction.size() != x.size()) {
+    usage_error("a direction of " + std::to_string(direction.size()) + " numbers at a point of " +
+                std::to_string(x.size()));
+  }
+  Problem at = with_values(problem, x);
+  Model& model = at.model;
+  for (const Field& field : fields()) {
+    Parameter& parameter = field.of(model);
+    for (int item = 0; item < parameter.items(); ++item) parameter.requires_grad(item, false);
+  }
+  for (const VariableEntry& entry : entries) {
+    if (entry.chart) entry.chart->field().of(model).requires_grad(entry.chart->item(), true);
+  }
+  refresh_features(model);
+
+  Inputs inputs{initial_state<D>(at, 1), initial_control<D>(at, 1), zero_parameters(model)};
+  const int nu = model.topology.nu;
+  for (const VariableEntry& entry : entries) move(inputs, entry, values_of(entry, x, direction), nu);
+  RolloutOptions options;
+  options.time_step = at.simulation.time_step;
+  options.steps = at.simulation.steps;
+  options.direction = &inputs.direction;
+  options.keep_contact = scores_contact(at);
+  Tape<D> tape;
+  const State<D> start = place_bodies(&tape, model, inputs.state, options);
+  const Trajectory<D> trajectory = rollout(tape, model, start, inputs.control, options);
+  if (const WorldStatus& s = (*trajectory.status)[0]; s.stopped()) {
+    throw Error(ErrorKind::non_finite, "Hessian of a rollout that stops at step " + std::to_string(s.stopped_step));
+  }
+  const LossResult<D> loss = evaluate_loss(at, trajectory, inputs.control, options, &tape);
+  const Gradients<D> gradients = std::move(tape).backward(loss.seeds);
+
+  std::vector<std::vector<D>> gradient(1, std::vector<D>(x.size()));
+  for (const VariableEntry& entry : entries) {
+    pull(inputs, entry, values_of(entry, x, direction), nu, gradients, gradient);
+  }
+  HessianProduct result;
+  result.loss = loss.total(0, 0).value;
+  for (const D& g : gradient[0]) {
+    result.gradient.push_back(g.value);
+    result.product.push_back(g.dot);
+  }
+  return result;
+}
+
+}  // namespace backdrive

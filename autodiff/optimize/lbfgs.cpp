@@ -1,0 +1,234 @@
+#include "autodiff/optimize/lbfgs.h"
+
+#include <LBFGSpp/Cauchy.h>
+#include <LBFGSpp/SubspaceMin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+
+namespace backdrive {
+namespace {
+
+using Vector = Eigen::VectorXd;
+
+/// Evaluations of one line search.
+constexpr int kMaxLineSearch = 40;
+/// Enough decrease, and how much of the slope may be left.
+constexpr double kDecrease = 1e-4, kSlopeLeft = 0.9;
+constexpr double kLongestStep = 1e20;
+/// Iterations in a row that may leave the loss as it was (the gradient may still shrink).
+constexpr int kMaxFlat = 4;
+/// Relative decrease since the last restart that earns another one.
+constexpr double kWorthRestart = 1e-6;
+/// Iterations that find the minimum within the free subspace, as LBFGSpp does by default.
+constexpr int kMaxSubspace = 10;
+
+Eigen::Map<const Vector> map(const std::vector<double>& numbers) {
+  return {numbers.data(), static_cast<Eigen::Index>(numbers.size())};
+}
+
+/// The longest step from x along a direction that stays within bounds.
+double step_to_bounds(const Vector& x, const Vector& direction, const VariableBounds& bounds) {
+  double step = kInfinity;
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    if (direction[i] > 0) step = std::min(step, (bounds.upper[i] - x[i]) / direction[i]);
+    if (direction[i] < 0) step = std::min(step, (bounds.lower[i] - x[i]) / direction[i]);
+  }
+  return step;
+}
+
+}  // namespace
+
+LbfgsStart::LbfgsStart(const VariableBounds& bounds, const OptimizeOptions& options, StartResult& start)
+    : bounds_(bounds), options_(options), start_(start), bounded_(bounds.any()) {
+  begin();
+}
+
+/// With fresh memory, from the best point so far.
+void LbfgsStart::begin() {
+  x_ = map(start_.x);
+  const int numbers = static_cast<int>(x_.size());
+  if (bounded_) {
+    x_ = x_.cwiseMax(map(bounds_.lower)).cwiseMin(map(bounds_.upper));
+    pairs_.reset(numbers, kLbfgsPairs);
+  } else {
+    free_pairs_.reset(numbers, kLbfgsPairs);
+  }
+  on_line_ = false;
+  point_.assign(x_.data(), x_.data() + numbers);
+  bounds_.clip(point_);
+}
+
+/// The search knows no further: it begins again from the best point, once, and again whenever that brought a real
+/// decrease.
+const char* LbfgsStart::give_up() {
+  const double now = start_.loss;
+  const bool worth = !restarted_ || now < loss_at_restart_ - kWorthRestart * std::abs(loss_at_restart_);
+  if (!worth) return stopped_by::line_search;
+  restarted_ = true;
+  loss_at_restart_ = now;
+  begin();
+  return nullptr;
+}
+
+const char* LbfgsStart::ask(const Vector& x) {
+  if (!x.allFinite()) return give_up();
+  // A step to a bound may end an ulp past it, where a mass would be negative.
+  std::copy(x.data(), x.data() + x.size(), point_.begin());
+  bounds_.clip(point_);
+  return nullptr;
+}
+
+/// Why a start stops at a point that it has come to, or null.
+const char* LbfgsStart::limits() const {
+  if (bounds_.projected_norm(x_.data(), gradient_.data()) <= options_.tolerance) return stopped_by::tolerance;
+  if (start_.iterations >= options_.iterations) return stopped_by::iterations;
+  return nullptr;
+}
+
+/// Whether the gradient, projected onto the bounds, is exactly zero.
+bool LbfgsStart::is_stationary() const {
+  if (!bounded_) return gradient_.norm() <= 0;
+  const auto lower = map(bounds_.lower), upper = map(bounds_.upper);
+  return ((x_ - gradient_).cwiseMax(lower).cwiseMin(upper) - x_).cwiseAbs().maxCoeff() <= 0;
+}
+
+const char* LbfgsStart::tell(double loss, const std::vector<double>& gradient) {
+  loss_ = loss;
+  gradient_ = map(gradient);
+  if (on_line_) return walk_line();
+  if (!evaluated_) {
+    evaluated_ = true;
+    if (!std::isfinite(loss)) return stopped_by::non_finite;
+    if (const char* reason = limits()) return reason;
+  }
+  return is_stationary() ? stopped_by::tolerance : first_direction();
+}
+
+/// Towards the minimum of the quadratic model within bounds. False: LBFGSpp knows none.
+bool LbfgsStart::bounded_direction(bool first) {
+  const Vector lower = map(bounds_.lower), upper = map(bounds_.upper);
+  Vector cauchy(x_.size()), at_cauchy;
+  std::vector<int> newly_active, free;
+  try {
+    LBFGSpp::Cauchy<double>::get_cauchy_point(pairs_, x_, gradient_, lower, upper, cauchy, at_cauchy, newly_active,
+                                              free);
+    if (first) {
+      direction_ = cauchy - x_;
+      direction_.normalize();
+    } else {
+      LBFGSpp::SubspaceMin<double>::subspace_minimize(pairs_, x_, cauchy, gradient_, lower, upper, at_cauchy,
+                                                      newly_active, free, kMaxSubspace, direction_);
+    }
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {  // a factorisation that does not exist
+    return false;
+  }
+  return true;
+}
+
+const char* LbfgsStart::first_direction() {
+  if (bounded_) return bounded_direction(true) ? begin_line(1) : give_up();
+  direction_ = -gradient_;
+  return begin_line(1 / direction_.norm());
+}
+
+const char* LbfgsStart::next_direction() {
+  const Vector moved = x_ - line_begin_, turned = gradient_ - gradient_begin_;
+  if (!bounded_) {
+    free_pairs_.add_correction(moved, turned);
+    free_pairs_.apply_Hv(gradient_, -1, direction_);
+    return begin_line(1);
+  }
+  try {
+    if (moved.dot(turned) > std::numeric_limits<double>::epsilon() * turned.squaredNorm()) {
+      pairs_.add_correction(moved, turned);
+    }
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {  // a factorisation that does not exist
+    return give_up();
+  }
+  x_ = x_.cwiseMax(map(bounds_.lower)).cwiseMin(map(bounds_.upper));
+  return bounded_direction(false) ? begin_line(1) : give_up();
+}
+
+const char* LbfgsStart::begin_line(double step) {
+  line_begin_ = x_;
+  gradient_begin_ = gradient_;
+  longest_step_ = bounded_ ? std::min(kLongestStep, step_to_bounds(x_, direction_, bounds_)) : kLongestStep;
+  step_ = bounded_ ? std::min(step, longest_step_) : step;
+  loss_begin_ = loss_;
+  slope_begin_ = gradient_.dot(direction_);
+  low_ = 0;
+  high_ = kInfinity;
+  evaluations_ = 0;
+  if (!(slope_begin_ < 0) || !(step_ > 0)) return give_up();  // no direction of descent
+  on_line_ = true;
+  x_ = line_begin_ + step_ * direction_;
+  return ask(x_);
+}
+
+/// The usual line searches ask for |slope| to fall (strong Wolfe), which no point near a kink does, and losses of
+/// motions have kinks: a limit's onset, a drive's saturation. This is the bisection of Lewis and Overton (Nonsmooth
+/// optimization via quasi-Newton methods, 2013, algorithm 2.6): enough decrease, and a slope that is no longer steeply
+/// down. An infinite loss is one more reason to step back. Deviation: a step that reaches the bounds needs only the
+/// decrease.
+const char* LbfgsStart::walk_line() {
+  if (!(loss_ <= loss_begin_ + kDecrease * step_ * slope_begin_)) {
+    high_ = step_;
+  } else if (gradient_.dot(direction_) < kSlopeLeft * slope_begin_ && step_ < longest_step_) {
+    low_ = step_;
+  } else {
+    return accept();
+  }
+  step_ = std::isfinite(high_) ? (low_ + high_) / 2 : std::min(2 * step_, longest_step_);
+  if (++evaluations_ == kMaxLineSearch) return give_up();
+  x_ = line_begin_ + step_ * direction_;
+  return ask(x_);
+}
+
+/// A line search is over: x is the next iterate.
+const char* LbfgsStart::accept() {
+  ++start_.iterations;
+  if (const char* reason = limits()) return reason;
+  flat_ = loss_begin_ - loss_ > 0 ? 0 : flat_ + 1;
+  if (flat_ > kMaxFlat) return give_up();
+  return is_stationary() ? stopped_by::tolerance : next_direction();
+}
+
+void run_lbfgs(Search& search, std::span<const int> starts) {
+  std::vector<LbfgsStart> searches;
+  searches.reserve(starts.size());
+  for (const int k : starts) searches.emplace_back(search.bounds(), search.options(), search.start(k));
+  std::vector<int> which, place;
+  std::vector<std::vector<double>> x(starts.size()), gradient;
+  std::vector<double> loss;
+  while (!search.is_interrupted()) {
+    which.clear();
+    place.clear();
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      if (!search.is_running(starts[i])) continue;
+      x[which.size()] = searches[i].point();
+      which.push_back(starts[i]);
+      place.push_back(static_cast<int>(i));
+    }
+    if (which.empty()) return;
+    x.resize(which.size());
+    search.evaluate(which, x, loss, gradient);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      const char* reason = search.stop_reason(which[i]);
+      if (!reason) reason = searches[place[i]].tell(loss[i], gradient[i]);
+      if (reason) search.start(which[i]).stopped_by = reason;
+    }
+    search.report();
+  }
+  for (const int k : starts) {
+    if (search.is_running(k)) search.start(k).stopped_by = stopped_by::interrupted;
+  }
+}
+
+}  // namespace backdrive

@@ -1,0 +1,33 @@
+#include "autodiff/optimize/optimize.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "autodiff/optimize/adam.h"
+#include "autodiff/optimize/lbfgs.h"
+#include "engine/error.h"
+
+namespace backdrive {
+
+OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
+                        const std::function<bool(const OptimizeProgress&)>& progress) {
+  if (problem.variables.empty()) input_error("nothing to optimise: the problem has no variables");
+  if (problem.loss.empty()) input_error("nothing to optimise: the problem has no loss");
+  const std::string method = chosen_method(problem, options);
+  Search search(problem, options, progress);
+  std::vector<int> starts(search.starts());
+  std::iota(starts.begin(), starts.end(), 0);
+  const int batch = std::min(largest_batch(problem, options), search.starts());
+  for (int begin = 0; begin < search.starts(); begin += batch) {
+    const int count = std::min(batch, search.starts() - begin);
+    const std::span<const int> chunk(starts.data() + begin, count);
+    if (const char* reason = search.stop_reason(begin)) {
+      for (const int k : chunk) search.start(k).stopped_by = reason;
+    } else {
+      method == "adam" ? run_adam(search, chunk) : run_lbfgs(search, chunk);
+    }
+  }
+  return std::move(search).result(problem);
+}
+
+}  // namespace backdrive

@@ -1,0 +1,48 @@
+#pragma once
+// Minimises a problem's loss over its variables, several starts at once as worlds of one batch.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autodiff/problem/objective.h"
+#include "autodiff/problem/variables.h"
+
+namespace backdrive {
+
+struct OptimizeProgress {
+  int iteration = 0;   ///< of the best start
+  int iterations = 0;  ///< at most
+  double best_loss = 0;
+  double gradient_norm = 0;  ///< of the best start, scaled and projected onto the bounds
+  double evaluations = 0;    ///< world-evaluations so far
+  double world_steps_per_second = 0;
+  double seconds = 0;
+  int running = 0;        ///< starts still going
+  WindowCounts windows;   ///< of all evaluations so far
+  std::vector<double> x;  ///< in the history of problems with contact: the best start's numbers, scaled
+};
+
+struct StartResult {
+  std::vector<double> x;  ///< scaled
+  double loss = 0;
+  double gradient_norm = 0;
+  int iterations = 0;
+  std::string stopped_by;  ///< "goal", "tolerance", "iterations", "line search", "non-finite", "interrupted"
+  WorldStatus status;
+};
+
+struct OptimizeResult {
+  std::vector<StartResult> starts;
+  int best = 0;
+  Problem problem;  ///< with the best start's values filled in
+  std::vector<OptimizeProgress> history;
+  bool reached_goal = false;
+  double seconds = 0;
+};
+
+/// `progress` is called after every iteration of the batch; returning false interrupts. Throws Error when the problem
+/// has no variables or no loss.
+OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
+                        const std::function<bool(const OptimizeProgress&)>& progress = {});
+
+}  // namespace backdrive

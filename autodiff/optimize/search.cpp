@@ -1,0 +1,124 @@
+#include "autodiff/optimize/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "engine/error.h"
+#include "engine/parallel.h"
+
+namespace backdrive {
+
+Search::Search(const Problem& problem, const ExecutionOptions& options,
+               std::function<bool(const OptimizeProgress&)> progress)
+    : options_(problem.optimize),
+      steps_(problem.simulation.steps),
+      keeps_points_(!problem.model.topology.contact_pairs.empty()),
+      bounds_(variable_bounds(problem)),
+      progress_(std::move(progress)) {
+  for (const Device& device : options.devices) objectives_.push_back(make_objective(problem, options, device));
+  const int count = options.worlds > 0 ? options.worlds : problem.optimize.starts;
+  for (std::vector<double>& x : initial_points(problem, count, options.seed)) {
+    StartResult start;
+    start.x = std::move(x);
+    start.loss = std::numeric_limits<double>::infinity();
+    starts_.push_back(std::move(start));
+  }
+}
+
+void Search::evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x, std::vector<double>& loss,
+                      std::vector<std::vector<double>>& gradient) {
+  const int worlds = static_cast<int>(which.size()), parts = static_cast<int>(objectives_.size());
+  loss.resize(worlds);
+  gradient.resize(worlds);
+  for (int part = 0; part < parts; ++part) {
+    const Range own = share(worlds, parts, part);
+    objectives_[part]->post(std::span(x).subspan(own.begin, own.size()));
+  }
+  for (int part = 0; part < parts; ++part) {
+    const Range own = share(worlds, parts, part);
+    if (own.size() == 0) continue;
+    BatchObjective& objective = *objectives_[part];
+    objective.collect(loss.data() + own.begin, gradient.data() + own.begin);
+    for (int i = own.begin; i < own.end; ++i) {
+      take_in(starts_[which[i]], x[i], loss[i], gradient[i], objective.status()[i - own.begin]);
+    }
+    count(own.size(), objective.windows(), std::numeric_limits<double>::infinity());
+  }
+}
+
+void Search::take_in(StartResult& start, const std::vector<double>& x, double loss, const std::vector<double>& gradient,
+                     const WorldStatus& status) {
+  if (loss < start.loss) {
+    start.x = x;
+    start.loss = loss;
+    start.gradient_norm = bounds_.projected_norm(x.data(), gradient.data());
+    start.status = {};
+  } else if (!std::isfinite(start.loss)) {
+    start.status = status;
+  }
+  count(0, {}, start.loss);
+}
+
+void Search::count(int evaluated, const WindowCounts& windows, double best_loss) {
+  evaluations_ += evaluated;
+  windows_.all += windows.all;
+  windows_.clipped += windows.clipped;
+  if (std::isfinite(options_.goal) && best_loss <= options_.goal) goal_reached_ = true;
+}
+
+const char* Search::stop_reason(int k) const {
+  if (interrupted_) return stopped_by::interrupted;
+  if (!goal_reached_) return nullptr;
+  return starts_[k].loss <= options_.goal ? stopped_by::goal : stopped_by::goal_elsewhere;
+}
+
+int Search::best() const {
+  const auto lower = [](const StartResult& a, const StartResult& b) { return a.loss < b.loss; };
+  return static_cast<int>(std::min_element(starts_.begin(), starts_.end(), lower) - starts_.begin());
+}
+
+double Search::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+bool Search::report() {
+  int running = 0;
+  for (int k = 0; k < starts(); ++k) running += is_running(k);
+  return report(running);
+}
+
+bool Search::report(int running) {
+  const StartResult& start = starts_[best()];
+  OptimizeProgress now;
+  now.iteration = start.iterations;
+  now.iterations = options_.iterations;
+  now.best_loss = start.loss;
+  now.gradient_norm = start.gradient_norm;
+  now.evaluations = evaluations_;
+  now.windows = windows_;
+  now.seconds = seconds();
+  now.world_steps_per_second = now.seconds > 0 ? evaluations_ * steps_ / now.seconds : 0;
+  now.running = running;
+  if (history_.empty() || history_.back().iteration != now.iteration || history_.back().best_loss != now.best_loss) {
+    history_.push_back(now);
+    if (keeps_points_) history_.back().x = start.x;
+  }
+  if (progress_ && !progress_(now)) interrupted_ = true;
+  return !interrupted_;
+}
+
+OptimizeResult Search::result(const Problem& problem) && {
+  OptimizeResult result;
+  result.best = best();
+  result.starts = std::move(starts_);
+  const StartResult& winner = result.starts[result.best];
+  result.problem = with_values(problem, winner.x);
+  result.history = std::move(history_);
+  result.reached_goal = std::isfinite(winner.loss) && winner.loss <= options_.goal;
+  result.seconds = seconds();
+  return result;
+}
+
+}  // namespace backdrive

@@ -1,0 +1,79 @@
+#pragma once
+// What the optimisers share: the starts, the best point of each, when to stop, what is reported.
+#include <chrono>
+#include <functional>
+#include <span>
+
+#include "autodiff/optimize/optimize.h"
+#include "autodiff/problem/variables.h"
+
+namespace backdrive {
+
+/// Reasons to stop, as in StartResult::stopped_by.
+namespace stopped_by {
+inline constexpr char goal[] = "goal";
+inline constexpr char goal_elsewhere[] = "goal of another start";
+inline constexpr char tolerance[] = "tolerance";
+inline constexpr char iterations[] = "iterations";
+inline constexpr char line_search[] = "line search";
+inline constexpr char non_finite[] = "non-finite";
+inline constexpr char interrupted[] = "interrupted";
+}  // namespace stopped_by
+
+class Search {
+ public:
+  Search(const Problem& problem, const ExecutionOptions& options,
+         std::function<bool(const OptimizeProgress&)> progress);
+
+  const OptimizeOptions& options() const { return options_; }
+  const VariableBounds& bounds() const { return bounds_; }
+  int starts() const { return static_cast<int>(starts_.size()); }
+  /// Its x, loss and gradient_norm are those of the best point so far (before the first evaluation:
+  /// where it begins).
+  StartResult& start(int k) { return starts_[k]; }
+  bool is_running(int k) const { return starts_[k].stopped_by.empty(); }
+  bool goal_reached() const { return goal_reached_; }
+  bool is_interrupted() const { return interrupted_; }
+
+  /// Evaluates x[i] for start which[i], all as one batch, and keeps the best of each start.
+  void evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x, std::vector<double>& loss,
+                std::vector<std::vector<double>>& gradient);
+
+  /// What a start must stop by after an evaluation, or null: the goal, an interruption.
+  const char* stop_reason(int k) const;
+  /// For searches that keep the points of their starts where these are computed: notes that so many worlds were
+  /// evaluated with these windows, and the lowest loss so far.
+  void count(int evaluated, const WindowCounts& windows, double best_loss);
+
+  /// One per device; each computes its share() of a batch.
+  std::span<const std::unique_ptr<BatchObjective>> objectives() const { return objectives_; }
+
+  /// Tells where the search stands; to be called between batches. False once interrupted. Writes a
+  /// row of history when the best start got further.
+  bool report();
+  /// The same for searches that know how many starts still run.
+  bool report(int running);
+
+  OptimizeResult result(const Problem& problem) &&;
+
+ private:
+  void take_in(StartResult& start, const std::vector<double>& x, double loss, const std::vector<double>& gradient,
+               const WorldStatus& status);
+  int best() const;
+  double seconds() const;
+
+  OptimizeOptions options_;
+  int steps_;
+  bool keeps_points_;  ///< of the history
+  std::vector<std::unique_ptr<BatchObjective>> objectives_;
+  VariableBounds bounds_;
+  std::function<bool(const OptimizeProgress&)> progress_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::vector<StartResult> starts_;
+  std::vector<OptimizeProgress> history_;
+  double evaluations_ = 0;
+  WindowCounts windows_;
+  bool goal_reached_ = false, interrupted_ = false;
+};
+
+}  // namespace backdrive

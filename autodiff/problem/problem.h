@@ -1,0 +1,107 @@
+#pragma once
+// What `simctl` is asked to do, in numbers: a model, how long it runs, from which state, under which controls; what is
+// scored; what may be varied. The scene loader fills it in, the optimiser and the gradient check read it.
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "autodiff/problem/motion_record.h"
+#include "autodiff/tape/gradient_window.h"
+#include "models/coordinates.h"
+#include "models/fields.h"
+
+namespace backdrive {
+
+/// The integrator is the model's.
+struct Simulation {
+  double time_step = 1.0 / 240;  ///< s
+  int steps = 240;
+};
+
+/// A channel that is not zero all the time: one value for all steps, or knots spread evenly from the first to the last
+/// step (as many knots as steps: one value per step).
+struct ControlSignal {
+  int joint = 0;
+  ControlChannel channel = ControlChannel::effort;
+  std::vector<double> values;
+  bool hold = false;  ///< between knots: false: linear, true: the last knot's value
+};
+
+enum class LossQuantity { joint_position, joint_velocity, body_position, body_orientation, control, contact_force };
+
+/// Adds weight·|error|² at the end (terminal), or over steps (running): its time integral Σ Δt·weight·|error|², or the
+/// plain sum.
+struct LossTerm {
+  std::string name;  ///< column in tables: "terminal/hinge/position"
+  LossQuantity quantity = LossQuantity::joint_position;
+  bool terminal = true;
+  /// Running: the first and the last step that are scored, counted from 1. Step k leads to time k·Δt: scored is the
+  /// state there, or the control or force during the step. A window that reaches beyond the run ends with it.
+  int first_step = 1, last_step = std::numeric_limits<int>::max();
+  bool integral = true;  ///< running: times Δt
+  int index = 0;         ///< joint, body for body_*, pair of the topology's contact_pairs for contact_force
+  ControlChannel channel = ControlChannel::effort;
+  /// Target: [value] of a joint or control; x, y, z of a point, or of the force on the pair's first body, in world
+  /// axes; a unit quaternion of a body.
+  std::array<double, 4> target{0, 0, 0, 1};
+  MotionRecord record{};                 ///< running: the target at the time of each step, in place of `target`
+  std::array<double, 3> point{0, 0, 0};  ///< which point of the body, link axes, m
+  /// error² = 2 − 2 cos(q − target): angles a full turn apart are equal, and the gradient has no jump.
+  bool on_circle = false;
+  double weight = 1;
+
+  bool is_control() const { return quantity == LossQuantity::control; }
+  bool is_contact() const { return quantity == LossQuantity::contact_force; }
+  bool is_pose() const { return quantity == LossQuantity::body_position || quantity == LossQuantity::body_orientation; }
+  double weight_per_step(double time_step) const { return !terminal && integral ? weight * time_step : weight; }
+  /// Reads states before the last.
+  bool is_on_the_way() const { return !terminal && !is_control(); }
+};
+
+enum class VariableKind { control, initial_position, initial_velocity, parameter };
+
+/// Something the optimiser may change; a control with n knots is n numbers.
+struct Variable {
+  std::string name;  ///< "control/slider", "initial_state/hinge/position", "joints/hinge/damping"
+  VariableKind kind = VariableKind::control;
+  int joint = 0;
+  int component = 0;  ///< initial state: which of the joint's positions or velocities (models/coordinates.h)
+  ControlChannel channel = ControlChannel::effort;
+  int knots = 0;      ///< control: number of knots, 0: one value per step
+  bool hold = false;  ///< as ControlSignal
+  FieldSelection parameter{};
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
+  double scale = 1;   ///< the optimiser works on value / scale
+  double random = 0;  ///< each start adds a normal number of this standard deviation to the initial value
+  /// Initial value: empty: what the scene has otherwise (a control signal, state or parameter); one number; or one per
+  /// knot.
+  std::vector<double> initial;
+
+  bool is_control() const { return kind == VariableKind::control; }
+};
+
+struct OptimizeOptions {
+  std::string method = "auto";  ///< lbfgs, adam or auto (chosen_method() says which)
+  int iterations = 200;
+  double tolerance = 1e-6;      ///< stop when the norm of the scaled (projected) gradient is below
+  double learning_rate = 0.05;  ///< adam
+  int starts = 1;
+  double goal = std::numeric_limits<double>::infinity();  ///< asked-for loss; exit code 1 when it is not reached
+  GradientWindow window;                                  ///< where gradients are cut or clipped
+};
+
+struct Problem {
+  Model model;
+  Simulation simulation;
+  std::vector<double> initial_position;  ///< [nq], kernel order (topology.links[i].q)
+  std::vector<double> initial_velocity;  ///< [nv]
+  std::vector<ControlSignal> controls;
+  std::vector<LossTerm> loss;
+  std::vector<Variable> variables;
+  OptimizeOptions optimize;
+};
+
+}  // namespace backdrive

@@ -1,0 +1,253 @@
+#include "autodiff/tape/rollout_node.h"
+
+namespace backdrive {
+namespace {
+
+/// The part as a Trajectory of its own.
+template <class T>
+Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<WorldStatuses>& status) {
+  Trajectory<T> trajectory;
+  trajectory.steps = part.steps;
+  trajectory.q = part.q;
+  trajectory.qd = part.qd;
+  trajectory.final = part.end;
+  trajectory.drift = part.drift;
+  trajectory.contact = part.contact;
+  trajectory.final_drift = part.end_drift;
+  trajectory.status = status;
+  return trajectory;
+}
+
+template <class T>
+const T* first_row(const Buffer<T>* buffer) {
+  return buffer && !buffer->empty() ? buffer->address() : nullptr;
+}
+
+}  // namespace
+
+template <class T>
+void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPart<T>& part,
+              const RolloutOptions& options, WorldStatuses& status, Memory& memory, const int* steps_before) {
+  RolloutArguments<T> arguments{launch_of(model, options.time_step, part.steps, part.begin.q, part.first_step),
+                                part.begin.q.address(),
+                                part.begin.qd.address(),
+                                control.u.empty() ? nullptr : control.u.address(part.first_step * model.topology.nu),
+                                part.q.empty() ? nullptr : part.q.write_address(),
+                                part.qd.empty() ? nullptr : part.qd.write_address(),
+                                part.end.q.write_address(),
+                                part.end.qd.write_address(),
+                                status.write_address()};
+  arguments.launch.steps_before = steps_before;
+  if (!part.drift.empty()) arguments.drift = part.drift.write_address();
+  if (!part.end_drift.empty()) arguments.drift_end = part.end_drift.write_address();
+  if (!part.contact.empty()) arguments.contact = part.contact.write_address();
+  launch_rollout(arguments, model.tree, options.threads, memory);
+}
+
+/// What the pieces hand on to one another on the way back, and add to.
+template <class T>
+struct RolloutNode<T>::Bars {
+  Buffer<T> q, qd, control, constants;
+  bool resume = false;
+  Buffer<int> clipped;  ///< windows, per world
+};
+
+template <class T>
+RolloutNode<T>::RolloutNode(Recorded<T> recorded, State<T> state, Control<T> control,
+                            std::shared_ptr<StateObserver<T>> observer)
+    : recorded_(std::move(recorded)),
+      state_(std::move(state)),
+      control_(std::move(control)),
+      observer_(std::move(observer)),
+      steps_(recorded_.options.steps) {
+  const MemoryPlan& plan = recorded_.options.plan;
+  piece_ = plan.keeps_all() ? steps_ : std::min(plan.piece, steps_);
+  for (const Buffer<T>* b : {&state_.q, &state_.qd, &control_.u}) {
+    if (!b->empty()) this->inputs.emplace_back(*b, b->version());
+  }
+}
+
+template <class T>
+Trajectory<T> RolloutNode<T>::forward(Memory& memory) {
+  this->status = make_pooled<WorldStatuses>(state_.q.worlds(), memory);
+  checkpoints_.push_back({0, state_});
+  last_piece_ = run_piece(reach_piece_before(pieces(), true, memory), pieces() - 1, memory);
+  observe(last_piece_);
+  Trajectory<T> result = trajectory_of(last_piece_, this->status);
+  result.steps = steps_;
+  if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.drift = result.contact = {};
+  final_ = result.final;
+  final_drift_ = result.final_drift;
+  for (const Buffer<T>* b : {&result.q, &result.qd, &result.drift, &result.contact, &result.final.q, &result.final.qd,
+                             &result.final_drift}) {
+    if (b->id() != 0) this->outputs.emplace_back(*b, b->version());
+  }
+  return result;
+}
+
+template <class T>
+RolloutPart<T> RolloutNode<T>::run_piece(const State<T>& begin, int piece, Memory& memory) {
+  const Model& model = *recorded_.model;
+  const int first = piece * piece_;
+  RolloutPart<T> part(first, std::min(piece_, steps_ - first), begin, model, memory, true,
+                      recorded_.options.keep_contact);
+  run_part(recorded_.kernel_model, control_, part, recorded_.options, *this->status, memory);
+  return part;
+}
+
+template <class T>
+void RolloutNode<T>::observe(const RolloutPart<T>& piece) {
+  if (observer_) observer_->forward(trajectory_of(piece, this->status), piece.first_step);
+}
+
+template <class T>
+State<T> RolloutNode<T>::advanced(const State<T>& state, int from, int to, bool first_time, Memory& memory) {
+  if (first_time && observer_) {
+    State<T> at = state;
+    for (int piece = from; piece < to; ++piece) {
+      const RolloutPart<T> part = run_piece(at, piece, memory);
+      observe(part);
+      at = part.end;
+    }
+    return at;
+  }
+  const Model& model = *recorded_.model;
+  RolloutPart<T> part(from * piece_, (to - from) * piece_, state, model, memory, false);
+  run_part(recorded_.kernel_model, control_, part, recorded_.options, *this->status, memory);
+  return part.end;
+}
+
+template <class T>
+State<T> RolloutNode<T>::reach_piece_before(int end, bool first_time, Memory& memory) {
+  while (end - checkpoints_.back().piece > 1) {
+    const Checkpoint& top = checkpoints_.back();
+    const int free = recorded_.options.plan.slots - (static_cast<int>(checkpoints_.size()) - 1);
+    if (free <= 0) return advanced(top.state, top.piece, end - 1, first_time, memory);
+    const int next = top.piece + static_cast<int>(reversal_split(end - top.piece, free + 1));
+    State<T> state = advanced(top.state, top.piece, next, first_time, memory);
+    checkpoints_.push_back({next, std::move(state)});
+  }
+  return checkpoints_.back().state;
+}
+
+template <class T>
+void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangents<T>& bars) {
+  const Topology& t = recorded_.model->topology;
+  const GradientWindow& window = recorded_.options.window;
+  StateSeeds<T> seeds;
+  if (observer_) seeds = observer_->backward(trajectory_of(piece, this->status), piece.first_step);
+  const auto seeds_of = [&](const Buffer<T>& states, Buffer<T>& own) {
+    if (!recorded_.options.plan.keeps_all()) return first_row(&own);
+    if (!own.empty()) bars.add(states, std::move(own));
+    return first_row(bars.find(states));
+  };
+  const int first_control = piece.first_step * t.nu;
+  const bool touches = !piece.drift.empty();
+  Buffer<T> none;
+  RolloutAdjointArguments<T> arguments{
+      launch_of(recorded_.kernel_model, recorded_.options.time_step, piece.steps, state_.q, piece.first_step),
+      piece.q.address(),
+      piece.qd.address(),
+      control_.u.empty() ? nullptr : control_.u.address(first_control),
+      bars.status(state_.q.worlds()).address(),
+      seeds_of(piece.q, seeds.q),
+      seeds_of(piece.qd, touches ? none : seeds.qd),
+      first_row(bars.find(final_.q)),
+      first_row(bars.find(final_.qd)),
+      out.q.write_address(),
+      out.qd.write_address(),
+      out.control.empty() ? nullptr : out.control.write_address(first_control),
+      out.constants.empty() ? nullptr : out.constants.write_address(),
+      out.resume,
+      {window.steps, window.cut, T(window.clip), out.clipped.empty() ? nullptr : out.clipped.write_address()}};
+  if (touches) {
+    arguments.drift_bar = seeds_of(piece.drift, seeds.qd);
+    arguments.drift_end_bar = first_row(bars.find(final_drift_));
+    if (!piece.contact.empty()) arguments.contact_bar = seeds_of(piece.contact, seeds.contact);
+  }
+  launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
+  out.resume = true;
+}
+
+template <class T>
+LinkDependence RolloutNode<T>::trace(Reach& reach) const {
+  const Topology& t = recorded_.model->topology;
+  Components q, qd;
+  const auto collect = [&](const Buffer<T>& buffer, Components& components) {
+    if (const Components* read = reach.of(buffer.id())) components.add(*read);
+  };
+  collect(final_.q, q);
+  collect(final_.qd, qd);
+  collect(final_drift_, qd);
+  if (recorded_.options.plan.keeps_all()) {
+    collect(last_piece_.q, q);
+    collect(last_piece_.qd, qd);
+    collect(last_piece_.drift, qd);
+  }
+  if (observer_) observer_->reads(q, qd);
+  LinkDependence own(t.links.size());
+  if (const Components* read = reach.of(last_piece_.contact.id())) {
+    for (std::size_t k = 0; k < t.contact_pairs.size(); ++k) {
+      bool any = false;
+      for (int c = 0; c < 3; ++c) any = any || read->has(static_cast<int>(k) * kContactRows + c);
+      if (any) own.move_tree_of(t, t.contact_shapes[t.contact_pairs[k].a].root);
+    }
+  }
+  for (std::size_t i = 0; i < t.links.size(); ++i) {
+    const Link& link = t.links[i];
+    const JointSize size = joint_size(link.type);
+    bool read = false;
+    for (int k = 0; k < size.nq; ++k) read = read || q.has(link.q + k);
+    for (int k = 0; k < size.nv; ++k) read = read || qd.has(link.v + k);
+    const bool has_rows = t.has_bodies() && link.body >= 0;
+    for (int k = 0; has_rows && k < kBodyPositions; ++k) read = read || q.has(t.body_q(link.body) + k);
+    for (int k = 0; has_rows && k < kBodyVelocities; ++k) read = read || qd.has(t.body_v(link.body) + k);
+    if (read) own.move_tree_of(t, static_cast<int>(i));
+  }
+  reach.read(state_.q.id(), moved_positions(t, own));
+  reach.read(state_.qd.id(), moved_velocities(t, own));
+  if (!control_.u.empty()) reach.read(control_.u.id(), moved_controls(t, own));
+  return own;
+}
+
+template <class T>
+void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) {
+  Memory& memory = bars.memory();
+  const int worlds = state_.q.worlds();
+  const GradientWindow& window = recorded_.options.window;
+  Bars out;
+  out.q = Buffer<T>::uninitialized(memory, state_.q.rows(), worlds);
+  out.qd = Buffer<T>::uninitialized(memory, state_.qd.rows(), worlds);
+  if (!control_.u.empty()) out.control = Buffer<T>::uninitialized(memory, control_.u.rows(), worlds);
+  out.constants = recorded_.constants_bar(memory, worlds, true);
+  if (window.clip > 0) out.clipped = Buffer<int>(memory, 1, worlds);
+  walk_back(last_piece_, out, bars);
+  for (int end = pieces() - 1; end > 0; --end) {
+    last_piece_ = {};  // its memory is that of the next
+    while (checkpoints_.back().piece >= end) checkpoints_.pop_back();
+    last_piece_ = run_piece(reach_piece_before(end, false, memory), end - 1, memory);
+    walk_back(last_piece_, out, bars);
+  }
+  bars.add(state_.q, std::move(out.q));
+  bars.add(state_.qd, std::move(out.qd));
+  if (!out.control.empty()) bars.add(control_.u, std::move(out.control));
+  if (window.active()) {
+    WindowCounts counts;
+    counts.all =
+        static_cast<std::int64_t>(worlds) * (window.steps > 0 ? (steps_ + window.steps - 1) / window.steps : 1);
+    bars.count(counts, out.clipped);
+  }
+  if (observer_) observer_->finish(bars, gradient, gradient_dot);
+  recorded_.add_gradient(out.constants, bars, gradient, gradient_dot);
+}
+
+#define BACKDRIVE_INSTANTIATE(T)                                                                              \
+  template class RolloutNode<T>;                                                                              \
+  template void run_part<T>(const KernelModel<T>&, const Control<T>&, RolloutPart<T>&, const RolloutOptions&, \
+                            WorldStatuses&, Memory&, const int*);
+BACKDRIVE_INSTANTIATE(float)
+BACKDRIVE_INSTANTIATE(double)
+BACKDRIVE_INSTANTIATE(Dual<double>)
+#undef BACKDRIVE_INSTANTIATE
+
+}  // namespace backdrive

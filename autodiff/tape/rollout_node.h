@@ -1,0 +1,77 @@
+#pragma once
+// A rollout on a tape: runs forwards, keeps the states that its plan says, and walks back piece by piece.
+#include "autodiff/tape/recorded.h"
+
+namespace backdrive {
+
+/// Some steps in a row.
+template <class T>
+struct RolloutPart {
+  int first_step = 0, steps = 0;
+  State<T> begin, end;                  ///< may be the same buffers
+  Buffer<T> q, qd;                      ///< every state, steps + 1 of them; empty: not kept
+  Buffer<T> drift, end_drift, contact;  ///< as Trajectory says
+
+  RolloutPart() = default;
+  RolloutPart(int first, int count, const State<T>& from, const Model& model, Memory& memory, bool keep_states,
+              bool keep_contact = false)
+      : first_step(first), steps(count), begin(from), end(State<T>::uninitialized(model, from.q.worlds(), memory)) {
+    const int nv = model.topology.nv, worlds = from.q.worlds();
+    const bool touches = !model.topology.contact_pairs.empty();
+    if (touches) end_drift = Buffer<T>::uninitialized(memory, nv, worlds);
+    if (!keep_states) return;
+    const std::int64_t states = std::int64_t{steps} + 1;
+    q = Buffer<T>::uninitialized(memory, row_count(states, model.topology.nq), worlds);
+    qd = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
+    if (touches) drift = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
+    const int pair_rows = row_count(static_cast<std::int64_t>(model.topology.contact_pairs.size()), kContactRows);
+    if (touches && keep_contact) contact = Buffer<T>::uninitialized(memory, row_count(steps, pair_rows), worlds);
+  }
+};
+
+/// `control` is that of the whole rollout. `steps_before`: as in Launch.
+template <class T>
+void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPart<T>& part,
+              const RolloutOptions& options, WorldStatuses& status, Memory& memory, const int* steps_before = nullptr);
+
+template <class T>
+class RolloutNode final : public Tape<T>::Node {
+ public:
+  RolloutNode(Recorded<T> recorded, State<T> state, Control<T> control, std::shared_ptr<StateObserver<T>> observer);
+
+  /// Once, before the node is on a tape.
+  Trajectory<T> forward(Memory& memory);
+  void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) override;
+  LinkDependence trace(Reach& reach) const override;
+  const Model* model() const override { return recorded_.model.get(); }
+
+ private:
+  struct Checkpoint {
+    int piece;
+    State<T> state;
+  };
+  struct Bars;
+
+  int pieces() const { return (steps_ + piece_ - 1) / piece_; }
+  /// The state at the start of piece `to`, from one at the start of piece `from`; shows the pieces to the observer on
+  /// the way when `first_time`.
+  State<T> advanced(const State<T>& state, int from, int to, bool first_time, Memory& memory);
+  /// Runs one piece and keeps all of its states.
+  RolloutPart<T> run_piece(const State<T>& begin, int piece, Memory& memory);
+  /// The state at the start of the last piece before `end`; sets checkpoints on the way while there are slots.
+  State<T> reach_piece_before(int end, bool first_time, Memory& memory);
+  void observe(const RolloutPart<T>& piece);
+  void walk_back(const RolloutPart<T>& piece, Bars& out, Cotangents<T>& bars);
+
+  Recorded<T> recorded_;
+  State<T> state_;
+  Control<T> control_;
+  std::shared_ptr<StateObserver<T>> observer_;
+  int steps_, piece_;
+  State<T> final_;
+  Buffer<T> final_drift_;
+  RolloutPart<T> last_piece_;  ///< as the forward pass left it, until the walk back begins
+  PoolVector<Checkpoint> checkpoints_;
+};
+
+}  // namespace backdrive
