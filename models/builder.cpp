@@ -12,9 +12,16 @@
 namespace backdrive {
 namespace {
 
-void set_numbers(Parameter& parameter, int item, const double* values) {
-  for (int c = 0; c < parameter.components(); ++c) parameter.at(item, c) = values[c];
+void put(double value, int item, Parameter& parameter) {
+  parameter.at(item) = value;
 }
+template <std::size_t N>
+void put(const std::array<double, N>& values, int item, Parameter& parameter) {
+  for (std::size_t c = 0; c < N; ++c) parameter.at(item, static_cast<int>(c)) = values[c];
+}
+// Of options nested as the parameters are, and of those that stand beside each other.
+#define BACKDRIVE_PUT(at, name, ...) put(options.at name, item, parameters.at name);
+#define BACKDRIVE_PUT_FLAT(at, name, ...) put(options.name, item, parameters.at name);
 
 /// Appends an item to every parameter of a group.
 void append_item(Parameters& parameters, FieldGroup group, int items) {
@@ -329,15 +336,28 @@ void add_mesh(Model& model, const ShapeOptions& options) {
   model.shape_moments.push_back(moments);
 }
 
+void put_body(const BodyOptions& options, int item, BodyParameters& parameters) {
+  BACKDRIVE_BODY_PARAMETERS(BACKDRIVE_PUT, )
+}
+void put_joint(const JointOptions& options, int item, JointParameters& parameters) {
+  BACKDRIVE_JOINT_PARAMETERS(BACKDRIVE_PUT)
+}
+void put_shape(const ShapeOptions& options, int item, ShapeParameters& parameters) {
+  BACKDRIVE_FRAME_PARAMETERS(BACKDRIVE_PUT, frame., "")
+  BACKDRIVE_GEOMETRY_PARAMETERS(BACKDRIVE_PUT_FLAT, geometry.)
+  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_PUT_FLAT, material.)
+  BACKDRIVE_DENSITY_PARAMETERS(BACKDRIVE_PUT, )
+}
+#undef BACKDRIVE_PUT
+#undef BACKDRIVE_PUT_FLAT
+
 }  // namespace
 
 int ModelBuilder::add_body(const std::string& name, const BodyOptions& options) {
   const int body = static_cast<int>(model_.body_names.size());
   model_.body_names.push_back(name);
   append_item(model_, FieldGroup::bodies, body + 1);
-  model_.bodies.mass.at(body) = options.mass;
-  set_numbers(model_.bodies.com, body, options.com.data());
-  set_numbers(model_.bodies.inertia, body, options.inertia.data());
+  put_body(options, body, model_.bodies);
   return body;
 }
 
@@ -351,26 +371,7 @@ int ModelBuilder::add_joint(const std::string& name, JointType type, int parent,
   model_.joint_loops.push_back(options.loop);
   driven_.push_back(options.driven);
   append_item(model_, FieldGroup::joints, joint + 1);
-  JointParameters& joints = model_.joints;
-  set_numbers(joints.frame.position, joint, options.frame.position.data());
-  set_numbers(joints.frame.orientation, joint, options.frame.orientation.data());
-  set_numbers(joints.child_frame.position, joint, options.child_frame.position.data());
-  set_numbers(joints.child_frame.orientation, joint, options.child_frame.orientation.data());
-  set_numbers(joints.axis, joint, options.axis.data());
-  joints.armature.at(joint) = options.armature;
-  joints.damping.at(joint) = options.damping;
-  joints.friction.at(joint) = options.friction;
-  joints.limit.lower.at(joint) = options.limit.lower;
-  joints.limit.upper.at(joint) = options.limit.upper;
-  joints.limit.stiffness.at(joint) = options.limit.stiffness;
-  joints.limit.damping.at(joint) = options.limit.damping;
-  joints.drive.stiffness.at(joint) = options.drive.stiffness;
-  joints.drive.damping.at(joint) = options.drive.damping;
-  joints.drive.effort_limit.at(joint) = options.drive.effort_limit;
-  joints.attachment.stiffness.at(joint) = options.attachment.stiffness;
-  joints.attachment.damping.at(joint) = options.attachment.damping;
-  joints.attachment.angular_stiffness.at(joint) = options.attachment.angular_stiffness;
-  joints.attachment.angular_damping.at(joint) = options.attachment.angular_damping;
+  put_joint(options, joint, model_.joints);
   return joint;
 }
 
@@ -382,26 +383,14 @@ int ModelBuilder::add_shape(const std::string& name, int body, const ShapeOption
   model_.shape_filters.push_back(options.filter);
   add_mesh(model_, options);
   append_item(model_, FieldGroup::shapes, shape + 1);
-  ShapeParameters& shapes = model_.shapes;
-  set_numbers(shapes.frame.position, shape, options.frame.position.data());
-  set_numbers(shapes.frame.orientation, shape, options.frame.orientation.data());
-  set_numbers(shapes.geometry.scale, shape, options.scale.data());
-  shapes.geometry.margin.at(shape) = options.margin;
-  shapes.density.at(shape) = options.density;
-  shapes.material.stiffness.at(shape) = options.stiffness;
-  shapes.material.width.at(shape) = options.width;
-  shapes.material.dissipation.at(shape) = options.dissipation;
-  shapes.material.friction.at(shape) = options.friction;
-  shapes.material.creep.at(shape) = options.creep;
-  shapes.material.torsional_friction.at(shape) = options.torsional_friction;
-  shapes.material.rolling_friction.at(shape) = options.rolling_friction;
+  put_shape(options, shape, model_.shapes);
   return shape;
 }
 
 Model ModelBuilder::build() const {
   Model model = model_;
   model.gravity.resize(1);
-  set_numbers(model.gravity, 0, gravity_.data());
+  put(world_.gravity, 0, model.gravity);
   check_names("bodies", "body", model.body_names);
   check_names("joints", "joint", model.joint_names);
   check_names("shapes", "shape", model.shape_names);

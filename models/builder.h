@@ -1,45 +1,33 @@
 #pragma once
-#include <array>
-#include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "engine/error.h"
 #include "models/model.h"
 
 namespace backdrive {
 
-using Numbers3 = std::array<double, 3>;
+// What bodies, joints and shapes begin with (parameter_table.h).
+#define BACKDRIVE_OPTION(at, name, begins, ...) std::decay_t<decltype(begins)> name = begins;
+#define BACKDRIVE_NEST(type, member, parameters, what, X) \
+  struct type##Options {                                  \
+    parameters(BACKDRIVE_OPTION, )                        \
+  };
+#define BACKDRIVE_NEST_MEMBER(type, member, parameters, what, X) type##Options member;
 
 struct Frame {
-  Numbers3 position{0, 0, 0};
-  std::array<double, 4> orientation{0, 0, 0, 1};
+  BACKDRIVE_FRAME_PARAMETERS(BACKDRIVE_OPTION, , "")
 };
 
 struct BodyOptions {
-  double mass = 0;
-  Numbers3 com{0, 0, 0};
-  std::array<double, 6> inertia{0, 0, 0, 0, 0, 0};
+  BACKDRIVE_BODY_PARAMETERS(BACKDRIVE_OPTION, )
 };
 
-struct LimitOptions {
-  double lower = -std::numeric_limits<double>::infinity();
-  double upper = std::numeric_limits<double>::infinity();
-  double stiffness = 1e3;
-  double damping = 10;
-};
-
-struct DriveOptions {
-  double stiffness = 0;
-  double damping = 0;
-  double effort_limit = std::numeric_limits<double>::infinity();
-};
+BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )
 
 struct AttachmentOptions {
-  double stiffness = 1e7;
-  double damping = 0;
-  double angular_stiffness = 1e5;
-  double angular_damping = 0;
+  BACKDRIVE_ATTACHMENT_PARAMETERS(BACKDRIVE_OPTION, )
 };
 
 struct JointOptions {
@@ -47,34 +35,32 @@ struct JointOptions {
   /// Closes a loop: the child hangs on another joint already. What places it then is child_frame.
   bool loop = false;
   Frame child_frame;
-  Numbers3 axis{0, 0, 1};
-  double armature = 0;
-  double damping = 0;
-  double friction = 0;
-  LimitOptions limit;
+  BACKDRIVE_AXIS_PARAMETERS(BACKDRIVE_OPTION, )
+  BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_OPTION, )
   /// A joint with a drive gets control channels for its target position and velocity.
   bool driven = false;
-  DriveOptions drive;
+  BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST_MEMBER, )
   AttachmentOptions attachment;
 };
 
 struct ShapeOptions {
   GeometryType type = GeometryType::sphere;
-  Numbers3 scale{0.1, 0.1, 0.1};
-  double margin = 0;
+  BACKDRIVE_GEOMETRY_PARAMETERS(BACKDRIVE_OPTION, )
   Frame frame;
-  double density = 0;
-  double stiffness = 6e4;
-  double width = 1e-3;
-  double dissipation = 1;
-  double friction = 0.8;
-  double creep = 1e-5;
-  double torsional_friction = 0;
-  double rolling_friction = 0;
+  BACKDRIVE_DENSITY_PARAMETERS(BACKDRIVE_OPTION, )
+  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_OPTION, )
   CollisionFilter filter = {};
   std::shared_ptr<const ConvexMesh> mesh = nullptr;           ///< of a mesh, whose scale is mostly {1, 1, 1}
   std::shared_ptr<const HeightField> height_field = nullptr;  ///< of a height field; its spacings do not count
 };
+
+struct WorldOptions {
+  BACKDRIVE_WORLD_PARAMETERS(BACKDRIVE_OPTION, )
+};
+
+#undef BACKDRIVE_OPTION
+#undef BACKDRIVE_NEST
+#undef BACKDRIVE_NEST_MEMBER
 
 /// A model that cannot be: `path` names the entry at fault ("bodies/pole/mass").
 class ModelError : public Error {
@@ -98,7 +84,7 @@ class ModelBuilder {
  public:
   static constexpr int world = -1;
 
-  void set_gravity(const Numbers3& gravity) { gravity_ = gravity; }
+  void set_gravity(const Numbers3& gravity) { world_.gravity = gravity; }
   void set_integrator(Integrator integrator) { model_.topology.integrator = integrator; }
   int add_body(const std::string& name, const BodyOptions& options);
   int add_joint(const std::string& name, JointType type, int parent, int child, const JointOptions& options = {});
@@ -118,7 +104,7 @@ class ModelBuilder {
  private:
   Model model_;
   std::vector<bool> driven_;
-  Numbers3 gravity_{0, 0, -9.81};
+  WorldOptions world_;
 };
 
 }  // namespace backdrive

@@ -12,48 +12,41 @@ namespace {
 
 using enum FieldGroup;
 
-// clang-format off
-#define BACKDRIVE_AT(member) [](auto& p) -> auto& { return p.member; }
-constexpr Field kFields[] = {
-    // group, leaf,             unit,                   doc,                                        components, tangents, nonnegative
-    {bodies, "mass",               "kg",                 "beside what shapes with a density add",             1, 1, true,  BACKDRIVE_AT(bodies.mass)},
-    {bodies, "com",                "m",                  "centre of mass, link axes, from the link origin",   3, 3, false, BACKDRIVE_AT(bodies.com)},
-    {bodies, "inertia",            "kg·m²",              "xx, yy, zz, xy, xz, yz about the com, link axes",   6, 6, false, BACKDRIVE_AT(bodies.inertia)},
-    {joints, "frame/position",     "m",                  "joint in the parent link's frame",                  3, 3, false, BACKDRIVE_AT(joints.frame.position)},
-    {joints, "frame/orientation",  "1",                  "quaternion (x, y, z, w) of the joint in the parent link's frame", 4, 3, false, BACKDRIVE_AT(joints.frame.orientation)},
-    {joints, "child_frame/position", "m",                "joint that closes a loop, in the child link's frame", 3, 3, false, BACKDRIVE_AT(joints.child_frame.position)},
-    {joints, "child_frame/orientation", "1",             "quaternion (x, y, z, w) of a joint that closes a loop in the child link's frame", 4, 3, false, BACKDRIVE_AT(joints.child_frame.orientation)},
-    {joints, "axis",               "1",                  "unit vector in the joint frame",                    3, 3, false, BACKDRIVE_AT(joints.axis)},
-    {joints, "armature",           "kg·m² or kg",        "reflected inertia of the actuator",                 1, 1, true,  BACKDRIVE_AT(joints.armature)},
-    {joints, "damping",            "N·m·s/rad or N·s/m", "viscous, implicit",                                 1, 1, true,  BACKDRIVE_AT(joints.damping)},
-    {joints, "friction",           "N·m or N",           "Coulomb level, smoothed",                           1, 1, true,  BACKDRIVE_AT(joints.friction)},
-    {joints, "limit/lower",        "rad or m",           "lowest position; -inf: none",                       1, 1, false, BACKDRIVE_AT(joints.limit.lower)},
-    {joints, "limit/upper",        "rad or m",           "highest position; +inf: none",                      1, 1, false, BACKDRIVE_AT(joints.limit.upper)},
-    {joints, "limit/stiffness",    "N·m/rad or N/m",     "spring beyond the limits",                          1, 1, true,  BACKDRIVE_AT(joints.limit.stiffness)},
-    {joints, "limit/damping",      "N·m·s/rad or N·s/m", "damper beyond the limits",                          1, 1, true,  BACKDRIVE_AT(joints.limit.damping)},
-    {joints, "drive/stiffness",    "N·m/rad or N/m",     "gain on the position error",                        1, 1, true,  BACKDRIVE_AT(joints.drive.stiffness)},
-    {joints, "drive/damping",      "N·m·s/rad or N·s/m", "gain on the velocity error",                        1, 1, true,  BACKDRIVE_AT(joints.drive.damping)},
-    {joints, "drive/effort_limit", "N·m or N",           "bounds drive + commanded effort; +inf: none",       1, 1, true,  BACKDRIVE_AT(joints.drive.effort_limit)},
-    {joints, "attachment/stiffness", "N/m",              "spring against slides that the joint does not allow (semi_implicit)", 1, 1, true,  BACKDRIVE_AT(joints.attachment.stiffness)},
-    {joints, "attachment/damping", "N·s/m",              "damper against slides that the joint does not allow (semi_implicit)", 1, 1, true,  BACKDRIVE_AT(joints.attachment.damping)},
-    {joints, "attachment/angular_stiffness", "N·m/rad",  "spring against turns that the joint does not allow (semi_implicit)",  1, 1, true,  BACKDRIVE_AT(joints.attachment.angular_stiffness)},
-    {joints, "attachment/angular_damping", "N·m·s/rad",  "damper against turns that the joint does not allow (semi_implicit)",  1, 1, true,  BACKDRIVE_AT(joints.attachment.angular_damping)},
-    {shapes, "frame/position",     "m",                  "shape in its body's link frame",                    3, 3, false, BACKDRIVE_AT(shapes.frame.position)},
-    {shapes, "frame/orientation",  "1",                  "quaternion (x, y, z, w) of the shape in its body's link frame", 4, 3, false, BACKDRIVE_AT(shapes.frame.orientation)},
-    {shapes, "geometry/scale",     "m",                  "radii and half lengths, by type; factors (1) of a mesh",                   3, 3, true,  BACKDRIVE_AT(shapes.geometry.scale)},
-    {shapes, "geometry/margin",    "m",                  "distance at which contact begins",                  1, 1, true,  BACKDRIVE_AT(shapes.geometry.margin)},
-    {shapes, "material/stiffness", "N/m",                "contact spring",                                    1, 1, true,  BACKDRIVE_AT(shapes.material.stiffness)},
-    {shapes, "material/width",     "m",                  "depth over which the contact spring sets in",       1, 1, true,  BACKDRIVE_AT(shapes.material.width)},
-    {shapes, "material/dissipation", "s/m",              "Hunt-Crossley dissipation",                         1, 1, true,  BACKDRIVE_AT(shapes.material.dissipation)},
-    {shapes, "material/friction",  "1",                  "Coulomb coefficient",                               1, 1, true,  BACKDRIVE_AT(shapes.material.friction)},
-    {shapes, "material/creep",     "m/s",                "slip at which a sticking contact carries all that friction can", 1, 1, true,  BACKDRIVE_AT(shapes.material.creep)},
-    {shapes, "material/torsional_friction", "m",         "most moment about the normal that resists turns, over the normal force", 1, 1, true,  BACKDRIVE_AT(shapes.material.torsional_friction)},
-    {shapes, "material/rolling_friction", "m",           "most moment about tangents that resists turns, over the normal force",   1, 1, true,  BACKDRIVE_AT(shapes.material.rolling_friction)},
-    {shapes, "density",            "kg/m³",              "0: the shape adds no mass",                         1, 1, true,  BACKDRIVE_AT(shapes.density)},
-    {model,  "gravity",            "m/s²",               "world axes",                                        3, 3, false, BACKDRIVE_AT(gravity)},
+/// "limit.lower" as "limit/lower".
+template <std::size_t N>
+struct Leaf {
+  char text[N];
+  constexpr Leaf(const char (&path)[N]) {  // NOLINT: a template's argument is made of a text
+    for (std::size_t i = 0; i < N; ++i) text[i] = path[i] == '.' ? '/' : path[i];
+  }
 };
-// clang-format on
-#undef BACKDRIVE_AT
+template <Leaf leaf>
+constexpr std::string_view kLeaf{leaf.text, sizeof(leaf.text) - 1};
+
+#define BACKDRIVE_ROW(group, path, pick, begins, values, unit, doc)      \
+  Field{group,                                                           \
+        kLeaf<path>,                                                     \
+        unit,                                                            \
+        doc,                                                             \
+        components_of(begins),                                           \
+        components_of(begins) == 4 ? 3 : components_of(begins),          \
+        ValueRange::values,                                              \
+        first_of(begins) == kInfinity || first_of(begins) == -kInfinity, \
+        first_of(begins),                                                \
+        [](auto& p) -> auto& { return p.pick; }},
+#define BACKDRIVE_BODY(at, name, ...) BACKDRIVE_ROW(bodies, #at #name, bodies.at name, __VA_ARGS__)
+#define BACKDRIVE_JOINT(at, name, ...) BACKDRIVE_ROW(joints, #at #name, joints.at name, __VA_ARGS__)
+#define BACKDRIVE_SHAPE(at, name, ...) BACKDRIVE_ROW(shapes, #at #name, shapes.at name, __VA_ARGS__)
+#define BACKDRIVE_WORLD(at, name, ...) BACKDRIVE_ROW(model, #at #name, at name, __VA_ARGS__)
+constexpr Field kFields[] = {BACKDRIVE_BODY_PARAMETERS(BACKDRIVE_BODY, )     //
+                             BACKDRIVE_JOINT_PARAMETERS(BACKDRIVE_JOINT)     //
+                             BACKDRIVE_SHAPE_PARAMETERS(BACKDRIVE_SHAPE)     //
+                             BACKDRIVE_WORLD_PARAMETERS(BACKDRIVE_WORLD, )};
+#undef BACKDRIVE_ROW
+#undef BACKDRIVE_BODY
+#undef BACKDRIVE_JOINT
+#undef BACKDRIVE_SHAPE
+#undef BACKDRIVE_WORLD
 
 constexpr int kNoMatch = -2;
 

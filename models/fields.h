@@ -1,5 +1,5 @@
 #pragma once
-// The one table of the model's parameters. Loader, --set, sweeps, gradients, gradient check and printing walk it.
+// The model's parameters (parameter_table.h) as a list. Loader, --set, sweeps, gradients, gradient check and printing walk it.
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,8 +32,10 @@ struct Field {
   std::string_view unit;
   std::string_view doc;  ///< one line
   int components;
-  int tangents;      ///< numbers in its gradient: 3 for an orientation, else `components`
-  bool nonnegative;  ///< values below zero are refused
+  int tangents;       ///< numbers in its gradient: 3 for an orientation, else `components`
+  ValueRange values;  ///< others are refused
+  bool may_be_infinite;
+  double begins;  ///< what it is where nothing is said; of a vector its first component
   FieldOf of;        ///< of(nest): its place in a nest, so that several nests are walked side by side
   const Parameter& in(const Parameters& p) const { return of(const_cast<Parameters&>(p)); }
 };

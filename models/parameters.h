@@ -1,12 +1,13 @@
 #pragma once
-// The numbers that have gradients, and how they nest. The nesting is a template: of Parameters, which own their
+// The numbers that have gradients (parameter_table.h), and how they nest. The nesting is a template: of Parameters, which own their
 // numbers, it is what users write to; of ParameterValues and ParameterSlots, which point at them, it is what kernels
 // read and write on the host and on devices.
 #include <cstddef>
+#include <type_traits>
 
 #include "engine/generation.h"
 #include "engine/pool_containers.h"
-#include "engine/real.h"
+#include "models/parameter_table.h"
 
 namespace backdrive {
 
@@ -92,43 +93,33 @@ class Parameter {
   [[no_unique_address]] Generation generation_;
 };
 
+// Nests of the parameters that parameter_table.h lists.
+#define BACKDRIVE_MEMBER(at, name, begins, ...) P name{std::integral_constant<int, components_of(begins)>::value};
+#define BACKDRIVE_NEST(type, member, parameters, what, X) \
+  template <class P>                                      \
+  struct type##ParametersOf {                             \
+    parameters(BACKDRIVE_MEMBER, )                        \
+  };                                                      \
+  using type##Parameters = type##ParametersOf<Parameter>;
+#define BACKDRIVE_NEST_MEMBER(type, member, parameters, what, X) type##ParametersOf<P> member;
+
+/// The gradient of an orientation, a unit quaternion, is 3 numbers θ in R exp(θ).
 template <class P>
 struct FrameParametersOf {
-  P position{3};     ///< m
-  P orientation{4};  ///< unit quaternion (x, y, z, w); gradients are 3 numbers θ in R exp(θ)
+  BACKDRIVE_FRAME_PARAMETERS(BACKDRIVE_MEMBER, , "")
 };
 
 template <class P>
 struct BodyParametersOf {
-  P mass{1};     ///< kg, beside what shapes with a density add
-  P com{3};      ///< m, link axes, from the link origin
-  P inertia{6};  ///< kg·m², link axes, about the com
+  BACKDRIVE_BODY_PARAMETERS(BACKDRIVE_MEMBER, )
 };
 
-/// Soft limits: beyond them a spring of C¹ onset and a damper that acts only there.
-template <class P>
-struct LimitParametersOf {
-  P lower{1};      ///< rad or m; −inf: none
-  P upper{1};      ///< rad or m; +inf: none
-  P stiffness{1};  ///< N·m/rad or N/m
-  P damping{1};    ///< N·m·s/rad or N·s/m
-};
-
-/// Position and velocity servo, treated implicitly: stiffness·(target − q⁺) + damping·(target velocity − q̇⁺).
-template <class P>
-struct DriveParametersOf {
-  P stiffness{1};     ///< N·m/rad or N/m
-  P damping{1};       ///< N·m·s/rad or N·s/m
-  P effort_limit{1};  ///< N·m or N, bounds drive + commanded effort; +inf: none
-};
+BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )
 
 /// Springs and dampers with which the semi-implicit integrator holds what a joint does not let go.
 template <class P>
 struct AttachmentParametersOf {
-  P stiffness{1};          ///< N/m
-  P damping{1};            ///< N·s/m
-  P angular_stiffness{1};  ///< N·m/rad
-  P angular_damping{1};    ///< N·m·s/rad
+  BACKDRIVE_ATTACHMENT_PARAMETERS(BACKDRIVE_MEMBER, )
 };
 
 template <class P>
@@ -136,30 +127,20 @@ struct JointParametersOf {
   FrameParametersOf<P> frame;  ///< joint in the parent link's frame; the child link's frame at position zero
   /// Of a joint that closes a loop: where it sits on its child, which other joints place. Of others no shift, no turn.
   FrameParametersOf<P> child_frame;
-  P axis{3};      ///< unit vector in the joint frame
-  P armature{1};  ///< kg·m² or kg, reflected inertia of the actuator
-  P damping{1};   ///< N·m·s/rad or N·s/m, viscous, implicit
-  P friction{1};  ///< N·m or N, Coulomb level of μ q̇/√(q̇² + kFrictionVelocity²), implicit
-  LimitParametersOf<P> limit;
-  DriveParametersOf<P> drive;
+  BACKDRIVE_AXIS_PARAMETERS(BACKDRIVE_MEMBER, )
+  BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_MEMBER, )
+  BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST_MEMBER, )
   AttachmentParametersOf<P> attachment;
 };
 
 template <class P>
 struct GeometryParametersOf {
-  P scale{3};   ///< m; meaning per GeometryType
-  P margin{1};  ///< m
+  BACKDRIVE_GEOMETRY_PARAMETERS(BACKDRIVE_MEMBER, )
 };
 
 template <class P>
 struct MaterialParametersOf {
-  P stiffness{1};           ///< N/m
-  P width{1};               ///< m, of the ramp on which the spring sets in
-  P dissipation{1};         ///< s/m
-  P friction{1};            ///< 1
-  P creep{1};               ///< m/s
-  P torsional_friction{1};  ///< m, of turns about the normal
-  P rolling_friction{1};    ///< m, of turns about tangents
+  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_MEMBER, )
 };
 
 template <class P>
@@ -167,7 +148,7 @@ struct ShapeParametersOf {
   FrameParametersOf<P> frame;  ///< shape in its body's link frame
   GeometryParametersOf<P> geometry;
   MaterialParametersOf<P> material;
-  P density{1};  ///< kg/m³; 0: the shape adds no mass
+  BACKDRIVE_DENSITY_PARAMETERS(BACKDRIVE_MEMBER, )
 };
 
 /// Every differentiable number of a model; also the shape of a gradient or a direction in parameter space.
@@ -176,13 +157,15 @@ struct ParametersOf {
   BodyParametersOf<P> bodies;
   JointParametersOf<P> joints;
   ShapeParametersOf<P> shapes;
-  P gravity{3};  ///< m/s², world axes; one item
+  BACKDRIVE_WORLD_PARAMETERS(BACKDRIVE_MEMBER, )  ///< one item
 };
+
+#undef BACKDRIVE_MEMBER
+#undef BACKDRIVE_NEST
+#undef BACKDRIVE_NEST_MEMBER
 
 using FrameParameters = FrameParametersOf<Parameter>;
 using BodyParameters = BodyParametersOf<Parameter>;
-using LimitParameters = LimitParametersOf<Parameter>;
-using DriveParameters = DriveParametersOf<Parameter>;
 using AttachmentParameters = AttachmentParametersOf<Parameter>;
 using JointParameters = JointParametersOf<Parameter>;
 using GeometryParameters = GeometryParametersOf<Parameter>;

@@ -170,11 +170,8 @@ void check_moved_inertia(const Model& model, const ParametersView& view) {
 }  // namespace
 
 ValueRule rule_of(const Field& field) {
-  const bool infinite =
-      field.leaf == "limit/lower" || field.leaf == "limit/upper" || field.leaf == "drive/effort_limit";
-  const bool divides =
-      field.leaf == "material/stiffness" || field.leaf == "material/width" || field.leaf == "material/creep";
-  return {infinite, field.nonnegative, is_scale(field) || divides};
+  return {field.may_be_infinite, field.values != ValueRange::any,
+          is_scale(field) || field.values == ValueRange::positive};
 }
 
 void validate(Model& model) {

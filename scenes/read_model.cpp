@@ -154,24 +154,22 @@ class ModelReader {
       joint["child_frame"].refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
     }
     options.axis = numbers3(joint["axis"]);
-    options.armature = joint["armature"].number(unit);
-    options.damping = joint["damping"].number(unit);
-    options.friction = joint["friction"].number(unit);
-    const View limit = joint["limit"];
-    if (const View lower = limit["lower"]) options.limit.lower = lower.number(&type);
-    if (const View upper = limit["upper"]) options.limit.upper = upper.number(&type);
-    options.limit.stiffness = limit["stiffness"].number(&type);
-    options.limit.damping = limit["damping"].number(&type);
     options.driven = joint.given("drive");
-    const View drive = joint["drive"];
-    options.drive.stiffness = drive["stiffness"].number(&type);
-    options.drive.damping = drive["damping"].number(&type);
-    if (const View limit_view = drive["effort_limit"]) options.drive.effort_limit = limit_view.number(&type);
-    const View attachment = joint["attachment"];
-    options.attachment.stiffness = attachment["stiffness"].number();
-    options.attachment.damping = attachment["damping"].number();
-    options.attachment.angular_stiffness = attachment["angular_stiffness"].number();
-    options.attachment.angular_damping = attachment["angular_damping"].number();
+#define BACKDRIVE_READ(at, name, ...) options.at name = joint[#name].number(unit);
+    BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_READ, )
+#undef BACKDRIVE_READ
+    // A key without a number leaves what the option begins with.
+#define BACKDRIVE_READ(at, name, ...) \
+  if (const View value = nest[#name]) options.at name = value.number(&type);
+#define BACKDRIVE_READ_NEST(owner, member, parameters, what, X) \
+  {                                                             \
+    const View nest = joint[#member];                           \
+    parameters(BACKDRIVE_READ, member.)                         \
+  }
+    BACKDRIVE_EFFORT_NESTS(BACKDRIVE_READ_NEST, )
+    BACKDRIVE_READ_NEST(Attachment, attachment, BACKDRIVE_ATTACHMENT_PARAMETERS, , )
+#undef BACKDRIVE_READ
+#undef BACKDRIVE_READ_NEST
     return options;
   }
 
@@ -237,13 +235,9 @@ class ModelReader {
     options.frame = read_frame(view["frame"]);
     options.density = view["density"].number();
     const View material = view["material"];
-    options.stiffness = material["stiffness"].number();
-    options.width = material["width"].number();
-    options.dissipation = material["dissipation"].number();
-    options.friction = material["friction"].number();
-    options.creep = material["creep"].number();
-    options.torsional_friction = material["torsional_friction"].number();
-    options.rolling_friction = material["rolling_friction"].number();
+#define BACKDRIVE_READ(at, name, ...) options.name = material[#name].number();
+    BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_READ, )
+#undef BACKDRIVE_READ
     options.filter = groups_.filter(view["collision"]);
     shapes_[name] = builder_.add_shape(name, body, options);
   }

@@ -31,7 +31,7 @@ void ProblemReader::read_variable(const View& view) {
       one.kind = VariableKind::parameter;
       one.parameter = selection;
       one.name = path_of(model, selection);
-      if (selection.field->nonnegative) one.lower = 0;
+      if (selection.field->values != ValueRange::any) one.lower = 0;
       const bool of_joint = selection.field->group == FieldGroup::joints;
       const int numbers = selection.component < 0 ? selection.field->components : 1;
       add_variable(std::move(one), dimension_of(*selection.field),

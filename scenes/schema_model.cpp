@@ -1,39 +1,92 @@
 // What the `model` section of a scene may say. Meanings of parameters come from the model's field
 // table.
 #include <cctype>
+#include <cstdio>
+#include <utility>
 
+#include "engine/error.h"
 #include "models/fields.h"
 #include "scenes/schema_make.h"
 
 namespace backdrive::scene {
 namespace {
 
-/// The one-line description of a model parameter, from the field table, as a sentence.
-std::string field_doc(FieldGroup group, std::string_view leaf) {
-  for (const Field& field : fields()) {
-    if (field.group != group || field.leaf != leaf) continue;
-    std::string doc(field.doc);
-    // "-inf: none" is how the model says it; a scene leaves the key out.
-    if (const size_t infinite = doc.find("inf: none"); infinite != std::string::npos) {
-      doc.erase(doc.rfind(';', infinite));
-    }
-    doc[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(doc[0])));
-    return doc + ".";
+/// What a parameter of this unit measures.
+Dimension dimension_of(std::string_view unit) {
+  using enum Dimension;
+  static constexpr std::pair<std::string_view, Dimension> units[] = {
+      {"1", none},
+      {"m", length},
+      {"kg", mass},
+      {"kg·m²", inertia},
+      {"m/s", velocity},
+      {"m/s²", acceleration},
+      {"kg/m³", density},
+      {"s/m", dissipation},
+      {"N/m", contact_stiffness},
+      {"N·s/m", damping},
+      {"N·m/rad", angular_stiffness},
+      {"N·m·s/rad", angular_damping},
+      {"rad or m", joint_position},
+      {"N·m or N", joint_effort},
+      {"N·m/rad or N/m", joint_stiffness},
+      {"N·m·s/rad or N·s/m", joint_damping},
+      {"kg·m² or kg", joint_inertia},
+  };
+  for (const auto& [name, dimension] : units) {
+    if (name == unit) return dimension;
   }
-  return "";
+  usage_error("no dimension has the unit " + std::string(unit));
 }
 
-Key field(FieldGroup group, const std::string& leaf, SchemaPtr schema, std::string default_text) {
-  const size_t slash = leaf.rfind('/');
-  return optional(slash == std::string::npos ? leaf : leaf.substr(slash + 1), std::move(schema),
-                  std::move(default_text), field_doc(group, leaf));
+/// The one-line description of a model parameter as a sentence.
+std::string sentence(std::string_view words) {
+  std::string doc(words);
+  // "-inf: none" is how the model says it; a scene leaves the key out.
+  if (const size_t infinite = doc.find("inf: none"); infinite != std::string::npos) {
+    doc.erase(doc.rfind(';', infinite));
+  }
+  doc[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(doc[0])));
+  return doc + ".";
 }
 
-SchemaPtr frame(FieldGroup group) {
-  return map({
-      field(group, "frame/position", vector(Dimension::length, {3}), "[0, 0, 0]"),
-      field(group, "frame/orientation", orientation_schema(), "[0, 0, 0, 1]"),
-  });
+/// The key of a parameter: a number, or a vector whose default is given.
+Key key_of(const Field& field, const std::string& vector_default = "") {
+  const std::string name(field.leaf.substr(field.leaf.rfind('/') + 1));
+  const Dimension dimension = dimension_of(field.unit);
+  if (field.tangents != field.components) {
+    return optional(name, orientation_schema(), vector_default, sentence(field.doc));
+  }
+  if (field.components > 1) {
+    return optional(name, vector(dimension, {field.components}), vector_default, sentence(field.doc));
+  }
+  const SchemaPtr schema = field.values == ValueRange::positive      ? positive(dimension)
+                           : field.values == ValueRange::nonnegative ? at_least(0, dimension)
+                                                                     : number(dimension);
+  if (field.may_be_infinite) return absent(name, schema, "none", sentence(field.doc));
+  char text[32];
+  std::snprintf(text, sizeof text, "%.15g", field.begins);
+  return optional(name, schema, text, sentence(field.doc));
+}
+
+Key key_of(FieldGroup group, std::string_view leaf, const std::string& vector_default = "") {
+  for (const Field& field : fields()) {
+    if (field.group == group && field.leaf == leaf) return key_of(field, vector_default);
+  }
+  usage_error("no parameter " + std::string(leaf));
+}
+
+/// The keys of all parameters of a nest.
+SchemaPtr nest(FieldGroup group, std::string_view name) {
+  std::vector<Key> keys;
+  for (const Field& field : fields()) {
+    if (field.group == group && field.leaf.starts_with(std::string(name) + "/")) keys.push_back(key_of(field));
+  }
+  return map(std::move(keys));
+}
+
+SchemaPtr frame(FieldGroup group, const std::string& name) {
+  return map({key_of(group, name + "/position", "[0, 0, 0]"), key_of(group, name + "/orientation", "[0, 0, 0, 1]")});
 }
 
 SchemaPtr geometry() {
@@ -53,7 +106,7 @@ SchemaPtr geometry() {
       absent("vertices", list(vector(Dimension::none, {3}), "vertex"), "", "Of a mesh, instead of `file`."),
       absent("heights", list(vector(Dimension::none, {}), "row"), "",
              "Of a height field, instead of `file`: rows from the lowest y up, each from the lowest x on; white is 1."),
-      field(FieldGroup::shapes, "geometry/margin", at_least(0, Dimension::length), "0"),
+      key_of(FieldGroup::shapes, "geometry/margin"),
   });
   schema->exclusive_keys = {{"file", "vertices", "heights"}};
   return schema;
@@ -90,19 +143,9 @@ SchemaPtr shape(bool in_body) {
     keys.push_back(required("body", name(), "The body it belongs to, or `world`."));
   }
   keys.push_back(required("geometry", geometry(), "Form and size."));
-  keys.push_back(optional("frame", frame(group), "", "Where it is in the body's frame."));
-  keys.push_back(field(group, "density", at_least(0, Dimension::density), "0"));
-  keys.push_back(optional("material",
-                          map({
-                              field(group, "material/stiffness", positive(Dimension::contact_stiffness), "6e4"),
-                              field(group, "material/width", positive(Dimension::length), "1e-3"),
-                              field(group, "material/dissipation", at_least(0, Dimension::dissipation), "1"),
-                              field(group, "material/friction", at_least(0, Dimension::none), "0.8"),
-                              field(group, "material/creep", positive(Dimension::velocity), "1e-5"),
-                              field(group, "material/torsional_friction", at_least(0, Dimension::length), "0"),
-                              field(group, "material/rolling_friction", at_least(0, Dimension::length), "0"),
-                          }),
-                          "",
+  keys.push_back(optional("frame", frame(group, "frame"), "", "Where it is in the body's frame."));
+  keys.push_back(key_of(group, "density"));
+  keys.push_back(optional("material", nest(group, "material"), "",
                           "How it feels to the touch. Two shapes in touch: springs in series, each with its own "
                           "dissipation; of `friction` the harmonic mean; of widths, creeps and frictions of turns the "
                           "mean, so that one of the two alone counts half."));
@@ -118,8 +161,8 @@ SchemaPtr shape(bool in_body) {
 SchemaPtr body() {
   constexpr FieldGroup group = FieldGroup::bodies;
   return titled(map({
-                    field(group, "mass", at_least(0, Dimension::mass), "0"),
-                    field(group, "com", vector(Dimension::length, {3}), "[0, 0, 0]"),
+                    key_of(group, "mass"),
+                    key_of(group, "com", "[0, 0, 0]"),
                     optional("inertia", vector(Dimension::inertia, {3, 6}), "[0, 0, 0, 0, 0, 0]",
                              "About the com, link axes: xx, yy, zz, xy, xz, yz, or just xx, yy, zz."),
                     optional("shapes", list(shape(true), "shape"), "[]", "Shapes fixed to the body."),
@@ -141,51 +184,23 @@ SchemaPtr joint() {
               "`ball` turns any way; `free` moves any way against the world (a floating base)."),
           optional("parent", name(), "world", "The body it hangs on, or `world`."),
           required("child", name(), "The body it carries."),
-          optional("frame", frame(group), "",
+          optional("frame", frame(group, "frame"), "",
                    "The joint in the parent's frame, and the child's frame at position zero."),
           optional(
               "loop", boolean(), "false",
               "Whether it closes a loop: its child hangs on another joint already. Such joints need the integrator "
               "`semi_implicit`, and have no initial state of their own: other joints say where their bodies begin."),
-          optional("child_frame",
-                   map({
-                       field(group, "child_frame/position", vector(Dimension::length, {3}), "[0, 0, 0]"),
-                       field(group, "child_frame/orientation", orientation_schema(), "[0, 0, 0, 1]"),
-                   }),
+          optional("child_frame", frame(group, "child_frame"),
                    "", "Of a joint that closes a loop: the joint in the child's frame."),
-          field(group, "axis", vector(Dimension::none, {3}), "[0, 0, 1]"),
-          field(group, "armature", at_least(0, Dimension::joint_inertia), "0"),
-          field(group, "damping", at_least(0, Dimension::joint_damping), "0"),
-          field(group, "friction", at_least(0, Dimension::joint_effort), "0"),
-          optional("limit",
-                   map({
-                       absent("lower", number(Dimension::joint_position), "none", field_doc(group, "limit/lower")),
-                       absent("upper", number(Dimension::joint_position), "none", field_doc(group, "limit/upper")),
-                       field(group, "limit/stiffness", at_least(0, Dimension::joint_stiffness), "1000"),
-                       field(group, "limit/damping", at_least(0, Dimension::joint_damping), "10"),
-                   }),
-                   "", "Soft limits of the position; revolute and prismatic joints."),
+          key_of(group, "axis", "[0, 0, 1]"),
+          key_of(group, "armature"),
+          key_of(group, "damping"),
+          key_of(group, "friction"),
+#define BACKDRIVE_NEST(type, member, parameters, what, X) optional(#member, nest(group, #member), "", what),
+          BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )
+#undef BACKDRIVE_NEST
           optional(
-              "drive",
-              map({
-                  field(group, "drive/stiffness", at_least(0, Dimension::joint_stiffness), "0"),
-                  field(group, "drive/damping", at_least(0, Dimension::joint_damping), "0"),
-                  absent("effort_limit", at_least(0, Dimension::joint_effort), "none",
-                         field_doc(group, "drive/effort_limit")),
-              }),
-              "",
-              "Position and velocity servo of a revolute or prismatic joint. A joint with one has the control channels "
-              "`target_position` and "
-              "`target_velocity`."),
-          optional(
-              "attachment",
-              map({
-                  field(group, "attachment/stiffness", at_least(0, Dimension::contact_stiffness), "1e7"),
-                  field(group, "attachment/damping", at_least(0, Dimension::damping), "0"),
-                  field(group, "attachment/angular_stiffness", at_least(0, Dimension::angular_stiffness), "1e5"),
-                  field(group, "attachment/angular_damping", at_least(0, Dimension::angular_damping), "0"),
-              }),
-              "",
+              "attachment", nest(group, "attachment"), "",
               "Springs and dampers with which the integrator `semi_implicit` holds what the joint does not let go. "
               "They act implicitly: stiff ones need no smaller steps."),
       }),
@@ -208,7 +223,7 @@ SchemaPtr orientation_schema() {
 SchemaPtr model_schema() {
   return titled(
       map({
-          field(FieldGroup::model, "gravity", vector(Dimension::acceleration, {3}), "[0, 0, -9.81]"),
+          key_of(FieldGroup::model, "gravity", "[0, 0, -9.81]"),
           required("bodies", names(body(), "body"), "The bodies, by name."),
           required("joints", names(joint(), "joint"), "The joints, by name."),
           optional("shapes", names(shape(false), "shape"), "{}", "Shapes that are not listed with a body, by name."),

@@ -224,7 +224,7 @@ VariableBounds variable_bounds(const Problem& problem) {
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
     double lower = variable.lower;
-    if (variable.kind == VariableKind::parameter && variable.parameter.field->nonnegative) {
+    if (variable.kind == VariableKind::parameter && variable.parameter.field->values != ValueRange::any) {
       lower = std::max(lower, variable.parameter.field->leaf == "geometry/scale" ? kShortest : 0.0);
     }
     bounds.lower.insert(bounds.lower.end(), layout.size[v], lower / variable.scale);

@@ -1,8 +1,11 @@
 #pragma once
 // What the kernels know of a shape that may touch others, and its cotangent: rows of Launch::constants.
 #include "engine/spatial.h"
+#include "models/parameter_table.h"
 
 namespace backdrive {
+
+#define BACKDRIVE_NUMBER(at, name, ...) C name;
 
 /// Of a shape that may touch others: its frame in the axes of its link, which featherstone turns by A
 /// (link_constants.h), or in the world.
@@ -12,7 +15,7 @@ struct ShapeConstants {
   Vec3<C> position;  ///< Aᵀ p
   Vec3<C> scale;
   C margin;
-  C stiffness, width, dissipation, friction, creep, torsional_friction, rolling_friction;
+  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER, )
 };
 template <class C>
 constexpr int kShapeConstants = sizeof(ShapeConstants<C>) / sizeof(C);
@@ -22,9 +25,10 @@ template <class C>
 struct ShapeGradient {
   Vec3<C> rotation, position, scale;
   C margin;
-  C stiffness, width, dissipation, friction, creep, torsional_friction, rolling_friction;
+  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER, )
 };
 template <class C>
 constexpr int kShapeGradients = sizeof(ShapeGradient<C>) / sizeof(C);
+#undef BACKDRIVE_NUMBER
 
 }  // namespace backdrive

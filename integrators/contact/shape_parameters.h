@@ -8,18 +8,12 @@ namespace backdrive::contact {
 /// Walks what shapes are made of: visit(number of ShapeConstants or ShapeGradient, which parameter).
 template <class Visit>
 BACKDRIVE_HD inline void each_contact_number(Visit&& visit) {
-#define BACKDRIVE_NUMBER(name, member) \
+#define BACKDRIVE_VISIT(at, name, ...) \
   visit(                               \
-      [](auto& c) -> auto& { return c.name; }, BACKDRIVE_PICK(shapes.member))
-  BACKDRIVE_NUMBER(margin, geometry.margin);
-  BACKDRIVE_NUMBER(stiffness, material.stiffness);
-  BACKDRIVE_NUMBER(width, material.width);
-  BACKDRIVE_NUMBER(dissipation, material.dissipation);
-  BACKDRIVE_NUMBER(friction, material.friction);
-  BACKDRIVE_NUMBER(creep, material.creep);
-  BACKDRIVE_NUMBER(torsional_friction, material.torsional_friction);
-  BACKDRIVE_NUMBER(rolling_friction, material.rolling_friction);
-#undef BACKDRIVE_NUMBER
+      [](auto& c) -> auto& { return c.name; }, BACKDRIVE_PICK(shapes.at name));
+  BACKDRIVE_VISIT(geometry., margin)
+  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_VISIT, material.)
+#undef BACKDRIVE_VISIT
 }
 
 /// The constants of a shape on a link that has A. O(1).

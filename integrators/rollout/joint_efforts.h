@@ -4,13 +4,25 @@
 
 namespace backdrive {
 
-/// Also the cotangents of one, member by member. `friction` is a level, N·m or N.
+#define BACKDRIVE_NUMBER(at, name, ...) C name;
+#define BACKDRIVE_NEST(type, member, parameters, what, X) \
+  template <class C>                                      \
+  struct type##Numbers {                                  \
+    parameters(BACKDRIVE_NUMBER, )                        \
+  };
+#define BACKDRIVE_NEST_MEMBER(type, member, parameters, what, X) type##Numbers<C> member;
+BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )
+
+/// Named and nested as the parameters they are of (models/parameter_table.h). Also the cotangents of one, member by
+/// member.
 template <class C>
 struct JointEfforts {
-  C armature, damping, friction;
-  C limit_lower, limit_upper, limit_stiffness, limit_damping;
-  C drive_stiffness, drive_damping, effort_limit;
+  BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_NUMBER, )
+  BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST_MEMBER, )
 };
+#undef BACKDRIVE_NUMBER
+#undef BACKDRIVE_NEST
+#undef BACKDRIVE_NEST_MEMBER
 
 /// Far beyond any travel; stands for an absent limit, since infinity times a zero slope is NaN.
 constexpr double kNoLimit = 1e9;
@@ -18,28 +30,19 @@ constexpr double kNoLimit = 1e9;
 /// Walks them: visit(number of JointEfforts, which parameter).
 template <class Visit>
 BACKDRIVE_HD inline void each_effort_number(Visit&& visit) {
-#define BACKDRIVE_NUMBER(name, member) \
+#define BACKDRIVE_VISIT(at, name, ...) \
   visit(                               \
-      [](auto& c) -> auto& { return c.name; }, BACKDRIVE_PICK(joints.member))
-  BACKDRIVE_NUMBER(armature, armature);
-  BACKDRIVE_NUMBER(damping, damping);
-  BACKDRIVE_NUMBER(friction, friction);
-  BACKDRIVE_NUMBER(limit_lower, limit.lower);
-  BACKDRIVE_NUMBER(limit_upper, limit.upper);
-  BACKDRIVE_NUMBER(limit_stiffness, limit.stiffness);
-  BACKDRIVE_NUMBER(limit_damping, limit.damping);
-  BACKDRIVE_NUMBER(drive_stiffness, drive.stiffness);
-  BACKDRIVE_NUMBER(drive_damping, drive.damping);
-  BACKDRIVE_NUMBER(effort_limit, drive.effort_limit);
-#undef BACKDRIVE_NUMBER
+      [](auto& c) -> auto& { return c.at name; }, BACKDRIVE_PICK(joints.at name));
+  BACKDRIVE_EFFORT_PARAMETERS(BACKDRIVE_VISIT)
+#undef BACKDRIVE_VISIT
 }
 
 template <class C>
 BACKDRIVE_HD JointEfforts<C> joint_efforts(const ParameterReader<C>& read, int joint) {
   JointEfforts<C> efforts;
   each_effort_number([&](auto number, auto pick) { number(efforts) = read.number(pick, joint); });
-  efforts.limit_lower = maximum(efforts.limit_lower, constant<C>(-kNoLimit));
-  efforts.limit_upper = minimum(efforts.limit_upper, constant<C>(kNoLimit));
+  efforts.limit.lower = maximum(efforts.limit.lower, constant<C>(-kNoLimit));
+  efforts.limit.upper = minimum(efforts.limit.upper, constant<C>(kNoLimit));
   return efforts;
 }
 

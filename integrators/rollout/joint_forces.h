@@ -42,8 +42,8 @@ template <class Real, class Const>
 BACKDRIVE_INLINE DriveState<Real> drive_state(const JointEfforts<Const>& c, const JointInput<Real>& in,
                                               const Real& dt) {
   const Real error = in.target_position - in.q - dt * in.qd;
-  const Real x = in.effort + error * c.drive_stiffness + (in.target_velocity - in.qd) * c.drive_damping;
-  const Real bound = constant<Real>(0) + c.effort_limit;
+  const Real x = in.effort + error * c.drive.stiffness + (in.target_velocity - in.qd) * c.drive.damping;
+  const Real bound = constant<Real>(0) + c.drive.effort_limit;
   return {x, value_of(x) > value_of(bound) || value_of(x) < value_of(-bound)};
 }
 
@@ -62,15 +62,15 @@ BACKDRIVE_PART void joint_force(const Joint& joint, const JointEfforts<Const>& c
   increment = constant<Real>(0) + c.armature;
   if (joint.has_drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
-    const Real bound = constant<Real>(0) + c.effort_limit;
+    const Real bound = constant<Real>(0) + c.drive.effort_limit;
     effort = clamped(drive.effort, -bound, bound);
-    increment += select(drive.saturated, constant<Real>(0), dt * (c.drive_damping + dt * c.drive_stiffness));
+    increment += select(drive.saturated, constant<Real>(0), dt * (c.drive.damping + dt * c.drive.stiffness));
   }
   if (joint.has_friction) damping += friction_factor(in.qd) * c.friction;
   if (joint.has_limit) {
-    const LimitRamp<Real> above(in.q - c.limit_upper), below(c.limit_lower - in.q);
-    effort -= (above.value - below.value) * c.limit_stiffness;
-    damping += (above.slope + below.slope) * (dt * c.limit_stiffness + c.limit_damping);
+    const LimitRamp<Real> above(in.q - c.limit.upper), below(c.limit.lower - in.q);
+    effort -= (above.value - below.value) * c.limit.stiffness;
+    damping += (above.slope + below.slope) * (dt * c.limit.stiffness + c.limit.damping);
   }
   effort -= damping * in.qd;
   increment += dt * damping;
@@ -100,16 +100,16 @@ BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const
     const DriveState<Real> drive = drive_state(c, in, dt);
     const Real live = select(drive.saturated, zero, w);
     bar.effort += live;
-    bar.target_position += live * c.drive_stiffness;
-    bar.target_velocity += live * c.drive_damping;
-    bar.q -= live * c.drive_stiffness;
-    bar.qd -= live * (c.drive_damping + dt * c.drive_stiffness);
+    bar.target_position += live * c.drive.stiffness;
+    bar.target_velocity += live * c.drive.damping;
+    bar.q -= live * c.drive.stiffness;
+    bar.qd -= live * (c.drive.damping + dt * c.drive.stiffness);
     if (gradient) {
       const Real live_next = select(drive.saturated, zero, w_next);
-      gradient->drive_stiffness += live * (in.target_position - in.q) - dt * live_next;
-      gradient->drive_damping += live * in.target_velocity - live_next;
+      gradient->drive.stiffness += live * (in.target_position - in.q) - dt * live_next;
+      gradient->drive.damping += live * in.target_velocity - live_next;
       const Real sign = select(value_of(drive.effort) > value_of(zero), w, -w);
-      gradient->effort_limit += select(drive.saturated, sign, zero);
+      gradient->drive.effort_limit += select(drive.saturated, sign, zero);
     }
   } else {
     bar.effort += w;
@@ -121,19 +121,19 @@ BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const
     if (gradient) gradient->friction -= w_next * factor;
   }
   if (joint.has_limit) {
-    const LimitRamp<Real> above(in.q - c.limit_upper), below(c.limit_lower - in.q);
-    const Real rate = dt * c.limit_stiffness + c.limit_damping;  // multiplies r′(q) q̇⁺
+    const LimitRamp<Real> above(in.q - c.limit.upper), below(c.limit.lower - in.q);
+    const Real rate = dt * c.limit.stiffness + c.limit.damping;  // multiplies r′(q) q̇⁺
     const Real touch = above.slope + below.slope;
     const Real bend = w_next * rate;
-    const Real above_bar = -w * (above.slope * c.limit_stiffness) - bend * above.curvature;
-    const Real below_bar = w * (below.slope * c.limit_stiffness) - bend * below.curvature;
+    const Real above_bar = -w * (above.slope * c.limit.stiffness) - bend * above.curvature;
+    const Real below_bar = w * (below.slope * c.limit.stiffness) - bend * below.curvature;
     bar.q += above_bar - below_bar;
     damping += touch * rate;
     if (gradient) {
-      gradient->limit_upper -= above_bar;
-      gradient->limit_lower += below_bar;
-      gradient->limit_stiffness -= w * (above.value - below.value) + dt * touch * w_next;
-      gradient->limit_damping -= touch * w_next;
+      gradient->limit.upper -= above_bar;
+      gradient->limit.lower += below_bar;
+      gradient->limit.stiffness -= w * (above.value - below.value) + dt * touch * w_next;
+      gradient->limit.damping -= touch * w_next;
     }
   }
   bar.qd -= w * damping;

@@ -180,11 +180,9 @@ BACKDRIVE_INLINE JointInput<Real> effort_input(const Joint& joint, int dof, cons
 
 template <class Real>
 BACKDRIVE_INLINE void add_efforts(const JointEfforts<Real>& from, JointEfforts<Real>& to) {
-  to.armature += from.armature, to.damping += from.damping, to.friction += from.friction;
-  to.limit_lower += from.limit_lower, to.limit_upper += from.limit_upper;
-  to.limit_stiffness += from.limit_stiffness, to.limit_damping += from.limit_damping;
-  to.drive_stiffness += from.drive_stiffness, to.drive_damping += from.drive_damping;
-  to.effort_limit += from.effort_limit;
+#define BACKDRIVE_ADD(at, name, ...) to.at name += from.at name;
+  BACKDRIVE_EFFORT_PARAMETERS(BACKDRIVE_ADD)
+#undef BACKDRIVE_ADD
 }
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

@@ -187,10 +187,10 @@ void each_number(Tangent& t, const Visit& visit) {
     three("axis", j.axis);
     auto& e = j.efforts;
     visit("armature", e.armature), visit("damping", e.damping), visit("friction", e.friction);
-    visit("limit lower", e.limit_lower), visit("limit upper", e.limit_upper);
-    visit("limit stiffness", e.limit_stiffness), visit("limit damping", e.limit_damping);
-    visit("drive stiffness", e.drive_stiffness), visit("drive damping", e.drive_damping);
-    visit("effort limit", e.effort_limit);
+    visit("limit lower", e.limit.lower), visit("limit upper", e.limit.upper);
+    visit("limit stiffness", e.limit.stiffness), visit("limit damping", e.limit.damping);
+    visit("drive stiffness", e.drive.stiffness), visit("drive damping", e.drive.damping);
+    visit("effort limit", e.drive.effort_limit);
     visit("attach stiffness", j.attach.stiffness), visit("attach damping", j.attach.damping);
     visit("attach angular stiffness", j.attach.angular_stiffness);
     visit("attach angular damping", j.attach.angular_damping);

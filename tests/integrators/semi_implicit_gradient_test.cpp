@@ -29,7 +29,7 @@ Mechanism mechanism_case(int kind, int seed) {
     test::Random random(seed + 100);
     for (int j = 0; j < 4; ++j) {
       test::add_forces(random, j, m);
-      m.numbers.joints[j].efforts.limit_lower -= 1, m.numbers.joints[j].efforts.limit_upper += 1;
+      m.numbers.joints[j].efforts.limit.lower -= 1, m.numbers.joints[j].efforts.limit.upper += 1;
     }
     test::set_inputs(m, &random);
     return m;

@@ -112,7 +112,7 @@ inline semi_implicit::JointProperties<double> plain_joint() {
   semi_implicit::JointProperties<double> p{};
   p.parent.orientation = p.child.orientation = {{0, 0, 0}, 1};
   p.axis = {0, 0, 1};
-  p.efforts.limit_lower = -kNoLimit, p.efforts.limit_upper = kNoLimit, p.efforts.effort_limit = kNoLimit;
+  p.efforts.limit.lower = -kNoLimit, p.efforts.limit.upper = kNoLimit, p.efforts.drive.effort_limit = kNoLimit;
   p.attach = stiff(1e6);
   return p;
 }
@@ -127,14 +127,14 @@ inline void add_forces(Random& random, int j, Mechanism& m) {
   if (!has_one_degree(joint.type)) return;
   if (j % 2 == 0) {  // narrow: the motion runs into them
     joint.has_limit = true;
-    e.limit_lower = -random.uniform(0.02, 0.1), e.limit_upper = random.uniform(0.02, 0.1);
-    e.limit_stiffness = random.uniform(20, 60), e.limit_damping = random.uniform(0.2, 1);
+    e.limit.lower = -random.uniform(0.02, 0.1), e.limit.upper = random.uniform(0.02, 0.1);
+    e.limit.stiffness = random.uniform(20, 60), e.limit.damping = random.uniform(0.2, 1);
   }
   if (j % 3 != 2) {
     joint.has_drive = true;
-    e.drive_stiffness = random.uniform(5, 20), e.drive_damping = random.uniform(0.5, 2);
+    e.drive.stiffness = random.uniform(5, 20), e.drive.damping = random.uniform(0.5, 2);
     // Low on every other drive, so that it saturates in some steps and not in others.
-    if (j % 2 == 1) e.effort_limit = random.uniform(1, 3);
+    if (j % 2 == 1) e.drive.effort_limit = random.uniform(1, 3);
   }
 }
 

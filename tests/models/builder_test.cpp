@@ -241,7 +241,7 @@ TEST(BuilderErrors, EveryNumberIsChecked) {
         const bool may_be_infinite =
             field.leaf == "limit/lower" || field.leaf == "limit/upper" || field.leaf == "drive/effort_limit";
         const bool must_throw =
-            std::isnan(value) || (std::isinf(value) && !may_be_infinite) || (value < 0 && field.nonnegative);
+            std::isnan(value) || (std::isinf(value) && !may_be_infinite) || (value < 0 && field.values != ValueRange::any);
         const bool unused = field.leaf == "geometry/scale" && c > 0;
         if (unused || !must_throw) continue;
         if (value == -0.5) ++refused_negative;

@@ -74,7 +74,7 @@ TEST(SceneSchema, HasEveryFieldOfTheModel) {
       at = key->schema.get();
       begin = end + 1;
     }
-    if (field.nonnegative && at->kind == scene::SchemaKind::number) {
+    if (field.values != ValueRange::any && at->kind == scene::SchemaKind::number) {
       EXPECT_TRUE(at->minimum.has_value()) << leaf;
     }
   }

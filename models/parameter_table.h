@@ -1,0 +1,121 @@
+#pragma once
+// The one table of a model's parameters. From it are made the nest that users write to and kernels read
+// (parameters.h), the options of ModelBuilder (builder.h), the list that paths, --set, sweeps, gradients and printing
+// walk (fields.h), the constants of kernels with their gradients (integrators/rollout/joint_efforts.h,
+// integrators/contact/shape_constants.h), and the keys of scenes with their page (docs/scenes.md).
+//
+//   X(at, name, begins with, values, unit, meaning)
+//
+// `at` is where the nest stands, as `limit.`, or empty. A parameter has as many components as what it begins with; it
+// may be infinite if that is. Where a joint's numbers measure angles or lengths by its type, the unit says both.
+#include <array>
+#include <cstddef>
+
+#include "engine/real.h"
+
+namespace backdrive {
+
+using Numbers3 = std::array<double, 3>;
+using Numbers4 = std::array<double, 4>;
+using Numbers6 = std::array<double, 6>;
+
+/// What values a parameter may have; others are refused.
+enum class ValueRange { any, nonnegative, positive };
+
+// clang-format off
+#define BACKDRIVE_FRAME_PARAMETERS(X, at, what)                                                                        \
+  X(at, position,           (Numbers3{0, 0, 0}),          any,         "m",      what)                                 \
+  X(at, orientation,        (Numbers4{0, 0, 0, 1}),       any,         "1",      "quaternion (x, y, z, w) of the " what)
+
+#define BACKDRIVE_BODY_PARAMETERS(X, at)                                                                               \
+  X(at, mass,               0.0,                          nonnegative, "kg",     "beside what shapes with a density add") \
+  X(at, com,                (Numbers3{0, 0, 0}),          any,         "m",      "centre of mass, link axes, from the link origin") \
+  X(at, inertia,            (Numbers6{0, 0, 0, 0, 0, 0}), any,         "kg·m²",  "xx, yy, zz, xy, xz, yz about the com, link axes")
+
+#define BACKDRIVE_AXIS_PARAMETERS(X, at)                                                                               \
+  X(at, axis,               (Numbers3{0, 0, 1}),          any,         "1",      "unit vector in the joint frame")
+
+// What the effort of a joint is made of (docs/theory.md, (9)), the same for all its degrees of freedom.
+#define BACKDRIVE_RESISTANCE_PARAMETERS(X, at)                                                                         \
+  X(at, armature,           0.0,                          nonnegative, "kg·m² or kg",        "reflected inertia of the actuator") \
+  X(at, damping,            0.0,                          nonnegative, "N·m·s/rad or N·s/m", "viscous, implicit")      \
+  X(at, friction,           0.0,                          nonnegative, "N·m or N",           "Coulomb level, smoothed")
+
+#define BACKDRIVE_LIMIT_PARAMETERS(X, at)                                                                              \
+  X(at, lower,              -kInfinity,                   any,         "rad or m",           "lowest position; -inf: none")  \
+  X(at, upper,              kInfinity,                    any,         "rad or m",           "highest position; +inf: none") \
+  X(at, stiffness,          1e3,                          nonnegative, "N·m/rad or N/m",     "spring beyond the limits")     \
+  X(at, damping,            10.0,                         nonnegative, "N·m·s/rad or N·s/m", "damper beyond the limits")
+
+#define BACKDRIVE_DRIVE_PARAMETERS(X, at)                                                                              \
+  X(at, stiffness,          0.0,                          nonnegative, "N·m/rad or N/m",     "gain on the position error")   \
+  X(at, damping,            0.0,                          nonnegative, "N·m·s/rad or N·s/m", "gain on the velocity error")   \
+  X(at, effort_limit,       kInfinity,                    nonnegative, "N·m or N",           "bounds drive + commanded effort; +inf: none")
+
+// G(type, member, its parameters, what it is, passed on): nests of the effort.
+#define BACKDRIVE_EFFORT_NESTS(G, X)                                                                                   \
+  G(Limit, limit, BACKDRIVE_LIMIT_PARAMETERS,                                                                          \
+    "Soft limits of the position of a revolute or prismatic joint: beyond them a spring of C¹ onset and a damper that acts only there.", X)             \
+  G(Drive, drive, BACKDRIVE_DRIVE_PARAMETERS,                                                                          \
+    "Position and velocity servo of a revolute or prismatic joint, treated implicitly: stiffness·(target − q⁺) + damping·(target velocity − q̇⁺). A joint with one has the control channels `target_position` and `target_velocity`.", X)
+#define BACKDRIVE_EFFORT_NEST_(type, member, parameters, what, X) parameters(X, member.)
+#define BACKDRIVE_EFFORT_PARAMETERS(X)                                                                                 \
+  BACKDRIVE_RESISTANCE_PARAMETERS(X, )                                                                                 \
+  BACKDRIVE_EFFORT_NESTS(BACKDRIVE_EFFORT_NEST_, X)
+
+#define BACKDRIVE_ATTACHMENT_PARAMETERS(X, at)                                                                         \
+  X(at, stiffness,          1e7,                          nonnegative, "N/m",       "spring against slides that the joint does not allow (semi_implicit)") \
+  X(at, damping,            0.0,                          nonnegative, "N·s/m",     "damper against slides that the joint does not allow (semi_implicit)") \
+  X(at, angular_stiffness,  1e5,                          nonnegative, "N·m/rad",   "spring against turns that the joint does not allow (semi_implicit)")  \
+  X(at, angular_damping,    0.0,                          nonnegative, "N·m·s/rad", "damper against turns that the joint does not allow (semi_implicit)")
+
+#define BACKDRIVE_GEOMETRY_PARAMETERS(X, at)                                                                           \
+  X(at, scale,              (Numbers3{0.1, 0.1, 0.1}),    nonnegative, "m",      "radii and half lengths, by type; factors (1) of a mesh") \
+  X(at, margin,             0.0,                          nonnegative, "m",      "distance at which contact begins")
+
+#define BACKDRIVE_MATERIAL_PARAMETERS(X, at)                                                                           \
+  X(at, stiffness,          6e4,                          positive,    "N/m",    "contact spring")                     \
+  X(at, width,              1e-3,                         positive,    "m",      "depth over which the contact spring sets in") \
+  X(at, dissipation,        1.0,                          nonnegative, "s/m",    "Hunt-Crossley dissipation")          \
+  X(at, friction,           0.8,                          nonnegative, "1",      "Coulomb coefficient")                \
+  X(at, creep,              1e-5,                         positive,    "m/s",    "slip at which a sticking contact carries all that friction can") \
+  X(at, torsional_friction, 0.0,                          nonnegative, "m",      "most moment about the normal that resists turns, over the normal force") \
+  X(at, rolling_friction,   0.0,                          nonnegative, "m",      "most moment about tangents that resists turns, over the normal force")
+
+#define BACKDRIVE_DENSITY_PARAMETERS(X, at)                                                                            \
+  X(at, density,            0.0,                          nonnegative, "kg/m³",  "0: the shape adds no mass")
+
+#define BACKDRIVE_WORLD_PARAMETERS(X, at)                                                                              \
+  X(at, gravity,            (Numbers3{0, 0, -9.81}),      any,         "m/s²",   "world axes")
+
+// All of them, X(group)(row) of bodies, joints, shapes and the model itself.
+#define BACKDRIVE_JOINT_PARAMETERS(X)                                                                                  \
+  BACKDRIVE_FRAME_PARAMETERS(X, frame., "joint in the parent link's frame")                                            \
+  BACKDRIVE_FRAME_PARAMETERS(X, child_frame., "joint that closes a loop, in the child link's frame")                   \
+  BACKDRIVE_AXIS_PARAMETERS(X, )                                                                                       \
+  BACKDRIVE_EFFORT_PARAMETERS(X)                                                                                       \
+  BACKDRIVE_ATTACHMENT_PARAMETERS(X, attachment.)
+#define BACKDRIVE_SHAPE_PARAMETERS(X)                                                                                  \
+  BACKDRIVE_FRAME_PARAMETERS(X, frame., "shape in its body's link frame")                                              \
+  BACKDRIVE_GEOMETRY_PARAMETERS(X, geometry.)                                                                          \
+  BACKDRIVE_MATERIAL_PARAMETERS(X, material.)                                                                          \
+  BACKDRIVE_DENSITY_PARAMETERS(X, )
+// clang-format on
+
+constexpr int components_of(double) {
+  return 1;
+}
+template <std::size_t N>
+constexpr int components_of(const std::array<double, N>&) {
+  return static_cast<int>(N);
+}
+
+constexpr double first_of(double begins) {
+  return begins;
+}
+template <std::size_t N>
+constexpr double first_of(const std::array<double, N>& begins) {
+  return begins[0];
+}
+
+}  // namespace backdrive

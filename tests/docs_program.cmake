@@ -1,0 +1,16 @@
+# cmake -DPAGE=docs/cpp.md -DOUT=program.cpp -P docs_program.cmake
+# Writes the blocks of C++ of a page as one program, with headers of this tree in place of installed ones.
+file(READ ${PAGE} rest)
+set(program "// Written by tests/docs_program.cmake from ${PAGE}.\n")
+while(rest MATCHES "```cpp\n")
+  string(FIND "${rest}" "```cpp\n" begin)
+  math(EXPR begin "${begin} + 7")
+  string(SUBSTRING "${rest}" ${begin} -1 rest)
+  string(FIND "${rest}" "```" end)
+  string(SUBSTRING "${rest}" 0 ${end} block)
+  string(APPEND program "${block}\n")
+  math(EXPR end "${end} + 3")
+  string(SUBSTRING "${rest}" ${end} -1 rest)
+endwhile()
+string(REGEX REPLACE "#include <backdrive/([^>]+)>" "#include \"\\1\"" program "${program}")
+file(WRITE ${OUT} "${program}")
