@@ -2,8 +2,8 @@
 // Everything a program that uses Backdrive as a library needs.
 #include "autodiff/check/gradient_check.h"
 #include "autodiff/check/hessian.h"
-#include "autodiff/problem/loss.h"
 #include "autodiff/optimize/optimize.h"
+#include "autodiff/problem/loss.h"
 #include "autodiff/tape/rollout.h"
 #include "models/builder.h"
 #include "models/fields.h"

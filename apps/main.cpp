@@ -99,6 +99,7 @@ int run_command_line(int argc, char** argv) {
   Invocation invocation;
   add_optimize(app, invocation);
   add_run(app, invocation);
+  add_gradient(app, invocation);
   add_gradcheck(app, invocation);
   add_bench(app, invocation);
   add_sweep(app, invocation);

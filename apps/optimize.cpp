@@ -14,6 +14,7 @@
 #include "apps/progress.h"
 #include "apps/simulate.h"
 #include "apps/table.h"
+#include "apps/zero_gradient.h"
 
 namespace backdrive::app {
 namespace {
@@ -61,6 +62,23 @@ void write_history(std::ostream& stream, const OptimizeResult& result, const std
     }
     csv.end_row();
   }
+}
+
+/// Warns of variables whose gradient was zero wherever the search began and at the best it found: nothing could move
+/// them.
+std::vector<ZeroGradient> warn_of_zero_gradients(const Problem& problem, const OptimizeResult& result,
+                                                 const ExecutionOptions& how) {
+  constexpr int kMostStarts = 64;
+  const int starts = static_cast<int>(result.starts.size());
+  std::vector<std::vector<double>> points = initial_points(problem, starts, how.seed);
+  if (starts > kMostStarts) points.resize(kMostStarts);
+  points.push_back(result.starts[result.best].x);
+  std::vector<ZeroGradient> zeros = zero_gradients(problem, points, how);
+  for (const ZeroGradient& zero : zeros) {
+    log_warning("the gradient by " + zero.name + " was zero at every start and at the best point" +
+                (zero.why.empty() ? "" : ": " + zero.why) + "; nothing could move it");
+  }
+  return zeros;
 }
 
 /// Tells a user whose gradients say little about the next step.
@@ -116,17 +134,21 @@ void check_finite(const Problem& problem, const OptimizeResult& result) {
                   ", and no other start fared better; try a shorter time step or smaller random starts");
 }
 
-int exit_code_of(const OptimizeResult& result) {
+int exit_code_of(const Problem& problem, const OptimizeResult& result, const std::vector<ZeroGradient>& zeros) {
   if (interrupted()) return kInterrupted;
-  return result.reached_goal ? kDone : kNotReached;
+  // Without a goal that says otherwise, what nothing could move was not optimised.
+  const bool blind = zeros.size() == problem.variables.size() && !std::isfinite(problem.optimize.goal);
+  return result.reached_goal && !blind ? kDone : kNotReached;
 }
 
 nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const SimulationResult& replay,
-                       const std::string& output) {
+                       const std::string& output, const std::vector<ZeroGradient>& zeros) {
   const StartResult& best = result.starts[result.best];
   nlohmann::json terms = nlohmann::json::object(), starts = nlohmann::json::array();
   nlohmann::json found = nlohmann::json::object();
   for (const FoundValue& v : found_values(result.problem)) found[v.name] = v.value;
+  nlohmann::json zero_names = nlohmann::json::object();
+  for (const ZeroGradient& zero : zeros) zero_names[zero.name] = zero.why;
   const WindowCounts windows = result.history.empty() ? WindowCounts{} : result.history.back().windows;
   for (size_t i = 0; i < replay.term_names.size(); ++i) terms[replay.term_names[i]] = replay.terms[i];
   for (const StartResult& s : result.starts) {
@@ -151,7 +173,8 @@ nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const S
           {"seconds", result.seconds},
           {"gradient_windows", windows.all},
           {"clipped_windows", windows.clipped},
-          {"exit_code", exit_code_of(result)}};
+          {"zero_gradients", zero_names},
+          {"exit_code", exit_code_of(scene.problem, result, zeros)}};
 }
 
 void print_summary(const Scene& scene, const OptimizeResult& result, const SimulationResult& replay,
@@ -200,6 +223,7 @@ int run_optimize(const OptimizeArguments& options) {
     throw Error(ErrorKind::non_finite,
                 "the replay of the result failed: " + describe_stop(written.problem, 0, replay.status));
   }
+  const std::vector<ZeroGradient> zeros = warn_of_zero_gradients(scene.problem, result, how);
   const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
   warn_of_contacts(checks);
   write_history(folder.file("history.csv"), result, checks);
@@ -208,7 +232,7 @@ int run_optimize(const OptimizeArguments& options) {
   log_detail("loss " + exact(replay.loss) + " in " + number(result.seconds) + " s");
   const std::string output = folder.commit().string();
   if (options.json) {
-    nlohmann::json object = to_json(scene, result, replay, output);
+    nlohmann::json object = to_json(scene, result, replay, output, zeros);
     const ObjectiveMemory memory = plan_objective(scene.problem, how);
     object["memory_plan"] = describe(memory.size, memory.plan);
     if (options.report_memory) object["memory"] = memory_json();
@@ -217,7 +241,7 @@ int run_optimize(const OptimizeArguments& options) {
     print_summary(scene, result, replay, output);
     if (options.report_memory) std::cout << '\n' << memory_table();
   }
-  return exit_code_of(result);
+  return exit_code_of(scene.problem, result, zeros);
 }
 
 }  // namespace

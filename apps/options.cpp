@@ -185,8 +185,8 @@ std::string describe_stop(const Problem& problem, int world, const WorldStatus& 
 }
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names = {"optimize", "run",  "gradcheck", "bench",      "sweep",
-                                                 "validate", "info", "schema",    "completion", "manual"};
+  static const std::vector<std::string> names = {"optimize", "run",  "gradient", "gradcheck",  "bench", "sweep",
+                                                 "validate", "info", "schema",   "completion", "manual"};
   return names;
 }
 

@@ -85,6 +85,7 @@ const std::vector<std::string>& command_names();
 void add_optimize(CLI::App& app, Invocation& invocation);
 void add_run(CLI::App& app, Invocation& invocation);
 void add_gradcheck(CLI::App& app, Invocation& invocation);
+void add_gradient(CLI::App& app, Invocation& invocation);
 void add_bench(CLI::App& app, Invocation& invocation);
 void add_sweep(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);

@@ -9,8 +9,8 @@
 #include "apps/console.h"
 #include "apps/csv.h"
 #include "apps/table.h"
-#include "autodiff/tape/loop_gaps.h"
 #include "autodiff/problem/loss.h"
+#include "autodiff/tape/loop_gaps.h"
 
 namespace backdrive::app {
 namespace {
@@ -66,7 +66,7 @@ void score(const Problem& problem, const Trajectory<T>& last_piece, const Contro
   Trajectory<T> trajectory;
   trajectory.steps = problem.simulation.steps;
   trajectory.final = last_piece.final;
-  trajectory.final_drift = last_piece.final_drift;
+  trajectory.final_reported = last_piece.final_reported;
   trajectory.status = std::make_shared<WorldStatuses>(1, memory_beside(trajectory.final.q));
   const LossResult<T> loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr, observer);
   const Buffer<T> terms = on_host(loss.terms);

@@ -353,7 +353,7 @@ void put_shape(const ShapeOptions& options, int item, ShapeParameters& parameter
 
 }  // namespace
 
-int ModelBuilder::add_body(const std::string& name, const BodyOptions& options) {
+BodyIndex ModelBuilder::add_body(const std::string& name, const BodyOptions& options) {
   const int body = static_cast<int>(model_.body_names.size());
   model_.body_names.push_back(name);
   append_item(model_, FieldGroup::bodies, body + 1);
@@ -361,8 +361,8 @@ int ModelBuilder::add_body(const std::string& name, const BodyOptions& options) 
   return body;
 }
 
-int ModelBuilder::add_joint(const std::string& name, JointType type, int parent, int child,
-                            const JointOptions& options) {
+JointIndex ModelBuilder::add_joint(const std::string& name, JointType type, BodyIndex parent, BodyIndex child,
+                                   const JointOptions& options) {
   const int joint = static_cast<int>(model_.joint_names.size());
   model_.joint_names.push_back(name);
   model_.joint_types.push_back(type);
@@ -375,7 +375,7 @@ int ModelBuilder::add_joint(const std::string& name, JointType type, int parent,
   return joint;
 }
 
-int ModelBuilder::add_shape(const std::string& name, int body, const ShapeOptions& options) {
+ShapeIndex ModelBuilder::add_shape(const std::string& name, BodyIndex body, const ShapeOptions& options) {
   const int shape = static_cast<int>(model_.shape_names.size());
   model_.shape_names.push_back(name);
   model_.shape_types.push_back(options.type);

@@ -14,7 +14,7 @@ namespace backdrive {
   struct type##Options {                                  \
     parameters(BACKDRIVE_OPTION, )                        \
   };
-#define BACKDRIVE_NEST_MEMBER(type, member, parameters, what, X) type##Options member;
+#define BACKDRIVE_NEST_MEMBER(type, member, parameters, what, X) type##Options member = {};
 
 struct Frame {
   BACKDRIVE_FRAME_PARAMETERS(BACKDRIVE_OPTION, , "")
@@ -31,22 +31,22 @@ struct AttachmentOptions {
 };
 
 struct JointOptions {
-  Frame frame;
+  Frame frame = {};
   /// Closes a loop: the child hangs on another joint already. What places it then is child_frame.
   bool loop = false;
-  Frame child_frame;
+  Frame child_frame = {};
   BACKDRIVE_AXIS_PARAMETERS(BACKDRIVE_OPTION, )
   BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_OPTION, )
   /// A joint with a drive gets control channels for its target position and velocity.
   bool driven = false;
   BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST_MEMBER, )
-  AttachmentOptions attachment;
+  AttachmentOptions attachment = {};
 };
 
 struct ShapeOptions {
   GeometryType type = GeometryType::sphere;
   BACKDRIVE_GEOMETRY_PARAMETERS(BACKDRIVE_OPTION, )
-  Frame frame;
+  Frame frame = {};
   BACKDRIVE_DENSITY_PARAMETERS(BACKDRIVE_OPTION, )
   BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_OPTION, )
   CollisionFilter filter = {};
@@ -75,24 +75,33 @@ class ModelError : public Error {
 };
 
 /// Makes axes and quaternions unit vectors, zeroes unused scale components, then checks the values of all worlds and
-/// refreshes the links' features. build() calls it; so does whoever writes parameter values afterwards. Throws
-/// ModelError. O((bodies + joints + shapes) · worlds).
+/// refreshes the links' features. build() calls it, and every recording of a model whose numbers changed (snapshot).
+/// Throws ModelError. O((bodies + joints + shapes) · worlds).
 void validate(Model& model);
+
+/// The model as a recording takes it, whoever wrote what since it was built and by whatever way: what is derived from
+/// numbers and from requires_grad (refresh_features) is derived anew, and numbers that are not those that were last
+/// found good are checked. `checked`: somebody else has seen to that. Throws ModelError. O(numbers), and validate's
+/// cost where they changed.
+Model snapshot(const Model& model, const Parameters* direction = nullptr, bool checked = false);
 
 /// Collects bodies, joints and shapes in any order; names must be unique within their kind and joined without `/`.
 class ModelBuilder {
  public:
-  static constexpr int world = -1;
+  static constexpr BodyIndex world = -1;
 
   void set_gravity(const Numbers3& gravity) { world_.gravity = gravity; }
   void set_integrator(Integrator integrator) { model_.topology.integrator = integrator; }
-  int add_body(const std::string& name, const BodyOptions& options);
-  int add_joint(const std::string& name, JointType type, int parent, int child, const JointOptions& options = {});
-  int add_shape(const std::string& name, int body, const ShapeOptions& options);
+  BodyIndex add_body(const std::string& name, const BodyOptions& options);
+  JointIndex add_joint(const std::string& name, JointType type, BodyIndex parent, BodyIndex child,
+                       const JointOptions& options = {});
+  ShapeIndex add_shape(const std::string& name, BodyIndex body, const ShapeOptions& options);
   /// No shapes of the two bodies (one may be the world) touch, but for included pairs.
-  void exclude_contacts(int body_a, int body_b) { model_.excluded_contacts.push_back({body_a, body_b}); }
+  void exclude_contacts(BodyIndex body_a, BodyIndex body_b) { model_.excluded_contacts.push_back({body_a, body_b}); }
   /// The two shapes may touch whatever their filters, the joints and exclude_contacts say.
-  void include_contact(int shape_a, int shape_b) { model_.included_contacts.push_back({shape_a, shape_b}); }
+  void include_contact(ShapeIndex shape_a, ShapeIndex shape_b) {
+    model_.included_contacts.push_back({shape_a, shape_b});
+  }
 
   /// Checks everything and orders the tree. Throws ModelError: a body without or with two joints (but for those that
   /// close loops), a circle of joints that does not hang on the world, negative mass, an inertia no body can have, a

@@ -23,25 +23,22 @@ struct Leaf {
 template <Leaf leaf>
 constexpr std::string_view kLeaf{leaf.text, sizeof(leaf.text) - 1};
 
-#define BACKDRIVE_ROW(group, path, pick, begins, values, unit, doc)      \
-  Field{group,                                                           \
-        kLeaf<path>,                                                     \
-        unit,                                                            \
-        doc,                                                             \
-        components_of(begins),                                           \
-        components_of(begins) == 4 ? 3 : components_of(begins),          \
-        ValueRange::values,                                              \
-        first_of(begins) == kInfinity || first_of(begins) == -kInfinity, \
-        first_of(begins),                                                \
+// clang-format off
+#define BACKDRIVE_ROW(group, path, pick, begins, values, unit, doc)                         \
+  Field{group, kLeaf<path>, unit, doc, components_of(begins),                               \
+        components_of(begins) == 4 ? 3 : components_of(begins), ValueRange::values,         \
+        first_of(begins) == kInfinity || first_of(begins) == -kInfinity, first_of(begins),  \
         [](auto& p) -> auto& { return p.pick; }},
 #define BACKDRIVE_BODY(at, name, ...) BACKDRIVE_ROW(bodies, #at #name, bodies.at name, __VA_ARGS__)
 #define BACKDRIVE_JOINT(at, name, ...) BACKDRIVE_ROW(joints, #at #name, joints.at name, __VA_ARGS__)
 #define BACKDRIVE_SHAPE(at, name, ...) BACKDRIVE_ROW(shapes, #at #name, shapes.at name, __VA_ARGS__)
 #define BACKDRIVE_WORLD(at, name, ...) BACKDRIVE_ROW(model, #at #name, at name, __VA_ARGS__)
-constexpr Field kFields[] = {BACKDRIVE_BODY_PARAMETERS(BACKDRIVE_BODY, )     //
-                             BACKDRIVE_JOINT_PARAMETERS(BACKDRIVE_JOINT)     //
-                             BACKDRIVE_SHAPE_PARAMETERS(BACKDRIVE_SHAPE)     //
-                             BACKDRIVE_WORLD_PARAMETERS(BACKDRIVE_WORLD, )};
+constexpr Field kFields[] = {
+    BACKDRIVE_BODY_PARAMETERS(BACKDRIVE_BODY, )
+    BACKDRIVE_JOINT_PARAMETERS(BACKDRIVE_JOINT)
+    BACKDRIVE_SHAPE_PARAMETERS(BACKDRIVE_SHAPE)
+    BACKDRIVE_WORLD_PARAMETERS(BACKDRIVE_WORLD, )};
+// clang-format on
 #undef BACKDRIVE_ROW
 #undef BACKDRIVE_BODY
 #undef BACKDRIVE_JOINT

@@ -1,5 +1,6 @@
 #pragma once
-// The model's parameters (parameter_table.h) as a list. Loader, --set, sweeps, gradients, gradient check and printing walk it.
+// The model's parameters (parameter_table.h) as a list. Loader, --set, sweeps, gradients, gradient check and printing
+// walk it.
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,7 +37,7 @@ struct Field {
   ValueRange values;  ///< others are refused
   bool may_be_infinite;
   double begins;  ///< what it is where nothing is said; of a vector its first component
-  FieldOf of;        ///< of(nest): its place in a nest, so that several nests are walked side by side
+  FieldOf of;     ///< of(nest): its place in a nest, so that several nests are walked side by side
   const Parameter& in(const Parameters& p) const { return of(const_cast<Parameters&>(p)); }
 };
 

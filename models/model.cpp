@@ -5,6 +5,7 @@
 
 #include "engine/error.h"
 #include "models/fields.h"
+#include "models/parameter_reader.h"
 
 namespace backdrive {
 namespace {
@@ -80,24 +81,24 @@ bool Parameter::any_requires_grad() const {
   return std::find(requires_grad_.begin(), requires_grad_.end(), true) != requires_grad_.end();
 }
 
-int Model::find_body(const std::string& name) const {
+BodyIndex Model::find_body(const std::string& name) const {
   return find(body_names, name);
 }
-int Model::find_joint(const std::string& name) const {
+JointIndex Model::find_joint(const std::string& name) const {
   return find(joint_names, name);
 }
-int Model::find_shape(const std::string& name) const {
+ShapeIndex Model::find_shape(const std::string& name) const {
   return find(shape_names, name);
 }
 
-int Model::link_of_body(int body) const {
+int Model::link_of_body(BodyIndex body) const {
   for (size_t i = 0; i < topology.links.size(); ++i) {
     if (topology.links[i].body == body) return static_cast<int>(i);
   }
   return -1;
 }
 
-int Model::link_of_joint(int joint) const {
+int Model::link_of_joint(JointIndex joint) const {
   for (size_t i = 0; i < topology.links.size(); ++i) {
     if (topology.links[i].joint == joint) return static_cast<int>(i);
   }
@@ -129,23 +130,28 @@ Parameters zero_parameters(const Model& model, int worlds) {
   return result;
 }
 
-void refresh_features(Model& model) {
-  const auto counts = [](const Parameter& p, int item) {
-    return p.requires_grad(item) || in_any_world(p, item, [](double x) { return x > 0; });
+void refresh_features(Model& model, const Parameters* direction) {
+  const auto positive = [](double x) { return x > 0; };
+  const auto not_zero = [](double x) { return x != 0; };
+  // Whether a part acts that is not there at zero.
+  const auto counts = [&](auto pick, int item) {
+    const Parameter& p = pick(model);
+    return p.requires_grad(item) || in_any_world(p, item, positive) ||
+           (direction && in_any_world(pick(*direction), item, not_zero));
   };
-  const MaterialParameters& material = model.shapes.material;
   for (ContactShape& s : model.topology.contact_shapes) {
-    s.resists_turns = counts(material.torsional_friction, s.shape) || counts(material.rolling_friction, s.shape);
+    s.resists_turns = counts(BACKDRIVE_PICK(shapes.material.torsional_friction), s.shape) ||
+                      counts(BACKDRIVE_PICK(shapes.material.rolling_friction), s.shape);
   }
   const JointParameters& joints = model.joints;
   const auto finite = [](double x) { return std::isfinite(x); };
   for (Link& link : model.topology.links) {
     const bool moves = joint_size(link.type).nv > 0;
-    link.has_drive = link.target >= 0;
-    link.has_limit =
+    link.acts.drive = link.target >= 0;
+    link.acts.limit =
         has_one_degree(model.joint_types[link.joint]) &&
         (in_any_world(joints.limit.lower, link.joint, finite) || in_any_world(joints.limit.upper, link.joint, finite));
-    link.has_friction = moves && counts(joints.friction, link.joint);
+    link.acts.friction = moves && counts(BACKDRIVE_PICK(joints.friction), link.joint);
   }
 }
 

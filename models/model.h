@@ -4,6 +4,7 @@
 // Units SI; z up; quaternions (x, y, z, w); inertias as six numbers xx, yy, zz, xy, xz, yz; 6-vectors angular first.
 // Everything that has a gradient is a Parameter (parameters.h), nested as users write it: model.joints.limit.lower. The
 // one table of them is in fields.h.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -96,6 +97,29 @@ constexpr double kLimitRamp = 0.01;
 /// About or along what a link of one degree of freedom moves: its joint's `axis`, or an axis of the joint's frame.
 enum class LinkAxis { parameter, x, y, z };
 
+/// Remembers which numbers were found good, by their hash; of a model that is const too. Safe from several threads.
+class CheckedNumbers {
+ public:
+  CheckedNumbers() = default;
+  CheckedNumbers(const CheckedNumbers& other) : hash_(other.hash_.load(std::memory_order_relaxed)) {}
+  CheckedNumbers& operator=(const CheckedNumbers& other) {
+    remember(other.hash_.load(std::memory_order_relaxed));
+    return *this;
+  }
+  bool are(std::uint64_t hash) const { return hash_.load(std::memory_order_relaxed) == hash; }
+  void remember(std::uint64_t hash) const { hash_.store(hash, std::memory_order_relaxed); }
+
+ private:
+  mutable std::atomic<std::uint64_t> hash_ = 0;  ///< 0: none
+};
+
+/// What acts on a joint in some world, or would if a gradient that is wanted were followed (refresh_features). The same
+/// for all worlds: kernels branch on it.
+struct EffortParts {
+  bool limit = false, drive = false;  ///< of revolute and prismatic joints only
+  bool friction = false;
+};
+
 /// One joint with the link it moves, in the order the kernels walk: depth first, parents before children. A universal
 /// or planar joint is a chain of links of one degree of freedom each, of which the last has the body and the others
 /// have no mass.
@@ -112,9 +136,7 @@ struct Link {
   int target = -1;          ///< first of two control channels (target position, target velocity); −1: no drive
   bool leaf = true;         ///< has no children
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
-  bool has_drive = false;
-  bool has_limit = false;
-  bool has_friction = false;
+  EffortParts acts = {};
   bool touches = false;  ///< its body has shapes that may touch others
 };
 
@@ -234,11 +256,14 @@ struct Model : Parameters {
   PoolVector<ShapePair> included_contacts;         ///< touch whatever filters, joints and excluded_contacts say
   Topology topology;
 
-  int find_body(const std::string& name) const;   ///< −1 when there is none
-  int find_joint(const std::string& name) const;  ///< −1 when there is none
-  int find_shape(const std::string& name) const;  ///< −1 when there is none
-  int link_of_body(int body) const;
-  int link_of_joint(int joint) const;  ///< the first of its links
+  /// What of the parameters was found good (snapshot).
+  CheckedNumbers checked;
+
+  BodyIndex find_body(const std::string& name) const;    ///< −1 when there is none
+  JointIndex find_joint(const std::string& name) const;  ///< −1 when there is none
+  ShapeIndex find_shape(const std::string& name) const;  ///< −1 when there is none
+  int link_of_body(BodyIndex body) const;
+  int link_of_joint(JointIndex joint) const;  ///< the first of its links
   /// Number of worlds that per-world parameters ask for; 1 when all are uniform. Throws Error (usage) when they
   /// disagree, and when a parameter has not as many items as the model (it was moved from, or belongs to another).
   int parameter_worlds() const;
@@ -247,10 +272,11 @@ struct Model : Parameters {
 /// Parameters of zeros shaped as a gradient of `model`'s: orientations have three components; `worlds` sets each.
 Parameters zero_parameters(const Model& model, int worlds = 1);
 
-/// Sets the has_* flags of the links and resists_turns of the contact shapes from the parameter values of all worlds
+/// Sets what acts on the links and resists_turns of the contact shapes from the parameter values of all worlds
 /// and from requires_grad: whoever changes either calls it (set_requires_grad and validate do). Driven joints stay
 /// driven. O((links + contact shapes) · worlds).
-void refresh_features(Model& model);
+/// `direction`: what dual numbers follow, whose parameters count as present too.
+void refresh_features(Model& model, const Parameters* direction = nullptr);
 
 const char* to_string(Integrator integrator);
 const char* to_string(JointType type);

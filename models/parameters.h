@@ -1,7 +1,7 @@
 #pragma once
-// The numbers that have gradients (parameter_table.h), and how they nest. The nesting is a template: of Parameters, which own their
-// numbers, it is what users write to; of ParameterValues and ParameterSlots, which point at them, it is what kernels
-// read and write on the host and on devices.
+// The numbers that have gradients (parameter_table.h), and how they nest. The nesting is a template: of Parameters,
+// which own their numbers, it is what users write to; of ParameterValues and ParameterSlots, which point at them, it is
+// what kernels read and write on the host and on devices.
 #include <cstddef>
 #include <type_traits>
 

@@ -1,12 +1,14 @@
 // Whether a model's numbers are those of something that can exist and can be simulated.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 #include "models/builder.h"
 #include "models/fields.h"
-#include "models/possible.h"
+#include "models/model_validity.h"
 
 namespace backdrive {
 namespace {
@@ -88,7 +90,7 @@ void check_limits(const Model& model, const ParametersView& view) {
   const int worlds = std::max(limit.lower.worlds(), limit.upper.worlds());
   for (int w = 0; w < worlds; ++w) {
     for (int j = 0; j < limit.lower.items(); ++j) {
-      if (PossibleWorld{structure, {view, nullptr, w}}.limits_in_order(j)) continue;
+      if (WorldValidity{structure, {view, nullptr, w}}.limits_in_order(j)) continue;
       throw ModelError("joints/" + model.joint_names[j] + "/limit",
                        "lower " + text(limit.lower(j, 0, w)) + " and upper " + text(limit.upper(j, 0, w)) +
                            (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
@@ -124,7 +126,7 @@ void check_inertias(const Model& model, const ParametersView& view) {
   const Parameter& inertia = model.bodies.inertia;
   for (int w = 0; w < inertia.worlds(); ++w) {
     for (int b = 0; b < inertia.items(); ++b) {
-      const PrincipalMoments m = PossibleWorld{structure, {view, nullptr, w}}.moments(b);
+      const PrincipalMoments m = WorldValidity{structure, {view, nullptr, w}}.moments(b);
       const InertiaFault fault = fault_of(m);
       if (fault == InertiaFault::none) continue;
       throw ModelError(
@@ -142,7 +144,7 @@ void check_moved_inertia(const Model& model, const ParametersView& view) {
   const int worlds = model.parameter_worlds();
   PoolVector<double> scratch;
   for (int w = 0; w < worlds; ++w) {
-    const PossibleWorld world{structure, {view, nullptr, w}};
+    const WorldValidity world{structure, {view, nullptr, w}};
     if (world.all_joints_sound()) continue;
     scratch.resize(static_cast<std::size_t>(structure.link_count) * kInertiaScratch);
     const int joint = world.idle_joint({scratch.data(), 1});
@@ -165,6 +167,19 @@ void check_moved_inertia(const Model& model, const ParametersView& view) {
                                  : "mass and inertia") +
                          " (mass, inertia, a shape with a " + "density), or the joint an armature > 0");
   }
+}
+
+/// Of all numbers: FNV-1a by words of 64 bits. Never 0.
+std::uint64_t hash_of(const Parameters& parameters) {
+  std::uint64_t hash = 14695981039346656037ull;
+  for (const Field& field : fields()) {
+    const Parameter& p = field.in(parameters);
+    const std::size_t count = static_cast<std::size_t>(p.worlds()) * p.items() * p.components();
+    const double* const numbers = p.values().first;
+    for (std::size_t k = 0; k < count; ++k) hash = (hash ^ std::bit_cast<std::uint64_t>(numbers[k])) * 1099511628211ull;
+    hash = (hash ^ count) * 1099511628211ull;
+  }
+  return hash | 1;
 }
 
 }  // namespace
@@ -192,6 +207,18 @@ void validate(Model& model) {
   check_inertias(model, view);
   check_moved_inertia(model, view);
   refresh_features(model);
+  model.checked.remember(hash_of(model));
+}
+
+Model snapshot(const Model& model, const Parameters* direction, bool checked) {
+  Model copy = model;
+  if (const std::uint64_t hash = checked ? 0 : hash_of(copy); hash != 0 && !copy.checked.are(hash)) {
+    validate(copy);
+    // Numbers that validate() made unit vectors of are to be made so again.
+    if (copy.checked.are(hash)) model.checked.remember(hash);
+  }
+  refresh_features(copy, direction);
+  return copy;
 }
 
 }  // namespace backdrive

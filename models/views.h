@@ -26,7 +26,7 @@ class ParameterView {
     check(component, world);
     return (*parameter_)(item_, first() + component, world);
   }
-  /// In every world. Whoever is done with writing calls validate, or refresh_features. O(worlds).
+  /// In every world. O(worlds).
   void set(int component, double value) const {
     check(component, 0);
     parameter_->set(item_, first() + component, value);

@@ -129,7 +129,9 @@ class ModelReader {
     if (joint_size(type).nv < 2) return;
     const std::string is = std::string("no such key for a ") + to_string(type) + " joint";
     if (joint.given("axis")) joint["axis"].refuse(is + ": its `frame` says how it is turned");
-    for (const char* const key : {"limit", "drive"}) {
+#define BACKDRIVE_KEY(type, member, parameters, what, X) #member,
+    for (const char* const key : {BACKDRIVE_EFFORT_NESTS(BACKDRIVE_KEY, )}) {
+#undef BACKDRIVE_KEY
       if (joint.given(key)) joint[key].refuse(is + ": revolute and prismatic joints have it");
     }
   }

@@ -190,8 +190,8 @@ SchemaPtr joint() {
               "loop", boolean(), "false",
               "Whether it closes a loop: its child hangs on another joint already. Such joints need the integrator "
               "`semi_implicit`, and have no initial state of their own: other joints say where their bodies begin."),
-          optional("child_frame", frame(group, "child_frame"),
-                   "", "Of a joint that closes a loop: the joint in the child's frame."),
+          optional("child_frame", frame(group, "child_frame"), "",
+                   "Of a joint that closes a loop: the joint in the child's frame."),
           key_of(group, "axis", "[0, 0, 1]"),
           key_of(group, "armature"),
           key_of(group, "damping"),

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "autodiff/check/gradient_probes.h"
-#include "models/possible.h"
+#include "models/model_validity.h"
 
 namespace backdrive {
 namespace {

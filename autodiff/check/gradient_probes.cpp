@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "autodiff/problem/loss.h"
 #include "engine/error.h"
 #include "models/parameter_reader.h"
 
@@ -69,6 +70,7 @@ ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions&
   options_.steps = problem.simulation.steps;
   options_.keep_contact = scores_contact(problem);
   options_.threads = options.threads;
+  options_.checked = true;  // a probe may step over a bound
   options_.keep_states = scores_states_on_the_way(problem);
   for (const Field& field : fields()) {
     Parameter& parameter = field.of(problem_.model);

@@ -31,6 +31,7 @@ class RolloutObjective final : public BatchObjective {
     rollout_options_.keep_contact = scores_contact(problem);
     rollout_options_.threads = options.threads;
     rollout_options_.window = problem.optimize.window;
+    rollout_options_.checked = true;  // impossible points are found by write_parameters()
     rollout_options_.plan = plan_objective(problem, options).plan;
     for (const Field& field : fields()) {
       Parameter& parameter = field.of(problem_.model);
@@ -247,8 +248,8 @@ int batch_worlds(const Problem& problem, const ExecutionOptions& options) {
 
 int kept_vectors(const Problem& problem, const ExecutionOptions& options) {
   constexpr int best = 1;
-  // Of Adam (adam.cpp): six vectors, twice when those of starts that have stopped are left out, the gradient, and one on
-  // its way from or to the host.
+  // Of Adam (adam.cpp): six vectors, twice when those of starts that have stopped are left out, the gradient, and one
+  // on its way from or to the host.
   if (chosen_method(problem, options) == std::string_view("adam")) return best + 2 * 6 + 1 + 1;
   // Of L-BFGS (LbfgsStart): pairs; x, gradient, both where the line began, direction, point. Of the batch: x, gradient.
   // Of the objective: both, and both on their way.

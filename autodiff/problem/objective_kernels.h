@@ -8,7 +8,7 @@
 #include "autodiff/problem/parameter_chart.h"
 #include "engine/real.h"
 #include "engine/status.h"
-#include "models/possible.h"
+#include "models/model_validity.h"
 
 namespace backdrive {
 
@@ -160,7 +160,7 @@ struct WriteParameters {
  private:
   BACKDRIVE_HD Possible judge(std::int64_t world) const {
     if (!rows.settle(world)) return Possible::no;
-    const PossibleWorld own{structure, {parameters, nullptr, static_cast<int>(world)}};
+    const WorldValidity own{structure, {parameters, nullptr, static_cast<int>(world)}};
     for (int j = 0; j < joints; ++j) {
       if (!own.limits_in_order(j)) return Possible::no;
     }
@@ -185,7 +185,7 @@ struct DecideIdleJoints {
   BACKDRIVE_HD void operator()(std::int64_t lane) const {
     for (int world = static_cast<int>(lane); world < worlds; world += lanes) {
       if (possible[world] != static_cast<int>(Possible::undecided)) continue;
-      const PossibleWorld own{structure, {parameters, nullptr, world}};
+      const WorldValidity own{structure, {parameters, nullptr, world}};
       const bool idle = own.idle_joint({scratch + lane, scratch_stride}) >= 0;
       if (idle) rows.write_start(world);
       possible[world] = static_cast<int>(idle ? Possible::no : Possible::yes);

@@ -4,6 +4,7 @@
 #include "autodiff/tape/rollout.h"
 #include "engine/error.h"
 #include "integrators/launch.h"
+#include "models/builder.h"
 
 namespace backdrive {
 
@@ -36,7 +37,7 @@ struct Recorded {
   std::uint64_t parameters_version;  ///< of options.parameters
 
   Recorded(const Model& m, const RolloutOptions& o, int worlds, Memory& memory)
-      : model(make_pooled<Model>(m)),
+      : model(make_pooled<Model>(snapshot(m, o.direction, o.checked))),
         kernel_model(*model, o.direction, worlds, memory, o.parameters.get()),
         options(o),
         parameters_version(o.parameters ? o.parameters->numbers().version() : 0) {

@@ -58,15 +58,17 @@ Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& c
   Trajectory<T> result;
   result.steps = options.steps;
   result.status = make_pooled<WorldStatuses>(state.q.worlds(), memory);
+  result.model = make_pooled<Model>(snapshot(model, options.direction, options.checked));
   RolloutPart<T> part(0, options.steps, state, model, memory, options.keep_states, options.keep_contact);
-  const KernelModel<T> kernel_model(model, options.direction, state.q.worlds(), memory, options.parameters.get());
+  const KernelModel<T> kernel_model(*result.model, options.direction, state.q.worlds(), memory,
+                                    options.parameters.get());
   run_part(kernel_model, control, part, options, *result.status, memory);
   result.final = part.end;
   result.q = part.q;
   result.qd = part.qd;
-  result.drift = part.drift;
+  result.reported = part.reported;
   result.contact = part.contact;
-  result.final_drift = part.end_drift;
+  result.final_reported = part.end_reported;
   return result;
 }
 

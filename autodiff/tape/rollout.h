@@ -22,6 +22,7 @@ struct RolloutOptions {
   /// asks for a gradient has to be among them; it comes as Gradients::of_worlds(). Null: the model's own.
   std::shared_ptr<const WorldParameters> parameters{};
   GradientWindow window{};  ///< recorded rollouts
+  bool checked = false;     ///< parameters are known to be good: else those that changed since validate() are checked
   MemoryPlan plan{};        ///< recorded rollouts: which states are kept; Trajectory::q and qd are empty unless all are
 };
 

@@ -11,9 +11,9 @@ Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<Wo
   trajectory.q = part.q;
   trajectory.qd = part.qd;
   trajectory.final = part.end;
-  trajectory.drift = part.drift;
+  trajectory.reported = part.reported;
   trajectory.contact = part.contact;
-  trajectory.final_drift = part.end_drift;
+  trajectory.final_reported = part.end_reported;
   trajectory.status = status;
   return trajectory;
 }
@@ -38,8 +38,8 @@ void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPar
                                 part.end.qd.write_address(),
                                 status.write_address()};
   arguments.launch.steps_before = steps_before;
-  if (!part.drift.empty()) arguments.drift = part.drift.write_address();
-  if (!part.end_drift.empty()) arguments.drift_end = part.end_drift.write_address();
+  if (!part.reported.empty()) arguments.reported = part.reported.write_address();
+  if (!part.end_reported.empty()) arguments.reported_end = part.end_reported.write_address();
   if (!part.contact.empty()) arguments.contact = part.contact.write_address();
   launch_rollout(arguments, model.tree, options.threads, memory);
 }
@@ -75,11 +75,11 @@ Trajectory<T> RolloutNode<T>::forward(Memory& memory) {
   observe(last_piece_);
   Trajectory<T> result = trajectory_of(last_piece_, this->status);
   result.steps = steps_;
-  if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.drift = result.contact = {};
+  if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.reported = result.contact = {};
   final_ = result.final;
-  final_drift_ = result.final_drift;
-  for (const Buffer<T>* b : {&result.q, &result.qd, &result.drift, &result.contact, &result.final.q, &result.final.qd,
-                             &result.final_drift}) {
+  final_reported_ = result.final_reported;
+  for (const Buffer<T>* b : {&result.q, &result.qd, &result.reported, &result.contact, &result.final.q,
+                             &result.final.qd, &result.final_reported}) {
     if (b->id() != 0) this->outputs.emplace_back(*b, b->version());
   }
   return result;
@@ -142,7 +142,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
     return first_row(bars.find(states));
   };
   const int first_control = piece.first_step * t.nu;
-  const bool touches = !piece.drift.empty();
+  const bool touches = !piece.reported.empty();
   Buffer<T> none;
   RolloutAdjointArguments<T> arguments{
       launch_of(recorded_.kernel_model, recorded_.options.time_step, piece.steps, state_.q, piece.first_step),
@@ -161,8 +161,8 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
       out.resume,
       {window.steps, window.cut, T(window.clip), out.clipped.empty() ? nullptr : out.clipped.write_address()}};
   if (touches) {
-    arguments.drift_bar = seeds_of(piece.drift, seeds.qd);
-    arguments.drift_end_bar = first_row(bars.find(final_drift_));
+    arguments.reported_bar = seeds_of(piece.reported, seeds.qd);
+    arguments.reported_end_bar = first_row(bars.find(final_reported_));
     if (!piece.contact.empty()) arguments.contact_bar = seeds_of(piece.contact, seeds.contact);
   }
   launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
@@ -178,11 +178,11 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   };
   collect(final_.q, q);
   collect(final_.qd, qd);
-  collect(final_drift_, qd);
+  collect(final_reported_, qd);
   if (recorded_.options.plan.keeps_all()) {
     collect(last_piece_.q, q);
     collect(last_piece_.qd, qd);
-    collect(last_piece_.drift, qd);
+    collect(last_piece_.reported, qd);
   }
   if (observer_) observer_->reads(q, qd);
   LinkDependence own(t.links.size());

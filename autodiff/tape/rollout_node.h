@@ -8,9 +8,9 @@ namespace backdrive {
 template <class T>
 struct RolloutPart {
   int first_step = 0, steps = 0;
-  State<T> begin, end;                  ///< may be the same buffers
-  Buffer<T> q, qd;                      ///< every state, steps + 1 of them; empty: not kept
-  Buffer<T> drift, end_drift, contact;  ///< as Trajectory says
+  State<T> begin, end;                        ///< may be the same buffers
+  Buffer<T> q, qd;                            ///< every state, steps + 1 of them; empty: not kept
+  Buffer<T> reported, end_reported, contact;  ///< as Trajectory says
 
   RolloutPart() = default;
   RolloutPart(int first, int count, const State<T>& from, const Model& model, Memory& memory, bool keep_states,
@@ -18,12 +18,12 @@ struct RolloutPart {
       : first_step(first), steps(count), begin(from), end(State<T>::uninitialized(model, from.q.worlds(), memory)) {
     const int nv = model.topology.nv, worlds = from.q.worlds();
     const bool touches = !model.topology.contact_pairs.empty();
-    if (touches) end_drift = Buffer<T>::uninitialized(memory, nv, worlds);
+    if (touches) end_reported = Buffer<T>::uninitialized(memory, nv, worlds);
     if (!keep_states) return;
     const std::int64_t states = std::int64_t{steps} + 1;
     q = Buffer<T>::uninitialized(memory, row_count(states, model.topology.nq), worlds);
     qd = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
-    if (touches) drift = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
+    if (touches) reported = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
     const int pair_rows = row_count(static_cast<std::int64_t>(model.topology.contact_pairs.size()), kContactRows);
     if (touches && keep_contact) contact = Buffer<T>::uninitialized(memory, row_count(steps, pair_rows), worlds);
   }
@@ -69,7 +69,7 @@ class RolloutNode final : public Tape<T>::Node {
   std::shared_ptr<StateObserver<T>> observer_;
   int steps_, piece_;
   State<T> final_;
-  Buffer<T> final_drift_;
+  Buffer<T> final_reported_;
   RolloutPart<T> last_piece_;  ///< as the forward pass left it, until the walk back begins
   PoolVector<Checkpoint> checkpoints_;
 };

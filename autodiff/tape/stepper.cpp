@@ -11,7 +11,7 @@ namespace backdrive {
 template <class T>
 struct Stepper<T>::Batch {
   Batch(const Model& m, State<T> s, Control<T> c, double dt, Memory& shared, int threads)
-      : model(m),
+      : model(snapshot(m)),
         memory(shared),
         kernel_model(model, nullptr, s.q.worlds(), memory),
         control(std::move(c)),

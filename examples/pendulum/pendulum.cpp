@@ -11,8 +11,8 @@ using namespace backdrive;
 int main() {
   // A rod of 1 m and 1 kg on a hinge; upright at zero, z up.
   ModelBuilder builder;
-  const int rod = builder.add_body("rod", {.mass = 1, .com = {0, 0, 0.5}, .inertia = {0.0833, 0.0833, 0.0004}});
-  const int hinge =
+  const BodyIndex rod = builder.add_body("rod", {.mass = 1, .com = {0, 0, 0.5}, .inertia = {0.0833, 0.0833, 0.0004}});
+  const JointIndex hinge =
       builder.add_joint("hinge", JointType::revolute, ModelBuilder::world, rod, {.axis = {0, 1, 0}, .damping = 0.02});
   Problem problem;
   problem.model = builder.build();

@@ -1,6 +1,7 @@
 #pragma once
 // What the kernels know of a shape that may touch others, and its cotangent: rows of Launch::constants.
 #include "engine/spatial.h"
+#include "integrators/rollout/numbers.h"
 #include "models/parameter_table.h"
 
 namespace backdrive {
@@ -18,7 +19,7 @@ struct ShapeConstants {
   BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER, )
 };
 template <class C>
-constexpr int kShapeConstants = sizeof(ShapeConstants<C>) / sizeof(C);
+constexpr int kShapeConstants = kNumbers<C, ShapeConstants<C>>;
 
 /// Cotangent of ShapeConstants; the rotation's as a tangent on the right.
 template <class C>
@@ -28,7 +29,7 @@ struct ShapeGradient {
   BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER, )
 };
 template <class C>
-constexpr int kShapeGradients = sizeof(ShapeGradient<C>) / sizeof(C);
+constexpr int kShapeGradients = kNumbers<C, ShapeGradient<C>>;
 #undef BACKDRIVE_NUMBER
 
 }  // namespace backdrive

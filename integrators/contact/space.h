@@ -134,7 +134,7 @@ struct ContactSpace {
   ContactTurnBar<Real>* turn_bars;  ///< likewise; adjoint only
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
-  bool drift_apart = false;  ///< Workspace::drift is not q̇
+  bool reported_apart = false;  ///< Workspace::reported is not q̇
 };
 
 // ---- pairs ----------------------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ struct PairInStep : PairSides<Space> {
     return turn_material<Real>(ws.contact.constants[this->a], ws.contact.constants[this->b]);
   }
   BACKDRIVE_INLINE BlockShares<Real> masses(const Space& ws) const {
-    return {in_packs<Real>(mass_of(ws, this->i)), in_packs<Real>(mass_of(ws, this->j))};
+    return {broadcast<Real>(mass_of(ws, this->i)), broadcast<Real>(mass_of(ws, this->j))};
   }
 };
 

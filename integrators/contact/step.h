@@ -53,8 +53,8 @@ BACKDRIVE_HD void plan_contacts(Space& ws) {
   auto& space = ws.contact;
   for (int k = 0; k < space.shape_count; ++k) {
     const auto& c = space.constants[k];
-    space.balls[k] = {in_packs<Real>(c.position), bounding_radius(space.geometry[k], in_packs<Real>(c.scale)),
-                      in_packs<Real>(c.margin) + ws.dt * constant<Real>(kPush / 2)};
+    space.balls[k] = {broadcast<Real>(c.position), bounding_radius(space.geometry[k], broadcast<Real>(c.scale)),
+                      broadcast<Real>(c.margin) + ws.dt * constant<Real>(kPush / 2)};
   }
   int root_a = -1, root_b = -1;
   for (int k = 0; k < space.pair_count; ++k) {
@@ -131,7 +131,7 @@ BACKDRIVE_INLINE void find_contacts_of(Space& ws, int number, const Vec3<typenam
   const ContactPair& pair = space.pairs[number];
   const ShapeBall<Real>&a = space.balls[pair.a], &b = space.balls[pair.b];
   const Real reach = a.reach + b.reach;
-  const Vec3<Real> normal = in_packs<Real>(space.constants[pair.b].rotation).cz;  // planes belong to the world
+  const Vec3<Real> normal = broadcast<Real>(space.constants[pair.b].rotation).cz;  // planes belong to the world
   if (may_meet(a, b, a.centre - b.centre + shift, space.plans[number].plane ? &normal : nullptr, reach)) {
     find_points_of(ws, TouchingPair<Real>{number, space.contact_count, 0, shift}, reach);
   }
@@ -406,7 +406,7 @@ BACKDRIVE_HD void prepare_shapes(const Launch<T>& launch, int first_row, int fir
   ws.contact.constants = constants;
   ws.contact.geometry = launch.geometry;
   if (arena.only_counts()) return;
-  load_constants(launch, first_row, first_world, reinterpret_cast<Real*>(constants),
+  load_constants(launch, first_row, first_world, numbers_of<Real>(constants),
                  static_cast<std::size_t>(count) * kShapeConstants<Real>);
   plan_contacts(ws);
 }

@@ -20,22 +20,22 @@ constexpr bool in_blocks(int links) {
   return links <= 0;
 }
 /// Room for values that wait in a sweep: quadrupeds need 1, humanoids with hands 3.
-constexpr int waiting_room(int links) {
+constexpr int stack_room(int links) {
   return links / 8;
 }
 
-constexpr bool fits(const TopologyView& t, int waiting, int links) {
-  return t.link_count <= links && t.nq <= links && t.nv <= links && waiting <= waiting_room(links);
+constexpr bool fits(const TopologyView& t, int stack, int links) {
+  return t.link_count <= links && t.nq <= links && t.nv <= links && stack <= stack_room(links);
 }
 
 /// Calls visit(std::integral_constant<int, Links>{}) for the smallest bucket that holds the tree, or with kAnyLinks.
 template <class Visit>
 void visit_bucket(const TopologyView& t, Visit&& visit) {
-  const int waiting = waiting_values(t);
-  if (fits(t, waiting, 8)) return visit(std::integral_constant<int, 8>{});
-  if (fits(t, waiting, 16)) return visit(std::integral_constant<int, 16>{});
-  if (fits(t, waiting, 32)) return visit(std::integral_constant<int, 32>{});
-  if (fits(t, waiting, 64)) return visit(std::integral_constant<int, 64>{});
+  const int stack = stack_values(t);
+  if (fits(t, stack, 8)) return visit(std::integral_constant<int, 8>{});
+  if (fits(t, stack, 16)) return visit(std::integral_constant<int, 16>{});
+  if (fits(t, stack, 32)) return visit(std::integral_constant<int, 32>{});
+  if (fits(t, stack, 64)) return visit(std::integral_constant<int, 64>{});
   visit(std::integral_constant<int, kAnyLinks>{});
 }
 
@@ -53,10 +53,10 @@ struct ItemsInPlace {
   std::ptrdiff_t stride;  ///< between rows; 1 for the only column of what all worlds share
 
   BACKDRIVE_INLINE X operator[](int i) const {
-    constexpr int rows = sizeof(X) / sizeof(T);
+    constexpr int rows = kNumbers<T, X>;
     X x;
     const T* at = first + i * rows * stride;
-    for (int k = 0; k < rows; ++k) reinterpret_cast<T*>(&x)[k] = at[k * stride];
+    for (int k = 0; k < rows; ++k) numbers_of<T>(&x)[k] = at[k * stride];
     return x;
   }
 };
@@ -128,10 +128,10 @@ struct ThreadArrays {
   typename Layout::Link link[Links];
   typename Layout::Dof dof[Links];
   T q[Links], qd[Links];
-  T waiting[waiting_room(Links) * kWaitingNumbers<T>];
+  T stack[stack_room(Links) * kStackNumbers<T>];
 
   BACKDRIVE_INLINE void lay_out(Workspace<Layout>& ws) {
-    ws.link = link, ws.dof = dof, ws.q = q, ws.qd = qd, ws.waiting = waiting;
+    ws.link = link, ws.dof = dof, ws.q = q, ws.qd = qd, ws.stack = stack;
   }
 };
 template <class Layout, int Links>
@@ -156,7 +156,7 @@ struct ThreadPoseArrays {
   BACKDRIVE_INLINE void lay_out(PoseScratch<Layout>& g) {
     g.link = link, g.q = q, g.q_bar = q_bar;
     g.parameter_bar = Layout::parameters ? parameter_bar : nullptr;
-    g.gradient = reinterpret_cast<LinkGradient<T>*>(g.parameter_bar);
+    g.gradient = structs_of<LinkGradient<T>>(g.parameter_bar);
   }
 };
 

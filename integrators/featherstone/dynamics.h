@@ -116,9 +116,9 @@ struct LinkBar {
 /// Values that wait while a sweep walks a branch: last in, first out, since links are numbered depth first. A sweep to
 /// the leaves leaves one at a link with several children, a sweep to the root one per branch that has been summed.
 template <class X>
-class Waiting {
+class Stack {
  public:
-  BACKDRIVE_INLINE explicit Waiting(void* block) : end_(static_cast<X*>(block)) {}
+  BACKDRIVE_INLINE explicit Stack(void* block) : end_(static_cast<X*>(block)) {}
   BACKDRIVE_INLINE void push(const X& x) { *end_++ = x; }
   BACKDRIVE_INLINE X& pop() { return *--end_; }
   BACKDRIVE_INLINE const X& last() const { return end_[-1]; }
@@ -128,7 +128,7 @@ class Waiting {
 };
 /// Numbers of the largest that waits.
 template <class Real>
-constexpr int kWaitingNumbers = sizeof(Articulated<Real>) / sizeof(Real);
+constexpr int kStackNumbers = sizeof(Articulated<Real>) / sizeof(Real);
 
 /// Whether a layout is for an adjoint.
 template <class Layout>
@@ -150,11 +150,11 @@ struct Workspace {
   Vec3<typename Layout::Real> gravity;
   typename Layout::Real dt;
   typename Layout::Real *q, *qd;
-  typename Layout::Real* drift;      ///< with contact: velocity with which the last step moved q, where drift_apart
+  typename Layout::Real* reported;   ///< with contact: velocity with which the last step moved q, where reported_apart
   typename Layout::Control control;  ///< [k]: Real
   typename Layout::Link* link;
   typename Layout::Dof* dof;
-  void* waiting;
+  void* stack;
   std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;
 };
 
@@ -163,7 +163,7 @@ template <class Real, class Const>
 BACKDRIVE_INLINE void placement(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
                                 Mat3<Real>& axes, Vec3<Real>& origin) {
   if (link.parent < 0) {
-    axes = in_packs<Real>(c.rotation);
+    axes = broadcast<Real>(c.rotation);
     origin = zero3<Real>();
   } else {
     axes = parent.axes * c.rotation;
@@ -219,7 +219,7 @@ template <class Real, class Const>
 BACKDRIVE_PART void body_part(const Motion<Real>& m, const LinkConstants<Const>& c, RolloutLink<Real>& s) {
   const Vec3<Real> com = plus_times(m.origin, m.axes, c.com);
   const Sym3<Real> J = rotated(m.axes, c.inertia);
-  set(s.I, in_packs<Real>(c.mass), com, J);
+  set(s.I, broadcast<Real>(c.mass), com, J);
   const Vec3<Real> v_c = plus_cross(m.v.lin, m.v.ang, com);
   const Vec3<Real> a_c = plus_cross(plus_cross(m.a.lin, m.a.ang, com), m.v.ang, v_c);
   const Vec3<Real> f = a_c * c.mass;
@@ -268,7 +268,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   if constexpr (Layout::ahead) displacements(ws);
   Motion<Real> parent = world_motion(ws);
-  Waiting<Motion<Real>> branchings(ws.waiting);
+  Stack<Motion<Real>> branchings(ws.stack);
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.parent < 0) {
@@ -308,7 +308,7 @@ BACKDRIVE_INLINE void factor(const Spatial<Real>& S, const Articulated<Real>& to
 template <int K, class Layout, class System>
 BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, const System& system, int i,
                                     Articulated<typename Layout::Real>& top,
-                                    Waiting<Articulated<typename Layout::Real>>& waiting) {
+                                    Stack<Articulated<typename Layout::Real>>& stack) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
   constexpr int last = K > 0;  // the degree on the parent's side, whose elimination is one with the sum there
@@ -324,17 +324,17 @@ BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, const System& system,
     top.P += U * x;
   }
   if (link.parent < 0) return;
-  read_again();
+  compiler_barrier();
   if (link.last_child) {
     set_less_outer<last>(top.IA, ws.link[link.parent].I, top.IA, &U, &UD);
     system.add_body(link.parent, top);
   } else {
-    const Articulated<Real>& others = waiting.pop();
+    const Articulated<Real>& others = stack.pop();
     add_less_outer<last>(top.IA, others.IA, &U, &UD);
     top.P += others.P;
   }
   if constexpr (K > 0) top.P += U * x;
-  if (link.parent != i - 1) waiting.push(top);
+  if (link.parent != i - 1) stack.push(top);
 }
 
 /// Equations (2)-(3), leaves to root, of the system that says what a body brings (add_body: beside its inertia, which
@@ -344,7 +344,7 @@ template <class Layout, class System>
 BACKDRIVE_HD void articulate_system(Workspace<Layout>& ws, const System& system) {
   using Real = typename Layout::Real;
   Articulated<Real> top;
-  Waiting<Articulated<Real>> waiting(ws.waiting);
+  Stack<Articulated<Real>> stack(ws.stack);
   for (int i = ws.link_count - 1; i >= 0; --i) {
     if (ws.links[i].leaf) {
       set(top.IA, ws.link[i].I);
@@ -353,7 +353,7 @@ BACKDRIVE_HD void articulate_system(Workspace<Layout>& ws, const System& system)
     }
     visit_dofs(
         ws.links[i].type, [&](auto dofs)
-                              __attribute__((always_inline)) { articulate_link<dofs()>(ws, system, i, top, waiting); });
+                              __attribute__((always_inline)) { articulate_link<dofs()>(ws, system, i, top, stack); });
   }
 }
 
@@ -393,7 +393,7 @@ BACKDRIVE_HD void solve_inwards_with(Workspace<Layout>& ws, const FactorsOf& fac
                                      const Remainder& remainder) {
   using Real = typename Layout::Real;
   Spatial<Real> force = zero6<Real>();
-  Waiting<Spatial<Real>> waiting(ws.waiting);
+  Stack<Spatial<Real>> stack(ws.stack);
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     if (link.leaf) force = zero6<Real>();
@@ -409,8 +409,8 @@ BACKDRIVE_HD void solve_inwards_with(Workspace<Layout>& ws, const FactorsOf& fac
           }
         });
     if (link.parent < 0) continue;
-    if (!link.last_child) force += waiting.pop();
-    if (link.parent != i - 1) waiting.push(force);
+    if (!link.last_child) force += stack.pop();
+    if (link.parent != i - 1) stack.push(force);
   }
 }
 
@@ -421,7 +421,7 @@ BACKDRIVE_HD void solve_outwards_with(Workspace<Layout>& ws, const FactorsOf& fa
                                       const Visit& visit) {
   using Real = typename Layout::Real;
   Spatial<Real> delta = zero6<Real>();
-  Waiting<Spatial<Real>> branchings(ws.waiting);
+  Stack<Spatial<Real>> branchings(ws.stack);
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.parent < 0) {

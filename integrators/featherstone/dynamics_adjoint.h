@@ -28,7 +28,7 @@ struct StepBar {
   LinkGradient<Real>* constants;        ///< null: nobody asked for parameters
   Vec3<Real>* gravity;                  ///< likewise
   ShapeGradient<Real>* shapes;          ///< likewise; with contact only
-  Real* drift;                          ///< in, with contact only: of the velocity that moved q to q⁺
+  Real* reported;                       ///< in, with contact only: of the velocity that moved q to q⁺
   Vec3<Real>* pair_forces;              ///< in, with contact only: of the pairs' forces; null: nobody asked
 
   BACKDRIVE_INLINE bool wants_parameters() const { return Layout::parameters && constants; }
@@ -229,7 +229,7 @@ template <class Layout>
 BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   LinkBar<Real> top;
-  Waiting<LinkBar<Real>> waiting(ws.waiting);
+  Stack<LinkBar<Real>> stack(ws.stack);
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     if (link.leaf) top = body_adjoint(ws.link[i]);
@@ -250,9 +250,9 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
     if (link.last_child) {
       top = body_adjoint(ws.link[link.parent]) + top;
     } else {
-      top = waiting.pop() + top;
+      top = stack.pop() + top;
     }
-    if (link.parent != i - 1) waiting.push(top);
+    if (link.parent != i - 1) stack.push(top);
   }
 }
 
@@ -282,15 +282,16 @@ BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layo
   }
 }
 
-/// Adjoint of q⁺ = q ⊕ Δt drift: bar.q from the cotangent of q⁺ to that of q; add(row, cotangent of drift(row)).
-template <class Layout, class Drift, class Add>
-BACKDRIVE_HD void adj_drift(Workspace<Layout>& ws, const StepBar<Layout>& bar, const Drift& drift, const Add& add) {
+/// Adjoint of q⁺ = q ⊕ Δt v: bar.q from the cotangent of q⁺ to that of q; add(row, cotangent of drift(row)).
+template <class Layout, class Velocity, class Add>
+BACKDRIVE_HD void adj_move(Workspace<Layout>& ws, const StepBar<Layout>& bar, const Velocity& velocity,
+                           const Add& add) {
   using Real = typename Layout::Real;
   each_coordinate(
       ws.links, ws.link_count, ws.nq,
       ws.nv, [&](int q, int v) __attribute__((always_inline)) { add(v, ws.dt * bar.q[q]); },
       [&](auto side, int q, int v) __attribute__((always_inline)) {  // R⁺ = R exp φ or exp φ R, φ = Δt drift
-        const auto turn = [&](int k) { return ws.dt * drift(v + k); };
+        const auto turn = [&](int k) { return ws.dt * velocity(v + k); };
         Vec3<Real> theta_bar{bar.q[q], bar.q[q + 1], bar.q[q + 2]}, phi_bar = zero3<Real>();
         adj_turned<side()>({turn(0), turn(1), turn(2)}, theta_bar, phi_bar);
         add(v, ws.dt * phi_bar.x), add(v + 1, ws.dt * phi_bar.y), add(v + 2, ws.dt * phi_bar.z);
@@ -304,7 +305,7 @@ BACKDRIVE_HD void adj_drift(Workspace<Layout>& ws, const StepBar<Layout>& bar, c
 template <class Layout>
 BACKDRIVE_HD void step_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
-  adj_drift(
+  adj_move(
       ws, bar,
       [&](int v) __attribute__((always_inline)) {  // q̇⁺ = q̇ + Δt q̈
         return ws.qd[v] + ws.dt * ws.dof[v].qdd;

@@ -22,7 +22,7 @@ struct LinkConstants {
   JointEfforts<C> efforts;
 };
 template <class C>
-constexpr int kLinkConstants = sizeof(LinkConstants<C>) / sizeof(C);
+constexpr int kLinkConstants = kNumbers<C, LinkConstants<C>>;
 
 /// Cotangent of LinkConstants; rotations as tangents on the right: rotation·exp(θ), alignment·exp(η).
 template <class C>
@@ -35,7 +35,7 @@ struct LinkGradient {
   Vec3<C> alignment;
 };
 template <class C>
-constexpr int kLinkGradients = sizeof(LinkGradient<C>) / sizeof(C);
+constexpr int kLinkGradients = kNumbers<C, LinkGradient<C>>;
 
 /// Rows of the constants of a world: LinkConstants per link, then 9 of alignment per link, 3 of gravity, and
 /// ShapeConstants per contact shape.

@@ -72,7 +72,7 @@ template <class Layout>
 BACKDRIVE_HD Vec3<typename Layout::Real> free_position(const PoseScratch<Layout>& g, int root) {
   using Real = typename Layout::Real;
   const Real* const p = g.q + g.links[root].q + 4;
-  return in_packs<Real>(g.constants[root].rotation) * Vec3<Real>{p[0], p[1], p[2]};
+  return broadcast<Real>(g.constants[root].rotation) * Vec3<Real>{p[0], p[1], p[2]};
 }
 
 /// Where O of a link's tree is in the world: at the root joint, with a free root at its link's origin.
@@ -80,7 +80,7 @@ template <class Layout>
 BACKDRIVE_HD Vec3<typename Layout::Real> tree_origin(const PoseScratch<Layout>& g, int i) {
   const int root = root_of(g.links, i);
   const auto& c = g.constants[root];
-  const Vec3<typename Layout::Real> joint = in_packs<typename Layout::Real>(c.translation);
+  const Vec3<typename Layout::Real> joint = broadcast<typename Layout::Real>(c.translation);
   return g.links[root].type == JointType::free ? joint + free_position(g, root) : joint;
 }
 
@@ -143,7 +143,7 @@ BACKDRIVE_HD void pose_adjoint_step(PoseScratch<Layout>& g) {
           constexpr int K = decltype(joint)::dofs;
           if constexpr (K > 0) {
             Spatial<Real> S[K];
-            joint.subspace(in_packs<Real>(g.constants[i].rotation), own.pose.axes, own.pose.origin, S);
+            joint.subspace(broadcast<Real>(g.constants[i].rotation), own.pose.axes, own.pose.origin, S);
             // Behind a free root's quaternion; a ball's turns are all it has.
             for (int k = 0; k < K; ++k) g.q_bar[link.q + k + (k < 3 ? 0 : 1)] += dot(S[k], Z);
           }
@@ -191,7 +191,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, bool adjoint, bool paramete
   g.q = arena.take<Real>(t.nq);
   g.q_bar = adjoint ? arena.take<Real>(t.nq) : nullptr;
   g.parameter_bar = parameters ? arena.take<Real>(gradient_rows<Real>(t.link_count)) : nullptr;
-  g.gradient = reinterpret_cast<LinkGradient<Real>*>(g.parameter_bar);
+  g.gradient = structs_of<LinkGradient<Real>>(g.parameter_bar);
 }
 
 template <class T, class Layout>
@@ -206,8 +206,8 @@ void lay_out(const PoseArguments<T>& a, int first_world, Arena& arena, PoseScrat
   g.link_count = t.link_count;
   g.constants = constants;
   g.alignments = alignments;
-  load_constants(a.launch, 0, first_world, reinterpret_cast<Real*>(constants), t.link_count * kLinkConstants<Real>);
-  load_constants(a.launch, alignment_row<Real>(t.link_count), first_world, reinterpret_cast<Real*>(alignments),
+  load_constants(a.launch, 0, first_world, numbers_of<Real>(constants), t.link_count * kLinkConstants<Real>);
+  load_constants(a.launch, alignment_row<Real>(t.link_count), first_world, numbers_of<Real>(alignments),
                  t.link_count * 9);
 }
 

@@ -48,7 +48,7 @@ struct StepVelocities {
     if constexpr (!Kicked) return smooth;
     return smooth + ws.dof[v].x;
   }
-  BACKDRIVE_INLINE Real drift(int v) const {
+  BACKDRIVE_INLINE Real reported(int v) const {
     const Real smooth = without_contact(v);
     if constexpr (!Kicked) return smooth;
     return smooth + constant<Real>(0.5) * ws.dof[v].x;  // (C7)
@@ -76,7 +76,7 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
     each_coordinate(ws.links, ws.link_count, ws.nq, ws.nv, scalar, rotation);
   };
   const auto turned_on = [&](auto side, int q, int v) __attribute__((always_inline)) {
-    const Vec3<Real> omega{velocity.drift(v), velocity.drift(v + 1), velocity.drift(v + 2)};
+    const Vec3<Real> omega{velocity.reported(v), velocity.reported(v + 1), velocity.reported(v + 2)};
     return turned<side()>(load_quaternion(ws.q + q), omega * ws.dt);
   };
   Real check = halted;
@@ -84,7 +84,7 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
     check += x - x;  // zero where finite and NaN else; the sum cannot overflow
   };
   each(
-      [&](int q, int v) __attribute__((always_inline)) { must_be_finite(ws.q[q] + ws.dt * velocity.drift(v)); },
+      [&](int q, int v) __attribute__((always_inline)) { must_be_finite(ws.q[q] + ws.dt * velocity.reported(v)); },
       [&](auto side, int q, int v) __attribute__((always_inline)) {
         // Of an angle beyond all bounds nothing is left but a quaternion that is none.
         const Quaternion<Real> next = turned_on(side, q, v);
@@ -97,20 +97,20 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
   const auto put = [&](Real & at, const Real& next) __attribute__((always_inline)) {
     at = select(fine, next, at);
   };
-  // Where no lane was kicked and none keeps an old one, the drift is q̇⁺.
+  // Where no lane was kicked and none keeps an old one, the reported is q̇⁺.
   bool was_apart = false, apart = Kicked;
   if constexpr (Layout::contact) {
-    was_apart = ws.contact.drift_apart;
+    was_apart = ws.contact.reported_apart;
     apart = Kicked || (was_apart && any(!fine));
-    ws.contact.drift_apart = apart;
+    ws.contact.reported_apart = apart;
   }
   const auto put_velocity = [&](int v) __attribute__((always_inline)) {
-    if (apart) ws.drift[v] = select(fine, velocity.drift(v), was_apart ? ws.drift[v] : ws.qd[v]);
+    if (apart) ws.reported[v] = select(fine, velocity.reported(v), was_apart ? ws.reported[v] : ws.qd[v]);
     put(ws.qd[v], velocity.next(v));
   };
   each(
       [&](int q, int v) __attribute__((always_inline)) {
-        put(ws.q[q], ws.q[q] + ws.dt * velocity.drift(v));
+        put(ws.q[q], ws.q[q] + ws.dt * velocity.reported(v));
         put_velocity(v);
       },
       [&](auto side, int q, int v) __attribute__((always_inline)) {
@@ -134,8 +134,8 @@ BACKDRIVE_INLINE void integrate_kicked(Workspace<Layout>& ws, int step, int firs
 
 /// Velocity with which the last step moved q. Before the first, in which nothing was moved, q̇.
 template <class Layout>
-BACKDRIVE_INLINE const typename Layout::Real* drift_of(const Workspace<Layout>& ws) {
-  return ws.contact.drift_apart ? ws.drift : ws.qd;
+BACKDRIVE_INLINE const typename Layout::Real* reported_of(const Workspace<Layout>& ws) {
+  return ws.contact.reported_apart ? ws.reported : ws.qd;
 }
 
 template <class T, class Layout>
@@ -161,7 +161,7 @@ template <class Layout>
 BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
                                  AdjointScratch<Layout>& g, int step, int first_world) {
   if constexpr (Layout::contact) {
-    seed_drift(a, g, step + 1, first_world);
+    seed_reported(a, g, step + 1, first_world);
     seed_forces(a, g, step, first_world);
     step_adjoint_with_contact(g.ws, g.bar, recompute_with_contact(g.ws));
   } else {

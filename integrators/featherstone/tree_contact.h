@@ -74,10 +74,10 @@ BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>
   using Real = typename Layout::Real;
   if (root < 0) return zero3<Real>();
   const auto& c = ws.constants[root];
-  const Vec3<Real> at = in_packs<Real>(c.translation);
+  const Vec3<Real> at = broadcast<Real>(c.translation);
   if (ws.links[root].type != JointType::free) return at;
   const Real* const q = ws.q + ws.links[root].q;
-  return plus_times(at, in_packs<Real>(c.rotation), Vec3<Real>{q[4], q[5], q[6]});
+  return plus_times(at, broadcast<Real>(c.rotation), Vec3<Real>{q[4], q[5], q[6]});
 }
 
 /// Whether a link's twists are asked for: by its shapes, and in adjoints by all.

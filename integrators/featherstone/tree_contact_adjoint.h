@@ -39,7 +39,7 @@ template <class Layout>
 BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   Spatial<Real> load = zero6<Real>();
-  Waiting<Spatial<Real>> waiting(ws.waiting);
+  Stack<Spatial<Real>> stack(ws.stack);
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     if (link.leaf) load = zero6<Real>();
@@ -50,8 +50,8 @@ BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
       dof.smooth_bar += dot(dof.S, load);
     }
     if (link.parent < 0) continue;
-    if (!link.last_child) load += waiting.pop();
-    if (link.parent != i - 1) waiting.push(load);
+    if (!link.last_child) load += stack.pop();
+    if (link.parent != i - 1) stack.push(load);
   }
 }
 
@@ -94,7 +94,7 @@ BACKDRIVE_HD void adj_tree_origin(Workspace<Layout>& ws, int root, const Vec3<ty
   const auto& c = ws.constants[root];
   Vec3<Real> turn = zero3<Real>();
   if (link.type == JointType::free) {
-    const Vec3<Real> local = transposed_times(in_packs<Real>(c.rotation), origin_bar);
+    const Vec3<Real> local = transposed_times(broadcast<Real>(c.rotation), origin_bar);
     Real* const q_bar = bar.q + link.q + 4;
     q_bar[0] += local.x, q_bar[1] += local.y, q_bar[2] += local.z;
     const Real* const q = ws.q + link.q + 4;
@@ -122,9 +122,9 @@ BACKDRIVE_INLINE void operator+=(KickBar<Real>& a, const KickBar<Real>& b) {
 
 /// Numbers of the largest that waits in a sweep with contact.
 template <class Real>
-constexpr int kContactWaitingNumbers = sizeof(KickBar<Real>) > sizeof(Articulated<Real>)
-                                           ? sizeof(KickBar<Real>) / sizeof(Real)
-                                           : kWaitingNumbers<Real>;
+constexpr int kContactStackNumbers = sizeof(KickBar<Real>) > sizeof(Articulated<Real>)
+                                         ? sizeof(KickBar<Real>) / sizeof(Real)
+                                         : kStackNumbers<Real>;
 
 /// Adds what one body brings: Σ w·I Δv over the three solves (A12), and its contacts.
 template <class Real>
@@ -198,7 +198,7 @@ template <class Layout>
 BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   KickBar<Real> top;
-  Waiting<KickBar<Real>> waiting(ws.waiting);
+  Stack<KickBar<Real>> stack(ws.stack);
   for (int i = ws.link_count - 1; i >= 0; --i) {
     const Link& link = ws.links[i];
     const auto& t = ws.contact.link[i];
@@ -214,8 +214,8 @@ BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& b
     }
     kick_joint(ws, i, top, bar);
     if (link.parent < 0) continue;
-    if (!link.last_child) top += waiting.pop();
-    if (link.parent != i - 1) waiting.push(top);
+    if (!link.last_child) top += stack.pop();
+    if (link.parent != i - 1) stack.push(top);
   }
 }
 
@@ -226,14 +226,14 @@ BACKDRIVE_HD void adj_contacts(Workspace<Layout>& ws, const StepBar<Layout>& bar
   kick_sweep(ws, bar);
 }
 
-/// Adjoint of one step with contact: as step_adjoint, after recompute_with_contact. bar.drift holds the cotangent of
+/// Adjoint of one step with contact: as step_adjoint, after recompute_with_contact. bar.reported holds the cotangent of
 /// the reported velocity v_d.
 template <class Layout>
 BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar<Layout>& bar, bool touching) {
   using Real = typename Layout::Real;
   const Real half = constant<Real>(0.5);
-  for (int k = 0; k < ws.nv; ++k) ws.dof[k].smooth_bar = bar.drift[k];
-  adj_drift(
+  for (int k = 0; k < ws.nv; ++k) ws.dof[k].smooth_bar = bar.reported[k];
+  adj_move(
       ws, bar,
       [&](int v) __attribute__((always_inline)) {
         const auto& dof = ws.dof[v];

@@ -44,8 +44,8 @@ struct AdjointScratch {
   }
 };
 
-/// Most values that ever wait in a sweep (see Waiting): non-last children among a link and its ancestors. O(links).
-BACKDRIVE_HD inline int waiting_values(const TopologyView& t) {
+/// Most values that ever wait in a sweep (see Stack): non-last children among a link and its ancestors. O(links).
+BACKDRIVE_HD inline int stack_values(const TopologyView& t) {
   int now = 0, most = 0;
   for (int i = t.link_count - 1; i >= 0; --i) {
     if (t.links[i].parent < 0) continue;
@@ -61,9 +61,9 @@ template <class Layout>
 BACKDRIVE_INLINE void name_parameters(const TopologyView& t, typename Layout::Real* rows, AdjointScratch<Layout>& g) {
   using Real = typename Layout::Real;
   g.parameter_bar = rows;
-  g.bar.constants = reinterpret_cast<LinkGradient<Real>*>(rows);
-  g.bar.gravity = rows ? reinterpret_cast<Vec3<Real>*>(rows + gravity_gradient_row<Real>(t.link_count)) : nullptr;
-  g.bar.shapes = rows ? reinterpret_cast<ShapeGradient<Real>*>(rows + gradient_rows<Real>(t.link_count)) : nullptr;
+  g.bar.constants = structs_of<LinkGradient<Real>>(rows);
+  g.bar.gravity = rows ? structs_of<Vec3<Real>>(rows + gravity_gradient_row<Real>(t.link_count)) : nullptr;
+  g.bar.shapes = rows ? structs_of<ShapeGradient<Real>>(rows + gradient_rows<Real>(t.link_count)) : nullptr;
 }
 
 template <class Layout>
@@ -73,10 +73,10 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Workspace<Lay
   ws.dof = arena.take<typename Layout::Dof>(t.nv);
   ws.q = arena.take<Real>(t.nq);
   ws.qd = arena.take<Real>(t.nv);
-  const int numbers = Layout::contact ? kContactWaitingNumbers<Real> : kWaitingNumbers<Real>;
-  ws.waiting = arena.take<Real>(waiting_values(t) * numbers);
+  const int numbers = Layout::contact ? kContactStackNumbers<Real> : kStackNumbers<Real>;
+  ws.stack = arena.take<Real>(stack_values(t) * numbers);
   if constexpr (Layout::contact) {
-    ws.drift = arena.take<Real>(t.nv);
+    ws.reported = arena.take<Real>(t.nv);
     contact::take_contact_arrays(t, t.link_count, kIsAdjoint<Layout>, arena, ws.contact);
   }
 }
@@ -88,7 +88,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, bool parameters, Arena& are
   take_arrays(t, arena, g.ws);
   g.bar.q = arena.take<Real>(t.nq);
   g.bar.qd = arena.take<Real>(t.nv);
-  g.bar.drift = Layout::contact ? arena.take<Real>(t.nv) : nullptr;
+  g.bar.reported = Layout::contact ? arena.take<Real>(t.nv) : nullptr;
   g.pair_forces = Layout::contact ? arena.take<Vec3<Real>>(t.contact_pair_count) : nullptr;
   name_parameters(t, parameters ? arena.take<Real>(g.parameter_rows(t)) : nullptr, g);
 }
@@ -116,7 +116,7 @@ void prepare(const Launch<StorageOf<typename Layout::Real>>& launch, int first_w
     contact::prepare_shapes(launch, shape_row<Real>(t.link_count), first_world, arena, ws);
   }
   if (arena.only_counts()) return;
-  load_constants(launch, 0, first_world, reinterpret_cast<Real*>(constants), t.link_count * kLinkConstants<Real>);
+  load_constants(launch, 0, first_world, numbers_of<Real>(constants), t.link_count * kLinkConstants<Real>);
   load_constants(launch, gravity_row<Real>(t.link_count), first_world, &ws.gravity.x, 3);
   ws.control.clear(t.nu);
 }

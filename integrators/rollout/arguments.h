@@ -43,7 +43,7 @@ struct RolloutArguments {
   WorldStatus* status;  ///< [worlds]; worlds that have stopped in earlier steps stay where they are
   /// With contact only, [(steps+1)·nv] and [nv] rows: the velocities that moved q to each state, those of the first
   /// state its own; null: not asked for.
-  T *drift = nullptr, *drift_end = nullptr;
+  T *reported = nullptr, *reported_end = nullptr;
   T* contact = nullptr;  ///< with contact only, [steps·pairs·kContactRows] rows (PairReport); null: not asked for
 };
 
@@ -70,8 +70,9 @@ struct RolloutAdjointArguments {
   T* constants_bar;                 ///< out, gradient rows; null: not asked for
   bool resume = false;          ///< a later part was walked before: q0_bar, qd0_bar, constants_bar hold what it left
   WindowArguments<T> window{};  ///< with a clip, a launch holds whole windows
-  const T *drift_bar = nullptr, *drift_end_bar = nullptr;  ///< seeds as those of qd, with contact only; null: none
-  const T* contact_bar = nullptr;  ///< seeds as `contact`, of which those of the forces are read; null: none
+  const T* reported_bar = nullptr;      ///< seeds as those of qd, with contact only; null: none
+  const T* reported_end_bar = nullptr;  ///< likewise
+  const T* contact_bar = nullptr;       ///< seeds as `contact`, of which those of the forces are read; null: none
 };
 
 /// Poses of links: per output 3 rows of position and 9 of rotation (columns), in user axes, world frame.

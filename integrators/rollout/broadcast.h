@@ -9,7 +9,7 @@ namespace backdrive::inline BACKDRIVE_KERNELS {
 
 /// Values used after this are read from memory again. Without it GCC keeps all that it has seen in registers, runs out
 /// of them, and spills to the stack what lies in the workspace already.
-BACKDRIVE_INLINE void read_again() {
+BACKDRIVE_INLINE void compiler_barrier() {
 #if !defined(__CUDA_ARCH__)
   asm volatile("" ::: "memory");
 #endif
@@ -17,7 +17,7 @@ BACKDRIVE_INLINE void read_again() {
 
 /// A constant as the Real of a group of worlds.
 template <class Real, class Const>
-BACKDRIVE_INLINE Real in_packs(const Const& c) {
+BACKDRIVE_INLINE Real broadcast(const Const& c) {
   if constexpr (std::is_same_v<Real, Const>) {
     return c;
   } else {
@@ -25,12 +25,12 @@ BACKDRIVE_INLINE Real in_packs(const Const& c) {
   }
 }
 template <class Real, class Const>
-BACKDRIVE_INLINE Vec3<Real> in_packs(const Vec3<Const>& c) {
-  return {in_packs<Real>(c.x), in_packs<Real>(c.y), in_packs<Real>(c.z)};
+BACKDRIVE_INLINE Vec3<Real> broadcast(const Vec3<Const>& c) {
+  return {broadcast<Real>(c.x), broadcast<Real>(c.y), broadcast<Real>(c.z)};
 }
 template <class Real, class Const>
-BACKDRIVE_INLINE Mat3<Real> in_packs(const Mat3<Const>& c) {
-  return {in_packs<Real>(c.cx), in_packs<Real>(c.cy), in_packs<Real>(c.cz)};
+BACKDRIVE_INLINE Mat3<Real> broadcast(const Mat3<Const>& c) {
+  return {broadcast<Real>(c.cx), broadcast<Real>(c.cy), broadcast<Real>(c.cz)};
 }
 
 }  // namespace backdrive::inline BACKDRIVE_KERNELS

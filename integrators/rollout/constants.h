@@ -4,6 +4,7 @@
 // model. Which items there are each integrator says.
 #include "engine/dual.h"
 #include "integrators/rollout/joint_efforts.h"
+#include "integrators/rollout/numbers.h"
 #include "models/parameter_reader.h"
 
 namespace backdrive {
@@ -43,9 +44,9 @@ struct WorldConstants {
   /// Numbers of one world into the rows from first_row on.
   template <class Numbers>
   BACKDRIVE_HD void write(int world, int first_row, const Numbers& from) const {
-    const auto* numbers = reinterpret_cast<const C*>(&from);
+    const C* const numbers = numbers_of<const C>(&from);
     T* to = constants + static_cast<std::size_t>(first_row) * stride + world;
-    for (std::size_t k = 0; k < sizeof(Numbers) / sizeof(C); ++k) to[k * stride] = T(numbers[k]);
+    for (std::size_t k = 0; k < kNumbers<C, Numbers>; ++k) to[k * stride] = T(numbers[k]);
   }
 };
 
@@ -69,9 +70,9 @@ struct WorldGradient {
   template <class Numbers>
   BACKDRIVE_HD Numbers read(int world, int first_row) const {
     Numbers result;
-    auto* numbers = reinterpret_cast<C*>(&result);
+    C* const numbers = numbers_of<C>(&result);
     const T* from = constants_bar + static_cast<std::size_t>(first_row) * stride + world;
-    for (int k = 0; k < static_cast<int>(sizeof(Numbers) / sizeof(C)); ++k) {
+    for (int k = 0; k < kNumbers<C, Numbers>; ++k) {
       numbers[k] = C(from[static_cast<std::size_t>(k) * stride]);
     }
     return result;

@@ -1,8 +1,10 @@
 #pragma once
-// Effort of one degree of freedom: command, drive, damping, friction, soft limit. All but the command act implicitly:
+// Effort of one degree of freedom: command, drive, damping, friction, soft limit. All but the command act
+// implicitly:
 // with q̇⁺ = q̇ + Δt q̈ the effort is
 //
-//   T = sat(u + k(target − q − Δt q̇⁺) + d(target rate − q̇⁺)) − (b + μ/√(q̇² + ε²)) q̇⁺ − N(q) − (Δt N′(q) + c r′(q)) q̇⁺
+//   T = sat(u + k(target − q − Δt q̇⁺) + d(target rate − q̇⁺)) − (b + μ/√(q̇² + ε²)) q̇⁺
+//       − N(q) − (Δt N′(q) + c r′(q)) q̇⁺
 //
 // (docs/theory.md, equation 9), split into a part known before q̈ and the increment that multiplies −q̈ in D of (2).
 // The saturation is decided with q̇ in place of q̇⁺; a saturated drive adds nothing to D.
@@ -53,21 +55,21 @@ BACKDRIVE_INLINE Real friction_factor(const Real& qd) {
   return constant<Real>(1) / square_root(qd * qd + constant<Real>(kFrictionVelocity * kFrictionVelocity));
 }
 
-/// The effort at q̈ = 0, and what to add to D. `joint` says has_drive, has_friction, has_limit.
+/// The effort at q̈ = 0, and what to add to D. `joint` says what of it acts.
 template <class Joint, class Real, class Const>
 BACKDRIVE_PART void joint_force(const Joint& joint, const JointEfforts<Const>& c, const JointInput<Real>& in,
                                 const Real& dt, Real& effort, Real& increment) {
   Real damping = constant<Real>(0) + c.damping;  // everything that multiplies −q̇⁺
   effort = in.effort;
   increment = constant<Real>(0) + c.armature;
-  if (joint.has_drive) {
+  if (joint.acts.drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
     const Real bound = constant<Real>(0) + c.drive.effort_limit;
     effort = clamped(drive.effort, -bound, bound);
     increment += select(drive.saturated, constant<Real>(0), dt * (c.drive.damping + dt * c.drive.stiffness));
   }
-  if (joint.has_friction) damping += friction_factor(in.qd) * c.friction;
-  if (joint.has_limit) {
+  if (joint.acts.friction) damping += friction_factor(in.qd) * c.friction;
+  if (joint.acts.limit) {
     const LimitRamp<Real> above(in.q - c.limit.upper), below(c.limit.lower - in.q);
     effort -= (above.value - below.value) * c.limit.stiffness;
     damping += (above.slope + below.slope) * (dt * c.limit.stiffness + c.limit.damping);
@@ -96,7 +98,7 @@ BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const
     gradient->armature -= resisted;
     gradient->damping -= w_next;
   }
-  if (joint.has_drive) {
+  if (joint.acts.drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
     const Real live = select(drive.saturated, zero, w);
     bar.effort += live;
@@ -114,13 +116,13 @@ BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const
   } else {
     bar.effort += w;
   }
-  if (joint.has_friction) {
+  if (joint.acts.friction) {
     const Real factor = friction_factor(in.qd);
     damping += factor * c.friction;
     bar.qd += w_next * in.qd * factor * factor * factor * c.friction;
     if (gradient) gradient->friction -= w_next * factor;
   }
-  if (joint.has_limit) {
+  if (joint.acts.limit) {
     const LimitRamp<Real> above(in.q - c.limit.upper), below(c.limit.lower - in.q);
     const Real rate = dt * c.limit.stiffness + c.limit.damping;  // multiplies r′(q) q̇⁺
     const Real touch = above.slope + below.slope;

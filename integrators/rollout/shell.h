@@ -2,12 +2,12 @@
 // A whole rollout of one lane group, and its adjoint: the states of every step are kept, everything else is computed
 // again on the way back. The same for all integrators, of which a working set `Set` says
 //
-//   Real, has_contact, q, qd, control                       and with contact: drift
+//   Real, has_contact, q, qd, control                       and with contact: reported
 //   lay_out(a, first_world, arena, set)                     takes its arrays from the arena and, unless that only
 //   counts,
 //                                                           fills in the model
 //   step_group(a, set, step, number, first_world, halted)   one step: `step` of this launch, `number` of the rollout
-//   drift_of(set)                                           with contact: the velocity that moved q here
+//   reported_of(set)                                           with contact: the velocity that moved q here
 //   joint_at_fault(set, lane)                               which joint made a lane non-finite
 //
 // and of an adjoint, `Scratch`, with the working set in `ws` and the cotangents in `bar`,
@@ -53,7 +53,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   load_rows(a.q0, 0, t.nq, stride, first_world, s.q);
   load_rows(a.qd0, 0, t.nv, stride, first_world, s.qd);
   if constexpr (Set::has_contact) {
-    for (int k = 0; k < t.nv; ++k) s.drift[k] = s.qd[k];  // no step led to the first state
+    for (int k = 0; k < t.nv; ++k) s.reported[k] = s.qd[k];  // no step led to the first state
   }
   Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
   const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
@@ -61,7 +61,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
     store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, s.q, next);
     store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, s.qd, next);
     if constexpr (Set::has_contact) {
-      if (a.drift) store_rows(a.drift, std::size_t(step) * t.nv, t.nv, stride, first_world, drift_of(s), next);
+      if (a.reported) store_rows(a.reported, std::size_t(step) * t.nv, t.nv, stride, first_world, reported_of(s), next);
     }
   };
   for (int step = 0; step < a.launch.steps; ++step) {
@@ -73,7 +73,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   store_rows(a.q_end, 0, t.nq, stride, first_world, s.q);
   store_rows(a.qd_end, 0, t.nv, stride, first_world, s.qd);
   if constexpr (Set::has_contact) {
-    if (a.drift_end) store_rows(a.drift_end, 0, t.nv, stride, first_world, drift_of(s));
+    if (a.reported_end) store_rows(a.reported_end, 0, t.nv, stride, first_world, reported_of(s));
   }
 }
 
@@ -192,13 +192,13 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
 
 /// Cotangents of the velocity that led to state `step`, counted from this launch's first: what the seeds say.
 template <class Scratch>
-BACKDRIVE_INLINE void seed_drift(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
-                                 int step, int first_world) {
+BACKDRIVE_INLINE void seed_reported(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
+                                    int step, int first_world) {
   using Real = typename Scratch::Real;
   const int nv = a.launch.topology.nv, stride = a.launch.stride;
-  for (int k = 0; k < nv; ++k) g.bar.drift[k] = constant<Real>(0);
-  add_seeds(a.drift_bar, std::size_t(step) * nv, nv, stride, first_world, g.bar.drift);
-  if (step == a.launch.steps && !a.resume) add_seeds(a.drift_end_bar, 0, nv, stride, first_world, g.bar.drift);
+  for (int k = 0; k < nv; ++k) g.bar.reported[k] = constant<Real>(0);
+  add_seeds(a.reported_bar, std::size_t(step) * nv, nv, stride, first_world, g.bar.reported);
+  if (step == a.launch.steps && !a.resume) add_seeds(a.reported_end_bar, 0, nv, stride, first_world, g.bar.reported);
 }
 
 /// Cotangents of the forces of a step.
@@ -247,7 +247,7 @@ BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typen
   if (whole) {
     add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
     add_seeds(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);
-    if constexpr (Scratch::has_contact) add_seeds(a.drift_bar, 0, t.nv, stride, first_world, g.bar.qd);
+    if constexpr (Scratch::has_contact) add_seeds(a.reported_bar, 0, t.nv, stride, first_world, g.bar.qd);
   }
   store_rows(a.q0_bar, 0, t.nq, stride, first_world, g.bar.q);
   store_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.bar.qd);

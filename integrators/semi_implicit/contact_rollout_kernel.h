@@ -21,7 +21,7 @@ struct ContactSet : Space<R> {
   static constexpr bool has_contact = true;
 
   Touching<R, false> touching{this->system, this->ws};
-  R* drift = nullptr;  ///< [nv]: velocities that moved the state here, as qd
+  R* reported = nullptr;  ///< [nv]: velocities that moved the state here, as qd
 
   ContactSet() = default;
   ContactSet(const ContactSet&) = delete;
@@ -30,13 +30,13 @@ struct ContactSet : Space<R> {
 template <class Real>
 BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, Arena& arena, ContactSet<Real>& s) {
   prepare(launch, first_world, false, arena, static_cast<Space<Real>&>(s));
-  s.drift = arena.take<Real>(launch.topology.nv);
+  s.reported = arena.take<Real>(launch.topology.nv);
   prepare(launch, first_world, arena, s.touching);
 }
 
 template <class Real>
-BACKDRIVE_INLINE const Real* drift_of(const ContactSet<Real>& s) {
-  return s.drift;
+BACKDRIVE_INLINE const Real* reported_of(const ContactSet<Real>& s) {
+  return s.reported;
 }
 
 /// [ω; velocity of the com] from that of the origin.
@@ -50,7 +50,7 @@ template <class Real>
 BACKDRIVE_HD void report_velocities(ContactSet<Real>& s, const Real& halted) {
   const TablesView& t = s.tables;
   const auto fine = is_finite(halted);
-  const auto put = [&](int row, const Real& x) { s.drift[row] = select(fine, x, s.drift[row]); };
+  const auto put = [&](int row, const Real& x) { s.reported[row] = select(fine, x, s.reported[row]); };
   for (int i = 0; i < t.body_count; ++i) {
     const Spatial<Real>& v = s.touching.reported[i];
     const Real* const numbers = &v.ang.x;
@@ -107,8 +107,7 @@ struct ContactAdjointScratch : AdjointScratch<R> {
     to.reported = reported_bar;
     if (!this->bar.wants_parameters()) return to;
     const TablesView& t = this->ws.tables;
-    to.shapes =
-        reinterpret_cast<ShapeGradient<R>*>(this->parameter_bar + shape_gradient_row<R>(t.body_count, t.joint_count));
+    to.shapes = structs_of<ShapeGradient<R>>(this->parameter_bar + shape_gradient_row<R>(t.body_count, t.joint_count));
     return to;
   }
 };
@@ -117,7 +116,7 @@ template <class Real>
 BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world, bool parameters, Arena& arena,
                           ContactAdjointScratch<Real>& g) {
   prepare_cotangents(launch, first_world, parameters, arena, g);
-  g.bar.drift = arena.take<Real>(launch.topology.nv);
+  g.bar.reported = arena.take<Real>(launch.topology.nv);
   g.pair_forces = arena.take<Vec3<Real>>(launch.topology.contact_pair_count);
   g.reported_bar = arena.take<Spatial<Real>>(g.ws.tables.body_count);
   prepare(launch, first_world, arena, g.touching);
@@ -131,7 +130,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   const TablesView& t = s.tables;
   Workspace<Real>& end = g.touching.end;
   load_state_after(a, g, step, first_world);
-  seed_drift(a, g, step + 1, first_world);
+  seed_reported(a, g, step + 1, first_world);
   seed_forces(a, g, step, first_world);
   take_inputs(s);
   const StepInputs<Real> in{s.inputs, nullptr};
@@ -141,13 +140,13 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
     load_body(t, i, g.after_q, g.after_qd, after);
     set_motion(s.system.bodies[i], after, end.body[i]);
     g.state_bar[i] = load_body_bar(t, i, g.bar.q, g.bar.qd);
-    const Real* const drift = g.bar.drift + t.joint_nv + i * kBodyVelocities;
-    g.reported_bar[i] = {{drift[0], drift[1], drift[2]}, {drift[3], drift[4], drift[5]}};
+    const Real* const reported = g.bar.reported + t.joint_nv + i * kBodyVelocities;
+    g.reported_bar[i] = {{reported[0], reported[1], reported[2]}, {reported[3], reported[4], reported[5]}};
   }
   bars_of_joints_to_bodies(g, end, t.elimination.order, t.joint_count);
   for (int i = 0; i < t.body_count; ++i) end.body[i].velocity = twist_of(end.body[i], g.touching.reported[i]);
   // The coordinates have been passed on; the rates that are reported are others.
-  bars_of_joints_to_bodies(g, end, t.elimination.order, t.joint_count, g.bar.drift,
+  bars_of_joints_to_bodies(g, end, t.elimination.order, t.joint_count, g.bar.reported,
                            [&](int i, const Spatial<Real>& x) { g.reported_bar[i] += x; });
   step_adjoint_with_contact(g.touching, s.state, in, g.step_bar(), touching);
   store_step_cotangents(g);

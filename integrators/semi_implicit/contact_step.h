@@ -2,7 +2,7 @@
 // A step with contact: (C1)-(C7) of docs/contact.md on loose bodies, with M̃ = M + Gᵀ A G. docs/semi_implicit.md, (14).
 //
 //   kick (3)     v_s        predictors, forces, one more solve     Δv
-//   drift (5)    turned and moved on by v_d = v_s + ½ Δv; the momentum that is carried is that of v⁺ = v_s + Δv
+//   free flight (5)    turned and moved on by v_d = v_s + ½ Δv; the momentum that is carried is that of v⁺ = v_s + Δv
 #include "integrators/semi_implicit/contact_space.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -82,19 +82,19 @@ BACKDRIVE_HD bool contact_kick(Space& s) {
   return true;
 }
 
-/// The drift of a body with contact: v_s in `next`, Δv in `u`.
+/// The free flight of a body with contact: v_s in `next`, Δv in `u`.
 template <class Real>
-struct TouchDrift {
+struct TouchFlight {
   Spatial<Real> moving, carried;  ///< v_d and v⁺
-  Drift<Real> drift;              ///< with v_d
+  FreeFlight<Real> flight;        ///< with v_d
   Spin<Real> spin;                ///< of v⁺
 
-  BACKDRIVE_INLINE TouchDrift(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
-                              const BodyScratch<Real>& s, const Spatial<Real>& kick, const Real& dt)
+  BACKDRIVE_INLINE TouchFlight(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
+                               const BodyScratch<Real>& s, const Spatial<Real>& kick, const Real& dt)
       : moving(s.next + kick * constant<Real>(0.5)),
         carried(s.next + kick),
-        drift(drift_of(body, s.pose.axes, rotation, moving.ang, dt)),
-        spin(spin_after(body, drift.turn.angle, transposed_times(s.pose.axes, carried.ang))) {}
+        flight(flight_of(body, s.pose.axes, rotation, moving.ang, dt)),
+        spin(spin_after(body, flight.turn.angle, transposed_times(s.pose.axes, carried.ang))) {}
 };
 
 /// One step with contact, as step(). What moved the bodies is in s.reported, of the lanes that are not halted.
@@ -107,10 +107,10 @@ BACKDRIVE_HD void step_with_contact(Space& s, const BodyState<typename Space::Re
   contact_kick(s);
   for (int i = 0; i < s.system.body_count; ++i) {
     BodyScratch<Real>& b = s.ws.body[i];
-    const TouchDrift<Real> d(s.system.bodies[i], state[i].rotation, b, b.u, s.dt);
-    b.after = {d.drift.rotation, b.pose.centre + d.moving.lin * s.dt - d.drift.lever,
-               velocity_after(d.drift, d.spin, d.carried.lin)};
-    s.reported[i] = velocity_after<Real>(d.drift, d.drift, d.moving.lin);
+    const TouchFlight<Real> d(s.system.bodies[i], state[i].rotation, b, b.u, s.dt);
+    b.after = {d.flight.rotation, b.pose.centre + d.moving.lin * s.dt - d.flight.lever,
+               velocity_after(d.flight, d.spin, d.carried.lin)};
+    s.reported[i] = velocity_after<Real>(d.flight, d.flight, d.moving.lin);
   }
   accept(s.system, state, s.ws, next, halted);
 }

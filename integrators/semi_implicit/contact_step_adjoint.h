@@ -17,19 +17,19 @@ BACKDRIVE_INLINE void adj_tree_origin(Touching<Real, true>& s, int body, const V
 
 /// Cotangents of v⁺ and v_d of one body.
 template <class Real>
-struct TouchDriftBar {
+struct TouchFlightBar {
   Spatial<Real> carried, moving;
 };
 
 /// (A1): from the cotangents of the state after the step and of the reported velocity; sets `bar`'s turn and centre.
 template <class Real>
-BACKDRIVE_PART TouchDriftBar<Real> adj_touch_drift(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
-                                                   const Real& dt, const BodyStateBar<Real>& after,
-                                                   const Spatial<Real>& reported, const BodyScratch<Real>& s,
-                                                   const Spatial<Real>& kick, BodyBar<Real>& bar,
-                                                   BodyGradient<Real>* gradient) {
-  const TouchDrift<Real> t(body, rotation, s, kick, dt);
-  const Drift<Real>& d = t.drift;
+BACKDRIVE_PART TouchFlightBar<Real> adj_touch_flight(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
+                                                     const Real& dt, const BodyStateBar<Real>& after,
+                                                     const Spatial<Real>& reported, const BodyScratch<Real>& s,
+                                                     const Spatial<Real>& kick, BodyBar<Real>& bar,
+                                                     BodyGradient<Real>* gradient) {
+  const TouchFlight<Real> t(body, rotation, s, kick, dt);
+  const FreeFlight<Real>& d = t.flight;
   // p⁺ = c⁺ − lever, ṗ⁺ = v_c − ω × lever, and the same of what is reported
   const Vec3<Real>&carried_bar = after.velocity.lin, &moving_bar = reported.lin;
   const Vec3<Real> lever_bar =
@@ -42,7 +42,7 @@ BACKDRIVE_PART TouchDriftBar<Real> adj_touch_drift(const BodyConstants<Real>& bo
   const Vec3<Real> of_reported = adj_spin_after<Real>(
       body, d, d, d.turn.omega[0], reported.ang - cross(d.lever, moving_bar), turn_bar, angle_bar, gradient);
   const Vec3<Real> of_turn = adj_turn(body, d, dt, turn_bar, angle_bar, gradient);
-  TouchDriftBar<Real> result;
+  TouchFlightBar<Real> result;
   result.carried = {s.pose.axes * of_carried, carried_bar};
   result.moving = {s.pose.axes * (of_reported + of_turn), after.position * dt + moving_bar};
   bar.turn = turn_bar - cross(t.carried.ang, result.carried.ang) - cross(t.moving.ang, result.moving.ang);
@@ -154,8 +154,8 @@ BACKDRIVE_HD bool recompute_with_contact(Touching<Real, true>& s, const BodyStat
   for (int i = 0; i < s.system.body_count; ++i) {
     const BodyScratch<Real>& b = s.ws.body[i];
     s.contact.link[i].kick = b.u;
-    const TouchDrift<Real> d(s.system.bodies[i], state[i].rotation, b, b.u, s.dt);
-    s.reported[i] = velocity_after<Real>(d.drift, d.drift, d.moving.lin);
+    const TouchFlight<Real> d(s.system.bodies[i], state[i].rotation, b, b.u, s.dt);
+    s.reported[i] = velocity_after<Real>(d.flight, d.flight, d.moving.lin);
   }
   return touching;
 }
@@ -170,9 +170,9 @@ BACKDRIVE_HD void step_adjoint_with_contact(Touching<Real, true>& s, const BodyS
   const auto gradient = [&](int i) { return bar.bodies ? bar.bodies + i : nullptr; };
   for (int i = 0; i < system.body_count; ++i) {
     BodyBar<Real>& own = ws.bar[i];
-    const TouchDriftBar<Real> d =
-        adj_touch_drift(system.bodies[i], state[i].rotation, system.dt, bar.state[i], bar.reported[i], ws.body[i],
-                        s.contact.link[i].kick, own, gradient(i));
+    const TouchFlightBar<Real> d =
+        adj_touch_flight(system.bodies[i], state[i].rotation, system.dt, bar.state[i], bar.reported[i], ws.body[i],
+                         s.contact.link[i].kick, own, gradient(i));
     own.predicted_turn = own.predicted_centre = zero3<Real>();
     own.predicted_velocity = zero6<Real>();
     s.smooth_bar[i] = d.carried + d.moving;  // (A2)

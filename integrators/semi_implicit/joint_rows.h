@@ -174,7 +174,7 @@ template <class Real>
 BACKDRIVE_INLINE JointInput<Real> effort_input(const Joint& joint, int dof, const Real& position, const Real& rate,
                                                const JointInputs<Real>& in) {
   const Real zero = constant<Real>(0);
-  if (!joint.has_drive) return {position, rate, in.effort[dof], zero, zero};
+  if (!joint.acts.drive) return {position, rate, in.effort[dof], zero, zero};
   return {position, rate, in.effort[dof], in.target_position, in.target_velocity};
 }
 

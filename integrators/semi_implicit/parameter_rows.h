@@ -7,9 +7,6 @@
 
 namespace backdrive::semi_implicit {
 
-template <class C, class Numbers>
-constexpr int kNumbers = sizeof(Numbers) / sizeof(C);
-
 /// Rows of the constants of a world: BodyConstants per body, JointConstants per joint, 3 of gravity, ShapeConstants per
 /// contact shape.
 template <class C>

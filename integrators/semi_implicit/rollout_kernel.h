@@ -67,9 +67,8 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world
   s.control.numbers = arena.take<Real>(launch.topology.nu);
   if (arena.only_counts()) return;
   const auto load = [&](int row, Real* to, std::size_t count) { load_constants(launch, row, first_world, to, count); };
-  load(0, reinterpret_cast<Real*>(bodies), t.body_count * kNumbers<Real, BodyConstants<Real>>);
-  load(joint_row<Real>(t.body_count), reinterpret_cast<Real*>(joints),
-       t.joint_count * kNumbers<Real, JointConstants<Real>>);
+  load(0, numbers_of<Real>(bodies), t.body_count * kNumbers<Real, BodyConstants<Real>>);
+  load(joint_row<Real>(t.body_count), numbers_of<Real>(joints), t.joint_count * kNumbers<Real, JointConstants<Real>>);
   load(gravity_row<Real>(t.body_count, t.joint_count), &s.system.gravity.x, 3);
   s.control.clear(launch.topology.nu);
 }
@@ -158,7 +157,7 @@ struct StateRowsBar {
   CopiedRows<Real> control;
   bool parameters;
   // With contact only.
-  Real* drift = nullptr;              ///< in: of the velocities reported after the step
+  Real* reported = nullptr;           ///< in: of the velocities reported after the step
   Vec3<Real>* pair_forces = nullptr;  ///< in: of the pairs' forces; null: nobody asked
 
   BACKDRIVE_HD bool wants_parameters() const { return parameters; }
@@ -185,9 +184,9 @@ struct AdjointScratch {
     StepBar<Real> to{state_bar, input_bar, nullptr, nullptr, nullptr, nullptr};
     if (!bar.wants_parameters()) return to;
     const int bodies = ws.tables.body_count, joints = ws.tables.joint_count;
-    to.bodies = reinterpret_cast<BodyGradient<Real>*>(parameter_bar);
-    to.joint_parameters = reinterpret_cast<JointGradient<Real>*>(parameter_bar + joint_gradient_row<Real>(bodies));
-    to.gravity = reinterpret_cast<Vec3<Real>*>(parameter_bar + gravity_gradient_row<Real>(bodies, joints));
+    to.bodies = structs_of<BodyGradient<Real>>(parameter_bar);
+    to.joint_parameters = structs_of<JointGradient<Real>>(parameter_bar + joint_gradient_row<Real>(bodies));
+    to.gravity = structs_of<Vec3<Real>>(parameter_bar + gravity_gradient_row<Real>(bodies, joints));
     return to;
   }
 };

@@ -2,25 +2,25 @@
 // One step of loose bodies and their joints: docs/semi_implicit.md, equations (1)-(6).
 //
 //   kick:   (M + Gᵀ A G) v⁺ = M v + Δt (weights + wrenches) + Gᵀ r        one sparse solve over the rows of all joints
-//   drift:  every body moves on by itself with v⁺, its momentum kept
+//   free flight:  every body moves on by itself with v⁺, its momentum kept
 //
 // An attached row pulls with −K (e + Δt (s⁺ − s)) − C s⁺, where s and s⁺ are its rates before and after the kick and e
 // is its error where the bodies would be if nobody kicked them: linearly implicit, stable for any K and C ≥ 0, and one
 // Newton step of SHAKE as K grows. Rows that are degrees of freedom act with the efforts of featherstone's joints;
-// their armature resists what the kick and the drift, as predicted, change their rates by together.
+// their armature resists what the kick and the free flight, as predicted, change their rates by together.
 #include "integrators/semi_implicit/row_solve.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
-/// How a body turns after a drift, in axes of R⁺.
+/// How a body turns after a free flight, in axes of R⁺.
 template <class Real>
 struct Spin {
   Vec3<Real> momentum;  ///< Π⁺ = exp(−φ) J Ω
   Vec3<Real> omega;     ///< J⁻¹ Π⁺
 };
-/// What the drift of a body comes to; its spin is of the angular velocity that turned it.
+/// What the free flight of a body comes to; its spin is of the angular velocity that turned it.
 template <class Real>
-struct Drift : Spin<Real> {
+struct FreeFlight : Spin<Real> {
   Turn<Real> turn;
   Quaternion<Real> rotation;
   Mat3<Real> axes;   ///< R⁺
@@ -37,9 +37,10 @@ BACKDRIVE_INLINE Spin<Real> spin_after(const BodyConstants<Real>& body, const Ve
 
 /// (5)-(6): from `rotation`, whose matrix is `axes`, with the angular velocity `velocity` of the world's axes.
 template <class Real>
-BACKDRIVE_PART Drift<Real> drift_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
-                                    const Quaternion<Real>& rotation, const Vec3<Real>& velocity, const Real& dt) {
-  Drift<Real> d;
+BACKDRIVE_PART FreeFlight<Real> flight_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
+                                          const Quaternion<Real>& rotation, const Vec3<Real>& velocity,
+                                          const Real& dt) {
+  FreeFlight<Real> d;
   const Vec3<Real> omega = transposed_times(axes, velocity);
   d.turn = turn_of(body, omega, dt);
   d.rotation = turned<TurnSide::right>(rotation, d.turn.angle);
@@ -58,14 +59,14 @@ BACKDRIVE_INLINE void set_motion(const BodyConstants<Real>& body, const BodyStat
   s.velocity = {state.velocity.ang, plus_cross(state.velocity.lin, state.velocity.ang, s.lever)};
 }
 
-/// (1): that, and where it would drift to.
+/// (1): that, and where it would free flight to.
 template <class Real>
 BACKDRIVE_PART void prepare_body(const BodyConstants<Real>& body, const BodyState<Real>& state, const Real& dt,
                                  BodyScratch<Real>& s) {
   set_motion(body, state, s);
   s.inertia = rotated(s.pose.axes, body.inertia);
   s.inverse_inertia = rotated(s.pose.axes, body.inverse_inertia);
-  const Drift<Real> d = drift_of(body, s.pose.axes, state.rotation, s.velocity.ang, dt);
+  const FreeFlight<Real> d = flight_of(body, s.pose.axes, state.rotation, s.velocity.ang, dt);
   s.predicted = {d.axes, s.pose.centre + s.velocity.lin * dt};
   s.predicted_velocity = {d.axes * d.omega, s.velocity.lin};
 }
@@ -107,7 +108,7 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
               rate);
   };
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
-  rates(predicted, &BodyScratch<Real>::predicted_velocity, s.drifted);
+  rates(predicted, &BodyScratch<Real>::predicted_velocity, s.flown);
   s.position = constant<Real>(0);
   if (has_one_degree(joint.type)) s.position = joint_position(joint, s.geometry, in.near);
   for (int row = 0; row < kRows; ++row) {
@@ -119,8 +120,7 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
     } else {
       Real effort;
       joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt, effort, s.inertia[row]);
-      s.impulse[row] =
-          dt * effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.drifted[row] - s.start[row]);
+      s.impulse[row] = dt * effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.flown[row] - s.start[row]);
     }
   }
 }
@@ -150,15 +150,16 @@ BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state,
   }
 }
 
-/// Velocity of the link's origin after a drift, from that of the com.
+/// Velocity of the link's origin after a free flight, from that of the com.
 template <class Real>
-BACKDRIVE_INLINE Spatial<Real> velocity_after(const Drift<Real>& d, const Spin<Real>& spin, const Vec3<Real>& of_com) {
+BACKDRIVE_INLINE Spatial<Real> velocity_after(const FreeFlight<Real>& d, const Spin<Real>& spin,
+                                              const Vec3<Real>& of_com) {
   const Vec3<Real> omega = d.axes * spin.omega;
   return {omega, plus_cross(of_com, d.lever, omega)};  // v_c − ω × lever
 }
-/// The state after a drift.
+/// The state after a free flight.
 template <class Real>
-BACKDRIVE_INLINE BodyState<Real> state_after(const BodyScratch<Real>& s, const Drift<Real>& d, const Real& dt) {
+BACKDRIVE_INLINE BodyState<Real> state_after(const BodyScratch<Real>& s, const FreeFlight<Real>& d, const Real& dt) {
   return {d.rotation, s.pose.centre + s.next.lin * dt - d.lever, velocity_after<Real>(d, d, s.next.lin)};
 }
 
@@ -197,7 +198,7 @@ BACKDRIVE_HD void step(const System<Real>& system, const BodyState<Real>* state,
   for (int i = 0; i < system.body_count; ++i) {
     BodyScratch<Real>& s = ws.body[i];
     s.after =
-        state_after(s, drift_of(system.bodies[i], s.pose.axes, state[i].rotation, s.next.ang, system.dt), system.dt);
+        state_after(s, flight_of(system.bodies[i], s.pose.axes, state[i].rotation, s.next.ang, system.dt), system.dt);
   }
   accept(system, state, ws, next, halted);
 }

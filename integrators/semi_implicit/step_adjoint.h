@@ -32,7 +32,7 @@ struct StepBar {
 /// Adjoint of spin_after: the cotangent of the spin's angular velocity in world axes to that of the one at the start,
 /// in axes of R; adds to those of R⁺ (turn_bar) and of φ.
 template <class Real>
-BACKDRIVE_INLINE Vec3<Real> adj_spin_after(const BodyConstants<Real>& body, const Drift<Real>& d,
+BACKDRIVE_INLINE Vec3<Real> adj_spin_after(const BodyConstants<Real>& body, const FreeFlight<Real>& d,
                                            const Spin<Real>& spin, const Vec3<Real>& omega, const Vec3<Real>& omega_bar,
                                            Vec3<Real>& turn_bar, Vec3<Real>& angle_bar, BodyGradient<Real>* gradient) {
   turn_bar += cross(d.axes * spin.omega, omega_bar);
@@ -48,20 +48,20 @@ BACKDRIVE_INLINE Vec3<Real> adj_spin_after(const BodyConstants<Real>& body, cons
 /// Adjoint of the turn: cotangents of R⁺ (world axes) and of φ to that of the angular velocity that turns, in axes of
 /// R.
 template <class Real>
-BACKDRIVE_INLINE Vec3<Real> adj_turn(const BodyConstants<Real>& body, const Drift<Real>& d, const Real& dt,
+BACKDRIVE_INLINE Vec3<Real> adj_turn(const BodyConstants<Real>& body, const FreeFlight<Real>& d, const Real& dt,
                                      const Vec3<Real>& turn_bar, const Vec3<Real>& angle_bar,
                                      BodyGradient<Real>* gradient) {
   const Vec3<Real> phi_bar = left_jacobian_times(d.turn.angle, transposed_times(d.axes, turn_bar) + angle_bar);
   return adj_turn_of(body, d.turn, dt, phi_bar, gradient ? &gradient->inertia : nullptr);
 }
 
-/// Adjoint of drift_of: cotangents of the turn and of the angular velocity (world axes) that it ends in. Adds to that
+/// Adjoint of flight_of: cotangents of the turn and of the angular velocity (world axes) that it ends in. Adds to that
 /// of the turn that it starts from and returns that of the angular velocity.
 template <class Real>
-BACKDRIVE_PART Vec3<Real> adj_drift_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
-                                       const Vec3<Real>& velocity, const Drift<Real>& d, const Real& dt,
-                                       Vec3<Real> turn_bar, const Vec3<Real>& omega_bar, Vec3<Real>& start_turn_bar,
-                                       BodyGradient<Real>* gradient) {
+BACKDRIVE_PART Vec3<Real> adj_flight_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
+                                        const Vec3<Real>& velocity, const FreeFlight<Real>& d, const Real& dt,
+                                        Vec3<Real> turn_bar, const Vec3<Real>& omega_bar, Vec3<Real>& start_turn_bar,
+                                        BodyGradient<Real>* gradient) {
   Vec3<Real> angle_bar = zero3<Real>();
   const Vec3<Real> carried =
       adj_spin_after<Real>(body, d, d, d.turn.omega[0], omega_bar, turn_bar, angle_bar, gradient);
@@ -71,19 +71,19 @@ BACKDRIVE_PART Vec3<Real> adj_drift_of(const BodyConstants<Real>& body, const Ma
   return velocity_bar;
 }
 
-/// Cotangent of the drift and of the state that it ends in (7): of v⁺ into body.u, of the pose before into `bar`.
+/// Cotangent of the free flight and of the state that it ends in (7): of v⁺ into body.u, of the pose before into `bar`.
 template <class Real>
 BACKDRIVE_PART void adj_state_after(const BodyConstants<Real>& body, const Quaternion<Real>& rotation, const Real& dt,
                                     const BodyStateBar<Real>& after, BodyScratch<Real>& s, BodyBar<Real>& bar,
                                     BodyGradient<Real>* gradient) {
-  const Drift<Real> d = drift_of(body, s.pose.axes, rotation, s.next.ang, dt);
+  const FreeFlight<Real> d = flight_of(body, s.pose.axes, rotation, s.next.ang, dt);
   // p⁺ = c⁺ − lever, ṗ⁺ = v_c − ω × lever
   const Vec3<Real>& velocity_bar = after.velocity.lin;
   const Vec3<Real> lever_bar = -after.position - cross(velocity_bar, d.axes * d.omega);
   if (gradient) gradient->com += transposed_times(d.axes, lever_bar);
   bar.turn = zero3<Real>();
-  s.u.ang = adj_drift_of(body, s.pose.axes, s.next.ang, d, dt, after.turn + cross(d.lever, lever_bar),
-                         after.velocity.ang - cross(d.lever, velocity_bar), bar.turn, gradient);
+  s.u.ang = adj_flight_of(body, s.pose.axes, s.next.ang, d, dt, after.turn + cross(d.lever, lever_bar),
+                          after.velocity.ang - cross(d.lever, velocity_bar), bar.turn, gradient);
   s.u.lin = after.position * dt + velocity_bar;
   bar.centre = after.position;
 }
@@ -105,11 +105,11 @@ BACKDRIVE_PART void adj_momentum(const System<Real>& system, int i, const BodySc
   g.mass += dot(s.u.lin, s.velocity.lin - s.next.lin) + system.dt * dot(s.u.lin, system.gravity);
 }
 
-/// Cotangents of one joint's rows: what multiplies the variation of G u, G v⁺, G v and the rates after a drift alone,
-/// of the errors and the position.
+/// Cotangents of one joint's rows: what multiplies the variation of G u, G v⁺, G v and the rates after a free flight
+/// alone, of the errors and the position.
 template <class Real>
 struct RowBars {
-  Real u[kRows], next[kRows], start[kRows], drifted[kRows], error[kRows];
+  Real u[kRows], next[kRows], start[kRows], flown[kRows], error[kRows];
   Real position;
 };
 
@@ -134,7 +134,7 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
     const Real &w = s.rate[row], &A = s.inertia[row];
     bar.u[row] = s.impulse[row] - A * s.next[row];
     bar.next[row] = -(w * A);
-    bar.error[row] = bar.drifted[row] = zero;
+    bar.error[row] = bar.flown[row] = zero;
     if (dof < 0) {
       const Real K = row_stiffness(c.attach, row);
       const Real stretch = s.error[row] + dt * (s.next[row] - s.start[row]);
@@ -149,9 +149,9 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
       JointInputBar<Real> b{zero, zero, zero, zero, zero};
       adj_joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt, w * dt,
                       w * (s.next[row] - s.start[row]) + resisted[row], b, gradient ? &efforts : nullptr);
-      bar.drifted[row] = -(w * c.efforts.armature);
-      bar.start[row] = b.qd + w * A - bar.drifted[row];
-      if (gradient) gradient->efforts.armature -= w * (s.drifted[row] - s.start[row]);
+      bar.flown[row] = -(w * c.efforts.armature);
+      bar.start[row] = b.qd + w * A - bar.flown[row];
+      if (gradient) gradient->efforts.armature -= w * (s.flown[row] - s.start[row]);
       bar.position += b.q;
       input_bar.effort[dof] = b.effort;
       input_bar.target_position += b.target_position, input_bar.target_velocity += b.target_velocity;
@@ -285,8 +285,8 @@ BACKDRIVE_PART void adj_predicted(const System<Real>& system, Workspace<Real>& w
   adj_errors(p, child.predicted.axes, parent ? &parent->predicted.axes : nullptr,
              p.turn[0] * e[0] + p.turn[1] * e[1] + p.turn[2] * e[2], p.P.cx * e[3] + p.P.cy * e[4] + p.P.cz * e[5], to);
   DirectionBars<Real> direction;
-  direction.add(p, bar.drifted, child.predicted_velocity, parent ? &parent->predicted_velocity : nullptr);
-  add_row_forces(p, bar.drifted, child_bar.predicted_velocity, parent ? &parent_bar->predicted_velocity : nullptr);
+  direction.add(p, bar.flown, child.predicted_velocity, parent ? &parent->predicted_velocity : nullptr);
+  add_row_forces(p, bar.flown, child_bar.predicted_velocity, parent ? &parent_bar->predicted_velocity : nullptr);
   adj_directions(joint.type, p, child.predicted.axes, direction, to);
 }
 
@@ -347,9 +347,9 @@ template <class Real>
 BACKDRIVE_PART void adj_prepare_body(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
                                      const BodyScratch<Real>& s, const Real& dt, BodyBar<Real>& bar,
                                      BodyStateBar<Real>& state, BodyGradient<Real>* gradient) {
-  const Drift<Real> d = drift_of(body, s.pose.axes, rotation, s.velocity.ang, dt);
-  const Vec3<Real> omega_bar = adj_drift_of(body, s.pose.axes, s.velocity.ang, d, dt, bar.predicted_turn,
-                                            bar.predicted_velocity.ang, bar.turn, gradient);
+  const FreeFlight<Real> d = flight_of(body, s.pose.axes, rotation, s.velocity.ang, dt);
+  const Vec3<Real> omega_bar = adj_flight_of(body, s.pose.axes, s.velocity.ang, d, dt, bar.predicted_turn,
+                                             bar.predicted_velocity.ang, bar.turn, gradient);
   bar.centre += bar.predicted_centre;
   bar.velocity += Spatial<Real>{omega_bar, bar.predicted_centre * dt + bar.predicted_velocity.lin};
   adj_set_motion(s, bar, state, gradient);

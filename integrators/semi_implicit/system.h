@@ -19,9 +19,7 @@ struct Joint {
   JointType type = JointType::fixed;
   int parent = -1;
   int child = 0;
-  bool has_drive = false;  ///< only of revolute and prismatic joints, as are limits
-  bool has_limit = false;
-  bool has_friction = false;
+  EffortParts acts = {};
 };
 
 /// Rows of every joint: turns about three directions, then slides along three. A row is either a degree of freedom of

@@ -56,12 +56,8 @@ class Tables {
   static PoolVector<Joint> joints_of(const Model& model) {
     PoolVector<Joint> joints(model.joint_types.size());
     for (const Link& link : model.topology.links) {
-      joints[link.joint] = {model.joint_types[link.joint],
-                            model.joint_parents[link.joint],
-                            model.joint_children[link.joint],
-                            link.has_drive,
-                            link.has_limit,
-                            link.has_friction};
+      joints[link.joint] = {model.joint_types[link.joint], model.joint_parents[link.joint],
+                            model.joint_children[link.joint], link.acts};
     }
     return joints;
   }

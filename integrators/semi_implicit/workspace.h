@@ -2,19 +2,19 @@
 // What a step and its adjoint work in: nothing in it outlives a step.
 #include "integrators/rollout/arena.h"
 #include "integrators/rollout/rows.h"
-#include "integrators/semi_implicit/drift.h"
+#include "integrators/semi_implicit/free_flight.h"
 #include "integrators/semi_implicit/joint_rows.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
 template <class Real>
 struct BodyScratch {
-  BodyPose<Real> pose, predicted;       ///< at the start; and where the body would drift to without a kick
+  BodyPose<Real> pose, predicted;       ///< at the start; and where the body would free flight to without a kick
   Vec3<Real> lever;                     ///< from the link origin to the com, world axes
   Sym3<Real> inertia, inverse_inertia;  ///< about the com, world axes
   Spatial<Real> velocity;               ///< [ω; velocity of the com] at the start
   Spatial<Real> next;                   ///< after the kick
-  Spatial<Real> predicted_velocity;     ///< after a drift without a kick
+  Spatial<Real> predicted_velocity;     ///< after a free flight without a kick
   Spatial<Real> u;                      ///< right-hand side of a solve, then its result: in the adjoint, u of (8)
   BodyState<Real> after;                ///< the state at the end of the step
 };
@@ -37,7 +37,7 @@ struct JointScratch {
   Real inertia[kRows];  ///< A: what resists a change of the row's rate beside the bodies
   Real impulse[kRows];  ///< r: of the row at rate zero
   Real start[kRows];    ///< rate at the start
-  Real drifted[kRows];  ///< rate after a drift without a kick
+  Real flown[kRows];    ///< rate after a free flight without a kick
   Real next[kRows];     ///< rate after the kick
   Real rate[kRows];     ///< right-hand side of a solve, then G x of its result x
 };

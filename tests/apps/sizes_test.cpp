@@ -1,5 +1,5 @@
-// What is too large for any memory, or for a whole number, is refused with a message; it used to write beyond the end of
-// a block.
+// What is too large for any memory, or for a whole number, is refused with a message; it used to write beyond the end
+// of a block.
 #include "tests/apps/simctl_process.h"
 
 namespace backdrive::test {
@@ -22,7 +22,8 @@ TEST_F(SimctlSizesTest, StatesOfMoreRowsThanCanBeCounted) {
     bodies += "    " + name + ": {mass: 1, inertia: [1, 1, 1]}\n";
     joints += "    " + name + ": {type: prismatic, child: " + name + "}\n";
   }
-  expect_refused(write("many.yaml", "simulation: {steps: 8388608}\nmodel:\n  bodies:\n" + bodies + "  joints:\n" + joints +
+  expect_refused(write("many.yaml", "simulation: {steps: 8388608}\nmodel:\n  bodies:\n" + bodies + "  joints:\n" +
+                                        joints +
                                         "optimize:\n  variables: [{initial_state: b0, quantity: velocity}]\n"
                                         "  loss: {terminal: [{joint: b0, position: 1}]}\n"));
 }
@@ -34,7 +35,8 @@ TEST_F(SimctlSizesTest, ForcesOfMorePairsAndStepsThanCanBeCounted) {
     bodies += "    " + name + ": {shapes: [{geometry: {type: sphere, scale: 1 cm}, density: 1000}]}\n";
     joints += "    " + name + ": {type: free, child: " + name + "}\n";
   }
-  expect_refused(write("pairs.yaml", "simulation: {steps: 70000}\nmodel:\n  bodies:\n" + bodies + "  joints:\n" + joints +
+  expect_refused(write("pairs.yaml", "simulation: {steps: 70000}\nmodel:\n  bodies:\n" + bodies + "  joints:\n" +
+                                         joints +
                                          "optimize:\n  variables: [{initial_state: b0, quantity: velocity}]\n"
                                          "  loss: {running: [{contact: [b0, b1], force: [0, 0, 1]}]}\n"));
 }

@@ -52,8 +52,9 @@ std::string before(const std::string& text, std::size_t at) {
 std::string prose_of(const std::string& name, const std::string& text) {
   const std::string extension = fs::path(name).extension();
   if (extension == ".md") return text;
-  const std::regex comment(extension == ".cmake" || extension == ".txt" || extension.empty() ? "(?:^|\\s)#+ (.*)"
-                                                                                            : "(?:^|[^:])//[/!<]*(.*)");
+  const std::regex comment(extension == ".cmake" || extension == ".txt" || extension.empty()
+                               ? "(?:^|\\s)#+ (.*)"
+                               : "(?:^|[^:])//[/!<]*(.*)");
   std::string prose;
   for (const std::string& line : lines_of(text)) {
     std::smatch found;
@@ -68,7 +69,7 @@ const Words kElsewhere{"backdrive-config.cmake", "pinocchioTargets.cmake", "coop
 
 /// What may be cited.
 struct Repository {
-  std::vector<std::string> files;         ///< from the root
+  std::vector<std::string> files;          ///< from the root
   std::map<std::string, Words> equations;  ///< of each page: "8", "C4"
   std::map<std::string, Words> sections;   ///< of each page: "4" of "## 4. Measured"
 
@@ -133,13 +134,15 @@ std::vector<std::string> dangling(const Repository& repository, const std::strin
   each_match(prose, section, [&](const std::smatch& match, std::size_t at) {
     const std::string context = before(prose, at);
     std::smatch cited;
-    const std::string cites = std::regex_search(context, cited, page) ? cited[1].str() + ".md" : fs::path(name).filename().string();
+    const std::string cites =
+        std::regex_search(context, cited, page) ? cited[1].str() + ".md" : fs::path(name).filename().string();
     const auto own = repository.sections.find(cites);
     if (own != repository.sections.end() && own->second.contains(match[1])) return;
     if (!std::regex_search(context, elsewhere)) missing(match.str() + " of " + cites);
   });
 
-  static const std::regex nowhere("\\bthe contract\\b|\\b[Dd]esign,? section\\b|\\bthe design('s)?\\b (section|sets|says)");
+  static const std::regex nowhere(
+      "\\bthe contract\\b|\\b[Dd]esign,? section\\b|\\bthe design('s)?\\b (section|sets|says)");
   each_match(prose, nowhere, [&](const std::smatch& match, std::size_t) { missing(match.str()); });
   return found;
 }

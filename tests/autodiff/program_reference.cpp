@@ -12,7 +12,7 @@ Model snapshot(const backdrive::Model& model) {
   Model plain;
   int channels = model.topology.nv;
   for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
-    const bool driven = model.topology.links[model.link_of_joint(static_cast<int>(j))].has_drive;
+    const bool driven = model.topology.links[model.link_of_joint(static_cast<int>(j))].acts.drive;
     plain.joints.push_back(
         {model.joint_types[j] == JointType::prismatic, model.joint_parents[j], driven ? channels : -1});
     if (driven) channels += 2;

@@ -43,7 +43,7 @@ std::vector<std::pair<std::string, double>> along_mutant(const Model& model, con
                                           qd.write(),
                                           control.write(),
                                           of_rollout.write()};
-  adjoint.drift_bar = w.drift.row(0);
+  adjoint.reported_bar = w.reported.row(0);
   adjoint.contact_bar = w.contact.row(0);
   semi_implicit::ContactAdjointScratch<double> counted;
   Arena counter(nullptr);

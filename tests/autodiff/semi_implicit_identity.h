@@ -28,7 +28,7 @@ constexpr int kSteps = 5;
 /// OutputWeights of everything that a rollout leaves: states of joints and bodies, poses, and, with contact, the
 /// velocities that are reported and the forces.
 struct OutputWeights {
-  Buffer<double> q, qd, poses, drift, contact;
+  Buffer<double> q, qd, poses, reported, contact;
 };
 
 inline std::vector<int> all_bodies(const Model& model) {
@@ -50,10 +50,10 @@ inline OutputWeights random_weights(const Model& model, Random& random) {
     for (const int row : rows) w.q.set(step * t.nq + row, 0, random.symmetric(1));
   }
   if (!t.contact_pairs.empty()) {
-    w.drift = Buffer<double>((kSteps + 1) * t.nv, 1);
+    w.reported = Buffer<double>((kSteps + 1) * t.nv, 1);
     w.contact = Buffer<double>(kSteps * static_cast<int>(t.contact_pairs.size()) * kContactRows, 1);
   }
-  for (Buffer<double>* b : {&w.qd, &w.poses, &w.drift}) {
+  for (Buffer<double>* b : {&w.qd, &w.poses, &w.reported}) {
     for (int r = 0; r < b->rows(); ++r) b->set(r, 0, random.symmetric(1));
   }
   for (int r = 0; r < w.contact.rows(); ++r) w.contact.set(r, 0, r % kContactRows < 3 ? random.symmetric(0.1) : 0);
@@ -123,7 +123,7 @@ inline double weighted(const Model& model, const OutputWeights& w, const Traject
     for (int r = 0; r < weights.rows(); ++r) sum += weights(r, 0) * numbers(r, 0).dot;
   };
   add(w.qd, trajectory.qd);
-  add(w.drift, trajectory.drift);
+  add(w.reported, trajectory.reported);
   add(w.contact, trajectory.contact);
   const std::vector<int> rows = tangent_rows(t);
   for (int step = 0; step <= kSteps; ++step) {
@@ -203,8 +203,8 @@ inline BlockSums along_adjoint(const Model& model, const InputDirection& d, cons
   seeds.add(trajectory.q, w.q);
   seeds.add(trajectory.qd, w.qd);
   seeds.add(poses, w.poses);
-  if (!w.drift.empty()) {
-    seeds.add(trajectory.drift, w.drift);
+  if (!w.reported.empty()) {
+    seeds.add(trajectory.reported, w.reported);
     seeds.add(trajectory.contact, w.contact);
   }
   const Gradients<double> g = std::move(tape).backward(seeds);

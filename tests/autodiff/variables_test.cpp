@@ -329,7 +329,7 @@ TEST(Objective, WhatIsVariedCountsAsPresent) {
   Problem friction = cases::cart_pole();
   friction.model.joints.friction.set(0, 0, 0);
   validate(friction.model);
-  ASSERT_FALSE(friction.model.topology.links[0].has_friction);
+  ASSERT_FALSE(friction.model.topology.links[0].acts.friction);
   friction.variables = {cases::parameter(friction.model, "joints/slider/friction")};
   expect_served(friction, {{0}, {0.3}, {0}, {2}});
 
@@ -338,7 +338,7 @@ TEST(Objective, WhatIsVariedCountsAsPresent) {
     side->set(0, 0, (side == &limit.model.joints.limit.upper ? 1 : -1) * std::numeric_limits<double>::infinity());
   }
   validate(limit.model);
-  ASSERT_FALSE(limit.model.topology.links[0].has_limit);
+  ASSERT_FALSE(limit.model.topology.links[0].acts.limit);
   limit.variables = {cases::parameter(limit.model, "joints/slider/limit/upper")};
   limit.variables[0].initial = {50};
   expect_served(limit, {{0.15}, {0.1}});

@@ -72,7 +72,7 @@ std::vector<int> first_numbers(int count) {
 template <class T>
 struct Outcome {
   Buffer<T> placed_q, placed_qd, q, qd, poses, q_bar, qd_bar, control_bar;
-  Buffer<T> drift, contact;  ///< empty where nothing touches
+  Buffer<T> reported, contact;  ///< empty where nothing touches
   Parameters parameters;
 };
 
@@ -97,7 +97,7 @@ Outcome<T> outcome_of(const Model& model, const std::vector<int>& worlds, Memory
   seeds.add(poses, weights_of(poses, first_numbers(12), 12, random).clone(memory));
   const bool touches = !t.contact_pairs.empty();
   if (touches) {
-    seeds.add(trajectory.drift, weights_of(trajectory.drift, first_numbers(t.nv), t.nv, random).clone(memory));
+    seeds.add(trajectory.reported, weights_of(trajectory.reported, first_numbers(t.nv), t.nv, random).clone(memory));
     const Buffer<T> forces = weights_of(trajectory.contact, first_numbers(3), kContactRows, random);
     seeds.add(trajectory.contact, forces.clone(memory));
   }
@@ -111,7 +111,7 @@ Outcome<T> outcome_of(const Model& model, const std::vector<int>& worlds, Memory
           on_host(g.of(state.q)),
           on_host(g.of(state.qd)),
           on_host(g.of(control.u)),
-          touches ? on_host(trajectory.drift) : Buffer<T>(),
+          touches ? on_host(trajectory.reported) : Buffer<T>(),
           touches ? on_host(trajectory.contact) : Buffer<T>(),
           g.parameters()};
 }
@@ -134,7 +134,7 @@ void expect_parity(const Model& model, Memory memory) {
   EXPECT_NEAR_HERE(qd_bar);
   EXPECT_NEAR_HERE(control_bar);
   if (!model.topology.contact_pairs.empty()) {
-    EXPECT_NEAR_HERE(drift);
+    EXPECT_NEAR_HERE(reported);
     EXPECT_NEAR_HERE(contact);
   }
 #undef EXPECT_NEAR_HERE

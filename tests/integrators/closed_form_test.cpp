@@ -1,5 +1,5 @@
-// Gradients with known answers (docs/known_gradients.md): (K1) free fall, (K2) the oscillator, (K7) the derivatives of forward
-// dynamics.
+// Gradients with known answers (docs/known_gradients.md): (K1) free fall, (K2) the oscillator, (K7) the derivatives of
+// forward dynamics.
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>

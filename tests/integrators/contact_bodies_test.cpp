@@ -88,7 +88,7 @@ TEST(ContactBodies, AThrownBoxComesToRestAndStays) {
   const Trajectory<double> rest = simulate(model, settling.final, 60, true);
   double speed = 0, moved = 0;
   for (int step = 1; step <= rest.steps; ++step) {
-    speed = std::max(speed, largest(rest.drift, step * 6, 6));
+    speed = std::max(speed, largest(rest.reported, step * 6, 6));
     for (int k = 0; k < 7; ++k) moved = std::max(moved, std::abs(rest.q(step * 7 + k, 0) - rest.q(k, 0)));
   }
   EXPECT_LT(speed, 1e-6);
@@ -134,7 +134,7 @@ Trajectory<double> on_slope(double angle, double seconds) {
 double creep(const Trajectory<double>& t, double seconds) {
   double result = 0;
   for (int step = static_cast<int>(seconds * kRate); step <= t.steps; ++step) {
-    result = std::max(result, std::abs(t.drift(step * 6 + 3, 0)));
+    result = std::max(result, std::abs(t.reported(step * 6 + 3, 0)));
   }
   return result;
 }
@@ -176,7 +176,7 @@ TEST(ContactBodies, StickingDriftIsBoundedByTheCreep) {
   for (const double share : {0.1, 0.5, 0.8}) {
     const Trajectory<double> t = on_slope(std::atan(share * kFriction), 8);
     EXPECT_LT(creep(t, 4), 1.2 * creep_under(share)) << share;
-    EXPECT_GT(t.final_drift(3, 0), 0.8 * creep_under(share)) << share;
+    EXPECT_GT(t.final_reported(3, 0), 0.8 * creep_under(share)) << share;
     EXPECT_LT(t.final.q(4, 0), 1e-3) << share;
   }
 }
@@ -199,9 +199,9 @@ TEST(ContactBodies, ASlidingBallEndsUpRolling) {
   // The force acts in the middle of the overlap, on an arm that is shorter by half the depth, 0.4 %: of m v = ∫f and
   // I ω = a ∫f, v = a ω, v = v₀ a²/(a² + I/m).
   const double arm = radius - 0.5 * depth, gyration = 0.4 * radius * radius;
-  EXPECT_NEAR(t.final_drift(3, 0), speed * arm * arm / (arm * arm + gyration), 1e-5);
-  EXPECT_NEAR(t.final_drift(3, 0), 5. / 7 * speed, 0.003 * speed);
-  EXPECT_NEAR(t.final_drift(3, 0) - arm * t.final_drift(1, 0), 0, kCreep);
+  EXPECT_NEAR(t.final_reported(3, 0), speed * arm * arm / (arm * arm + gyration), 1e-5);
+  EXPECT_NEAR(t.final_reported(3, 0), 5. / 7 * speed, 0.003 * speed);
+  EXPECT_NEAR(t.final_reported(3, 0) - arm * t.final_reported(1, 0), 0, kCreep);
   EXPECT_GT(t.final.q(4, 0), 2.5);
 }
 
@@ -335,7 +335,7 @@ void expect_own_bits() {
     for (const auto& [other, w] : {std::pair{&b, there}, std::pair{&alone, 0}}) {
       EXPECT_TRUE(test::same_bits(a.trajectory.q, name, other->trajectory.q, w));
       EXPECT_TRUE(test::same_bits(a.trajectory.qd, name, other->trajectory.qd, w));
-      EXPECT_TRUE(test::same_bits(a.trajectory.drift, name, other->trajectory.drift, w));
+      EXPECT_TRUE(test::same_bits(a.trajectory.reported, name, other->trajectory.reported, w));
       EXPECT_TRUE(test::same_bits(a.by_q, name, other->by_q, w));
       EXPECT_TRUE(test::same_bits(a.by_qd, name, other->by_qd, w));
     }
@@ -362,7 +362,7 @@ TEST(ContactBodies, SinglePrecisionAgreesAfterTouching) {
     for (int k = 0; k < 7; ++k)
       position = std::max(position, std::abs(t.q(step * 7 + k, 0) - exact.q(step * 7 + k, 0)));
     for (int k = 0; k < 6; ++k) {
-      velocity = std::max(velocity, std::abs(t.drift(step * 6 + k, 0) - exact.drift(step * 6 + k, 0)));
+      velocity = std::max(velocity, std::abs(t.reported(step * 6 + k, 0) - exact.reported(step * 6 + k, 0)));
     }
   }
   EXPECT_LT(position, 1e-5);
@@ -500,7 +500,7 @@ TEST(ContactBodies, WhatIsFixedCountsAsTheWorld) {
     builder.add_shape("ball", 0, shape(GeometryType::sphere, {0.1, 0, 0}));
     builder.add_body("table", ball_of(0.01, 0.1));
     builder.add_joint("fixed", JointType::fixed, ModelBuilder::world, 1);
-    builder.add_shape("table", on_body ? 1 : ModelBuilder::world, shape(GeometryType::box, {1, 1, 0.1}));
+    builder.add_shape("table", on_body ? BodyIndex(1) : ModelBuilder::world, shape(GeometryType::box, {1, 1, 0.1}));
     const Model model = builder.build();
     State<double> state(model, 1);
     state.q.set(6, 0, 0.25);
@@ -545,7 +545,7 @@ TEST_P(ContactBodiesResting, StaysOnWhatCarriesIt) {
   EXPECT_GT(lowest, 0.045);  // half the thickness of the flattest, but for the depth; a stand's parts are about z = 0
   EXPECT_LT(highest, d.start + 1e-9);
   EXPECT_LT(largest(d.path.final.q, 4, 2), 0.1);
-  EXPECT_LT(largest(d.path.final_drift, 3, 3), 0.05);
+  EXPECT_LT(largest(d.path.final_reported, 3, 3), 0.05);
 }
 
 /// What rolls in a bowl or rocks on its round side, which friction does not stop; and what lies across the gap between
@@ -559,7 +559,7 @@ bool rocks(const Resting& r) {
 // At the rate that the defaults are for.
 TEST_P(ContactBodiesResting, ComesToRestAt240StepsPerSecond) {
   const Drop d = drop(GetParam(), 8, 240);
-  EXPECT_LT(largest(d.path.final_drift, 0, 6), rocks(GetParam()) ? 0.3 : 1e-3);
+  EXPECT_LT(largest(d.path.final_reported, 0, 6), rocks(GetParam()) ? 0.3 : 1e-3);
   EXPECT_LT(largest(d.path.final.q, 4, 2), 0.1);
 }
 

@@ -1,6 +1,6 @@
 // The law of contact and the force of one contact (docs/contact.md) by themselves: against exact arithmetic, against
-// dual numbers, and on point masses against the closed forms (K3), (K5) and (K6) of docs/known_gradients.md. Plain sampling of
-// the force and a Kelvin-Voigt damper are here to fail where the law does not.
+// dual numbers, and on point masses against the closed forms (K3), (K5) and (K6) of docs/known_gradients.md. Plain
+// sampling of the force and a Kelvin-Voigt damper are here to fail where the law does not.
 #include "engine/pack.h"
 
 #include <gtest/gtest.h>
@@ -238,7 +238,7 @@ template <class Real>
 struct Ball {
   Vec3<Real> position, velocity;
   Real mass, radius;
-  Vec3<Real> drift{};  ///< of the last step: what is reported
+  Vec3<Real> reported{};  ///< of the last step: what is reported
 };
 
 template <class Real>
@@ -257,8 +257,8 @@ void step(Ball<Real>& ball, const PairMaterial<Real>& m, const Vec3<double>& gra
   };
   const Real drag = second_drag(m, s, model, predicted(model.drag), dt).value;
   const Vec3<Real> change = contact_force(m, s, model, drag, predicted(drag), dt).result * (dt / ball.mass);
-  ball.drift = smooth + change * constant<Real>(0.5);
-  ball.position += ball.drift * dt;
+  ball.reported = smooth + change * constant<Real>(0.5);
+  ball.position += ball.reported * dt;
   ball.velocity = smooth + change;
 }
 
@@ -428,7 +428,7 @@ TEST(ContactRest, ABodyAtRestReportsNoVelocityAndStays) {
   EXPECT_NEAR(0.1 - settled.z, 2.5 * g / 3e4 + kWidth / 2, 1e-8);  // 1.3 mm
   for (int i = 0; i < 60 * 240; ++i) {
     step(ball, m, {0, 0, -g}, dt);
-    EXPECT_LT(std::sqrt(dot(ball.drift, ball.drift)), 1e-6);
+    EXPECT_LT(std::sqrt(dot(ball.reported, ball.reported)), 1e-6);
   }
   const Vec3<double> moved = ball.position - settled;
   EXPECT_LT(std::sqrt(dot(moved, moved)), 1e-9);
@@ -447,7 +447,8 @@ TEST(ContactRest, ASlopeHoldsBelowTheAngleOfFrictionAndNotAbove) {
   };
   for (const double below : {10., 3., 1.}) {
     const double angle = std::atan(mu) - below * degree, share = std::tan(angle) / mu;
-    EXPECT_NEAR(run(angle, 4).drift.x / (1e-4 * share / std::sqrt(1 - share * share)), 1, 0.06) << below;  // after 4 s
+    EXPECT_NEAR(run(angle, 4).reported.x / (1e-4 * share / std::sqrt(1 - share * share)), 1, 0.06)
+        << below;  // after 4 s
   }
   const double above = std::atan(mu) + degree;
   const double acceleration = g * (std::sin(above) - mu * std::cos(above));

@@ -45,7 +45,7 @@ Buffer<T> random_rows(int rows, test::Random& random) {
 /// All that the four kernels put out for one batch.
 template <class T>
 struct Outcome {
-  Buffer<T> q, qd, q_end, qd_end, drift, drift_end, poses;
+  Buffer<T> q, qd, q_end, qd_end, reported, reported_end, poses;
   Buffer<T> q0_bar, qd0_bar, control_bar, constants_bar, pose_q_bar, pose_constants_bar;
   WorldStatuses status = WorldStatuses(kWorlds);
   std::vector<int> clipped = std::vector<int>(kWorlds);
@@ -88,8 +88,8 @@ class AllKernels {
     const Control<T>& control = batch_.control;
     out_.q = Buffer<T>((s_.steps + 1) * t_.nq, kWorlds);
     out_.qd = Buffer<T>((s_.steps + 1) * t_.nv, kWorlds);
-    out_.drift = Buffer<T>((s_.steps + 1) * t_.nv, kWorlds);
-    out_.drift_end = Buffer<T>(t_.nv, kWorlds);
+    out_.reported = Buffer<T>((s_.steps + 1) * t_.nv, kWorlds);
+    out_.reported_end = Buffer<T>(t_.nv, kWorlds);
     out_.q_end = batch_.state.q.clone(default_memory());
     out_.qd_end = batch_.state.qd.clone(default_memory());
     for (int part = 0; part < s_.parts; ++part) {
@@ -98,7 +98,7 @@ class AllKernels {
       RolloutArguments<T> a{
           launch(first, steps),         q, qd, control.u.row(first * t_.nu), out_.q.write(first * t_.nq),
           out_.qd.write(first * t_.nv), q, qd, out_.status.write_address()};
-      if (touches()) a.drift = out_.drift.write(first * t_.nv), a.drift_end = out_.drift_end.write();
+      if (touches()) a.reported = out_.reported.write(first * t_.nv), a.reported_end = out_.reported_end.write();
       table_.rollout(a, 0, groups_, scratch_.get());
     }
   }
@@ -108,8 +108,8 @@ class AllKernels {
     const Buffer<T> q_bar = random_rows<T>((s_.steps + 1) * t_.nq, random);
     const Buffer<T> qd_bar = random_rows<T>((s_.steps + 1) * t_.nv, random);
     const Buffer<T> q_end_bar = random_rows<T>(t_.nq, random), qd_end_bar = random_rows<T>(t_.nv, random);
-    const Buffer<T> drift_bar = random_rows<T>((s_.steps + 1) * t_.nv, random);
-    const Buffer<T> drift_end_bar = random_rows<T>(t_.nv, random);
+    const Buffer<T> reported_bar = random_rows<T>((s_.steps + 1) * t_.nv, random);
+    const Buffer<T> reported_end_bar = random_rows<T>(t_.nv, random);
     out_.q0_bar = Buffer<T>(t_.nq, kWorlds);
     out_.qd0_bar = Buffer<T>(t_.nv, kWorlds);
     out_.control_bar = Buffer<T>(s_.steps * t_.nu, kWorlds);
@@ -131,7 +131,7 @@ class AllKernels {
                                    s_.parameters ? out_.constants_bar.write() : nullptr,
                                    part + 1 < s_.parts,
                                    {s_.window.steps, s_.window.cut, T(s_.window.clip), out_.clipped.data()}};
-      if (touches()) a.drift_bar = drift_bar.row(first * t_.nv), a.drift_end_bar = drift_end_bar.row(0);
+      if (touches()) a.reported_bar = reported_bar.row(first * t_.nv), a.reported_end_bar = reported_end_bar.row(0);
       table_.rollout_adjoint(a, 0, groups_, scratch_.get());
     }
   }
@@ -206,8 +206,8 @@ std::vector<NamedError> errors_between(const Outcome<T>& a, const Outcome<T>& b)
   compare("qd", &Outcome<T>::qd);
   compare("q_end", &Outcome<T>::q_end);
   compare("qd_end", &Outcome<T>::qd_end);
-  compare("drift", &Outcome<T>::drift);
-  compare("drift_end", &Outcome<T>::drift_end);
+  compare("reported", &Outcome<T>::reported);
+  compare("reported_end", &Outcome<T>::reported_end);
   compare("poses", &Outcome<T>::poses);
   compare("q0_bar", &Outcome<T>::q0_bar);
   compare("qd0_bar", &Outcome<T>::qd0_bar);

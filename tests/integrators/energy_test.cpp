@@ -1,5 +1,5 @@
-// (K8) of docs/known_gradients.md: the energy error of an undamped pendulum shrinks as the order of the integrator says,
-// and does not grow with time, as the integrator is symplectic.
+// (K8) of docs/known_gradients.md: the energy error of an undamped pendulum shrinks as the order of the integrator
+// says, and does not grow with time, as the integrator is symplectic.
 #include <gtest/gtest.h>
 
 #include <cmath>

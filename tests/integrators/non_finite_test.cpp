@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "models/builder.h"
 #include "models/fields.h"
 #include "tests/support/batch.h"
 #include "tests/support/gradient_case.h"
@@ -102,7 +103,7 @@ TYPED_TEST(NonFinite, StopsThroughASaturatedDrive) {
   tree.forces = true;
   const Model model = test::random_tree(3, tree);
   const Link& link = model.topology.links[3];
-  ASSERT_TRUE(link.has_drive && std::isfinite(model.joints.drive.effort_limit(3, 0)));
+  ASSERT_TRUE(link.acts.drive && std::isfinite(model.joints.drive.effort_limit(3, 0)));
   const auto batch = test::random_batch<T>(model, kSteps, test::first_worlds(kWorlds), 2);
   for (const int row : {link.v, link.target, link.target + 1}) {
     Control<T> control;
@@ -122,7 +123,10 @@ TYPED_TEST(NonFinite, NamesTheJointThatMovesNoInertia) {
   for (int k = 0; k < 6; ++k) model.bodies.inertia.set(4, k, 0);
   model.joints.armature.set(4, 0, 0);
   model.joints.damping.set(4, 0, 0);
-  const Trajectory<T> t = rollout(model, this->batch.state, this->batch.control, this->options);
+  RolloutOptions options = this->options;
+  EXPECT_THROW(rollout(model, this->batch.state, this->batch.control, options), ModelError);
+  options.checked = true;  // to see what then happens
+  const Trajectory<T> t = rollout(model, this->batch.state, this->batch.control, options);
   for (int w = 0; w < kWorlds; ++w) {
     EXPECT_EQ((*t.status)[w].stopped_step, 0);
     EXPECT_EQ((*t.status)[w].joint, 4);

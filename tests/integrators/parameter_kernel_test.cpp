@@ -140,9 +140,9 @@ void add_link(Product& to, const LinkGradient<double>& bar, const LinkConstants<
   const double* inertia_bar = &bar.inertia.xx;
   const Dual<double>* inertia = &c.inertia.xx;
   for (int k = 0; k < 6; ++k) to.add(inertia_bar[k], inertia[k].dot);
-  const double* scalar_bar = &bar.efforts.armature;
-  const Dual<double>* scalar = &c.efforts.armature;
-  for (int k = 0; k < 10; ++k) to.add(scalar_bar[k], scalar[k].dot);
+#define BACKDRIVE_ADD(at, name, ...) to.add(bar.efforts.at name, c.efforts.at name.dot);
+  BACKDRIVE_EFFORT_PARAMETERS(BACKDRIVE_ADD)
+#undef BACKDRIVE_ADD
 }
 
 struct AdjointCase {

@@ -185,12 +185,9 @@ void each_number(Tangent& t, const Visit& visit) {
     three("parent position", j.parent.position), three("parent orientation", j.parent.orientation);
     three("child position", j.child.position), three("child orientation", j.child.orientation);
     three("axis", j.axis);
-    auto& e = j.efforts;
-    visit("armature", e.armature), visit("damping", e.damping), visit("friction", e.friction);
-    visit("limit lower", e.limit.lower), visit("limit upper", e.limit.upper);
-    visit("limit stiffness", e.limit.stiffness), visit("limit damping", e.limit.damping);
-    visit("drive stiffness", e.drive.stiffness), visit("drive damping", e.drive.damping);
-    visit("effort limit", e.drive.effort_limit);
+#define BACKDRIVE_VISIT(at, name, ...) visit(#at #name, j.efforts.at name);
+    BACKDRIVE_EFFORT_PARAMETERS(BACKDRIVE_VISIT)
+#undef BACKDRIVE_VISIT
     visit("attach stiffness", j.attach.stiffness), visit("attach damping", j.attach.damping);
     visit("attach angular stiffness", j.attach.angular_stiffness);
     visit("attach angular damping", j.attach.angular_damping);

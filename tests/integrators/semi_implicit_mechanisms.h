@@ -123,15 +123,15 @@ inline void add_forces(Random& random, int j, Mechanism& m) {
   auto& e = m.numbers.joints[j].efforts;
   e.armature = random.uniform(0.01, 0.1);
   e.damping = random.uniform(0.05, 0.3);
-  if (j % 3 == 1) joint.has_friction = true, e.friction = random.uniform(0.1, 0.5);
+  if (j % 3 == 1) joint.acts.friction = true, e.friction = random.uniform(0.1, 0.5);
   if (!has_one_degree(joint.type)) return;
   if (j % 2 == 0) {  // narrow: the motion runs into them
-    joint.has_limit = true;
+    joint.acts.limit = true;
     e.limit.lower = -random.uniform(0.02, 0.1), e.limit.upper = random.uniform(0.02, 0.1);
     e.limit.stiffness = random.uniform(20, 60), e.limit.damping = random.uniform(0.2, 1);
   }
   if (j % 3 != 2) {
-    joint.has_drive = true;
+    joint.acts.drive = true;
     e.drive.stiffness = random.uniform(5, 20), e.drive.damping = random.uniform(0.5, 2);
     // Low on every other drive, so that it saturates in some steps and not in others.
     if (j % 2 == 1) e.drive.effort_limit = random.uniform(1, 3);
@@ -270,14 +270,11 @@ inline Mechanism mechanism_of(const Model& model, const semi_implicit::Attachmen
     const Parameter& o = from.frame.orientation;
     p.parent.orientation = {{o(j, 0), o(j, 1), o(j, 2)}, o(j, 3)};
     p.axis = three(from.axis, j);
-    p.efforts = {from.armature(j),      from.damping(j),           from.friction(j),      from.limit.lower(j),
-                 from.limit.upper(j),   from.limit.stiffness(j),   from.limit.damping(j), from.drive.stiffness(j),
-                 from.drive.damping(j), from.drive.effort_limit(j)};
+    p.efforts = joint_efforts(ParameterReader<double>{view_of(model), nullptr, 0}, j);
     p.attach = attach;
     m.numbers.joints.push_back(p);
     const Link& link = model.topology.links[model.link_of_joint(j)];
-    m.joints.push_back({model.joint_types[j], model.joint_parents[j], model.joint_children[j], link.has_drive,
-                        link.has_limit, link.has_friction});
+    m.joints.push_back({model.joint_types[j], model.joint_parents[j], model.joint_children[j], link.acts});
   }
   m.numbers.gravity = three(model.gravity, 0);
   return m;

@@ -30,6 +30,10 @@ Model tree(const std::vector<int>& parents, const std::vector<int>& joint_order)
   return builder.build();
 }
 
+// A joint does not pass for a body, nor a body for a shape.
+static_assert(!std::is_convertible_v<JointIndex, BodyIndex> && !std::is_convertible_v<BodyIndex, ShapeIndex>);
+static_assert(std::is_convertible_v<JointIndex, int> && std::is_convertible_v<int, BodyIndex>);
+
 TEST(Builder, CartPole) {
   const Model model = cart_pole().build();
   ASSERT_EQ(model.topology.links.size(), 2u);
@@ -40,13 +44,13 @@ TEST(Builder, CartPole) {
   const Link& hinge = model.topology.links[1];
   EXPECT_EQ(slider.parent, -1);
   EXPECT_EQ(hinge.parent, 0);
-  EXPECT_TRUE(slider.has_limit);
-  EXPECT_FALSE(slider.has_drive);
+  EXPECT_TRUE(slider.acts.limit);
+  EXPECT_FALSE(slider.acts.drive);
   EXPECT_EQ(slider.target, -1);
-  EXPECT_FALSE(hinge.has_limit);
-  EXPECT_TRUE(hinge.has_drive);
+  EXPECT_FALSE(hinge.acts.limit);
+  EXPECT_TRUE(hinge.acts.drive);
   EXPECT_EQ(hinge.target, 2);
-  EXPECT_FALSE(hinge.has_friction);
+  EXPECT_FALSE(hinge.acts.friction);
   EXPECT_DOUBLE_EQ(model.joints.axis(0, 0), 1);  // given with length 2
   EXPECT_EQ(model.shapes.geometry.scale(0, 0), 0.05);
   EXPECT_EQ(model.shapes.geometry.scale(0, 1), 0);  // a sphere uses one
@@ -240,8 +244,8 @@ TEST(BuilderErrors, EveryNumberIsChecked) {
         field.of(bad).at(0, c) = value;
         const bool may_be_infinite =
             field.leaf == "limit/lower" || field.leaf == "limit/upper" || field.leaf == "drive/effort_limit";
-        const bool must_throw =
-            std::isnan(value) || (std::isinf(value) && !may_be_infinite) || (value < 0 && field.values != ValueRange::any);
+        const bool must_throw = std::isnan(value) || (std::isinf(value) && !may_be_infinite) ||
+                                (value < 0 && field.values != ValueRange::any);
         const bool unused = field.leaf == "geometry/scale" && c > 0;
         if (unused || !must_throw) continue;
         if (value == -0.5) ++refused_negative;

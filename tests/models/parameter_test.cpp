@@ -126,21 +126,21 @@ TEST(Model, ShapesResistTurnsByValuesOfAnyWorldAndGradients) {
 
 TEST(Model, FeaturesFollowValuesOfAnyWorldAndGradients) {
   Model model = cart_pole().build();
-  EXPECT_FALSE(model.topology.links[1].has_friction);
+  EXPECT_FALSE(model.topology.links[1].acts.friction);
   set_requires_grad(model, "joints/hinge/friction", true);
-  EXPECT_TRUE(model.topology.links[1].has_friction);
-  EXPECT_FALSE(model.topology.links[0].has_friction);
+  EXPECT_TRUE(model.topology.links[1].acts.friction);
+  EXPECT_FALSE(model.topology.links[0].acts.friction);
   set_requires_grad(model, "joints/hinge/friction", false);
-  EXPECT_FALSE(model.topology.links[1].has_friction);
+  EXPECT_FALSE(model.topology.links[1].acts.friction);
   model.joints.friction.spread(2);
   model.joints.friction.at(1, 0, 1) = 0.1;
   model.joints.limit.lower.spread(2);
   model.joints.limit.upper.spread(2);
   model.joints.limit.upper.at(1, 0, 1) = 1;
   refresh_features(model);
-  EXPECT_TRUE(model.topology.links[1].has_friction);
-  EXPECT_TRUE(model.topology.links[1].has_limit);
-  EXPECT_TRUE(model.topology.links[1].has_drive);
+  EXPECT_TRUE(model.topology.links[1].acts.friction);
+  EXPECT_TRUE(model.topology.links[1].acts.limit);
+  EXPECT_TRUE(model.topology.links[1].acts.drive);
 }
 
 TEST(Model, NamesOfTypes) {

@@ -110,9 +110,9 @@ void each_output(const GradientCase& c, const Buffer<Q>& q, const Buffer<Q>& q_e
   zip(q_end, c.q_end_bar, visit);
   zip(t.final.qd, c.qd_end_bar, visit);
   zip(poses, c.pose_bar, visit);
-  if (c.drift_bar.empty()) return;
-  zip(t.drift, c.drift_bar, visit);
-  zip(t.final_drift, c.drift_end_bar, visit);
+  if (c.reported_bar.empty()) return;
+  zip(t.reported, c.reported_bar, visit);
+  zip(t.final_reported, c.reported_end_bar, visit);
 }
 
 /// The rows of a control block: those of `channel` 0 (effort), 1, 2 (targets) in each step.
@@ -139,6 +139,7 @@ GradientCase make_case(Model model, int steps, double time_step, int worlds, std
                        const BatchScale& scale) {
   GradientCase c;
   c.options.steps = steps;
+  c.options.checked = true;  // differences may step over a bound
   c.options.time_step = time_step;
   c.batch = random_batch<double>(model, steps, first_worlds(worlds), seed, scale);
   const Topology& t = model.topology;
@@ -160,8 +161,8 @@ GradientCase make_case(Model model, int steps, double time_step, int worlds, std
   c.qd_end_bar = random_buffer(t.nv, worlds, random);
   c.pose_bar = random_buffer((steps + 1) * static_cast<int>(c.bodies.size()) * kPoseRows, worlds, random);
   if (!t.contact_pairs.empty()) {
-    c.drift_bar = random_buffer((steps + 1) * t.nv, worlds, random);
-    c.drift_end_bar = random_buffer(t.nv, worlds, random);
+    c.reported_bar = random_buffer((steps + 1) * t.nv, worlds, random);
+    c.reported_end_bar = random_buffer(t.nv, worlds, random);
   }
   c.model = std::move(model);
   return c;
@@ -185,9 +186,9 @@ CaseGradient gradient_by_tape(const GradientCase& c, Memory memory) {
   seeds.add(t.final.q, there(c.q_end_bar));
   seeds.add(t.final.qd, there(c.qd_end_bar));
   seeds.add(poses, there(c.pose_bar));
-  if (!c.drift_bar.empty()) {
-    seeds.add(t.drift, there(c.drift_bar));
-    seeds.add(t.final_drift, there(c.drift_end_bar));
+  if (!c.reported_bar.empty()) {
+    seeds.add(t.reported, there(c.reported_bar));
+    seeds.add(t.final_reported, there(c.reported_end_bar));
   }
   // All parameters that ask: some of them cannot matter.
   const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
@@ -245,9 +246,9 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
                                           result.qd0.write(),
                                           result.control.write(),
                                           constants_bar.write()};
-  if (!c.drift_bar.empty()) {
-    adjoint.drift_bar = c.drift_bar.row(0);
-    adjoint.drift_end_bar = c.drift_end_bar.row(0);
+  if (!c.reported_bar.empty()) {
+    adjoint.reported_bar = c.reported_bar.row(0);
+    adjoint.reported_end_bar = c.reported_end_bar.row(0);
   }
   table.rollout_adjoint(adjoint, 0, groups, scratch.get());
   add_constants_gradient(c.model, nullptr, constants_bar, &status, result.parameters, unused);

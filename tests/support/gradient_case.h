@@ -18,7 +18,7 @@ struct GradientCase {
   RolloutOptions options;
   Batch<double> batch;
   std::vector<int> bodies;  ///< whose poses are put out
-  Buffer<double> q_bar, qd_bar, q_end_bar, qd_end_bar, pose_bar, drift_bar, drift_end_bar;
+  Buffer<double> q_bar, qd_bar, q_end_bar, qd_end_bar, pose_bar, reported_bar, reported_end_bar;
 
   int worlds() const { return batch.state.q.worlds(); }
 };

@@ -6,7 +6,7 @@
 //   Ω₀ = Ω,  Ω_{k+1} = J⁻¹ exp(−½ Δt Ω_k) Π,   R⁺ = R exp(Δt Ω_N)
 //
 // Ω_N approaches the angular velocity half-way: the implicit midpoint rule on the rotation group, whose error of order
-// (Δt|Ω|)^(N+1) in Ω is what energy drifts by.
+// (Δt|Ω|)^(N+1) in Ω is what energy flies freely by.
 #include "integrators/semi_implicit/system.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -36,7 +36,7 @@ BACKDRIVE_INLINE void add_bilinear(Sym3<Real>& s, const Vec3<Real>& x, const Vec
   s.xy += x.x * y.y + x.y * y.x;
 }
 
-/// The angular velocities Ω_k of a drift, body axes.
+/// The angular velocities Ω_k of a free flight, body axes.
 template <class Real>
 struct Turn {
   Vec3<Real> omega[kTurnIterations + 1];

@@ -142,7 +142,7 @@ struct LinkPlacement {
 };
 
 /// One world's numbers, asked whether they can be.
-struct PossibleWorld {
+struct WorldValidity {
   const ModelStructure& model;
   ParameterReader<double> read;
 
