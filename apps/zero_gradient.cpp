@@ -87,7 +87,7 @@ std::string zero_reason(const Problem& problem, const Variable& variable, const 
   if (field->leaf.starts_with("drive/")) {
     return drive_reason(problem, motion, item, field->leaf == "drive/effort_limit");
   }
-  return "";
+  return field->leaf == "spring/rest" && problem.model.joints.spring.stiffness(item) == 0 ? "no stiffness" : "";
 }
 
 Slopes slopes_at(const Problem& problem, const std::vector<std::vector<double>>& points, const ExecutionOptions& how) {

@@ -148,6 +148,8 @@ void refresh_features(Model& model, const Parameters* direction) {
   for (Link& link : model.topology.links) {
     const bool moves = joint_size(link.type).nv > 0;
     link.acts.drive = link.target >= 0;
+    link.acts.spring =
+        has_one_degree(model.joint_types[link.joint]) && counts(BACKDRIVE_PICK(joints.spring.stiffness), link.joint);
     link.acts.limit =
         has_one_degree(model.joint_types[link.joint]) &&
         (in_any_world(joints.limit.lower, link.joint, finite) || in_any_world(joints.limit.upper, link.joint, finite));

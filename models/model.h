@@ -116,7 +116,7 @@ class CheckedNumbers {
 /// What acts on a joint in some world, or would if a gradient that is wanted were followed (refresh_features). The same
 /// for all worlds: kernels branch on it.
 struct EffortParts {
-  bool limit = false, drive = false;  ///< of revolute and prismatic joints only
+  bool spring = false, limit = false, drive = false;  ///< of revolute and prismatic joints only
   bool friction = false;
 };
 

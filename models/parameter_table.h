@@ -41,6 +41,10 @@ enum class ValueRange { any, nonnegative, positive };
   X(at, damping,            0.0,                          nonnegative, "N·m·s/rad or N·s/m", "viscous, implicit")      \
   X(at, friction,           0.0,                          nonnegative, "N·m or N",           "Coulomb level, smoothed")
 
+#define BACKDRIVE_SPRING_PARAMETERS(X, at)                                                                             \
+  X(at, stiffness,          0.0,                          nonnegative, "N·m/rad or N/m",     "of the spring; 0: none") \
+  X(at, rest,               0.0,                          any,         "rad or m",           "position at which it pulls no way")
+
 #define BACKDRIVE_LIMIT_PARAMETERS(X, at)                                                                              \
   X(at, lower,              -kInfinity,                   any,         "rad or m",           "lowest position; -inf: none")  \
   X(at, upper,              kInfinity,                    any,         "rad or m",           "highest position; +inf: none") \
@@ -54,6 +58,8 @@ enum class ValueRange { any, nonnegative, positive };
 
 // G(type, member, its parameters, what it is, passed on): nests of the effort.
 #define BACKDRIVE_EFFORT_NESTS(G, X)                                                                                   \
+  G(Spring, spring, BACKDRIVE_SPRING_PARAMETERS,                                                                       \
+    "Spring of a revolute or prismatic joint. It acts from the start of a step, so that it keeps energy; it needs steps of less than 2/ω, ω its fastest oscillation. What is stiffer is a drive.", X) \
   G(Limit, limit, BACKDRIVE_LIMIT_PARAMETERS,                                                                          \
     "Soft limits of the position of a revolute or prismatic joint: beyond them a spring of C¹ onset and a damper that acts only there.", X)             \
   G(Drive, drive, BACKDRIVE_DRIVE_PARAMETERS,                                                                          \

@@ -69,6 +69,19 @@ void normalize_all(Parameter& parameter, const std::string& group, const std::ve
   }
 }
 
+/// Springs are of joints with one position.
+void check_joints_with_springs(const Model& model) {
+  const Parameter& stiffness = model.joints.spring.stiffness;
+  for (int w = 0; w < stiffness.worlds(); ++w) {
+    for (int j = 0; j < stiffness.items(); ++j) {
+      if (has_one_degree(model.joint_types[j]) || !(stiffness(j, 0, w) > 0)) continue;
+      throw ModelError("joints/" + model.joint_names[j] + "/spring",
+                       "a spring on a " + std::string(to_string(model.joint_types[j])) +
+                           " joint, expected a revolute or prismatic joint");
+    }
+  }
+}
+
 /// Limits are of joints with one position.
 void check_joints_with_limits(const Model& model) {
   const LimitParameters& limit = model.joints.limit;
@@ -202,6 +215,7 @@ void validate(Model& model) {
                 "a quaternion");
   normalize_all(model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation", "a quaternion");
   const ParametersView view = view_of(model);
+  check_joints_with_springs(model);
   check_joints_with_limits(model);
   check_limits(model, view);
   check_inertias(model, view);

@@ -1,9 +1,9 @@
 #pragma once
-// Effort of one degree of freedom: command, drive, damping, friction, soft limit. All but the command act
-// implicitly:
+// Effort of one degree of freedom: command, drive, spring, damping, friction, soft limit. All but the command and the
+// spring act implicitly:
 // with q̇⁺ = q̇ + Δt q̈ the effort is
 //
-//   T = sat(u + k(target − q − Δt q̇⁺) + d(target rate − q̇⁺)) − (b + μ/√(q̇² + ε²)) q̇⁺
+//   T = sat(u + k(target − q − Δt q̇⁺) + d(target rate − q̇⁺)) − s(q − rest) − (b + μ/√(q̇² + ε²)) q̇⁺
 //       − N(q) − (Δt N′(q) + c r′(q)) q̇⁺
 //
 // (docs/theory.md, equation 9), split into a part known before q̈ and the increment that multiplies −q̈ in D of (2).
@@ -69,6 +69,7 @@ BACKDRIVE_PART void joint_force(const Joint& joint, const JointEfforts<Const>& c
     increment += select(drive.saturated, constant<Real>(0), dt * (c.drive.damping + dt * c.drive.stiffness));
   }
   if (joint.acts.friction) damping += friction_factor(in.qd) * c.friction;
+  if (joint.acts.spring) effort -= (in.q - c.spring.rest) * c.spring.stiffness;
   if (joint.acts.limit) {
     const LimitRamp<Real> above(in.q - c.limit.upper), below(c.limit.lower - in.q);
     effort -= (above.value - below.value) * c.limit.stiffness;
@@ -121,6 +122,14 @@ BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const
     damping += factor * c.friction;
     bar.qd += w_next * in.qd * factor * factor * factor * c.friction;
     if (gradient) gradient->friction -= w_next * factor;
+  }
+  if (joint.acts.spring) {
+    const Real pull = w * c.spring.stiffness;
+    bar.q -= pull;
+    if (gradient) {
+      gradient->spring.stiffness -= w * (in.q - c.spring.rest);
+      gradient->spring.rest += pull;
+    }
   }
   if (joint.acts.limit) {
     const LimitRamp<Real> above(in.q - c.limit.upper), below(c.limit.lower - in.q);

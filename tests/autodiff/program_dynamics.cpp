@@ -71,6 +71,7 @@ struct Table {
   int friction = index_of(joints, "friction"), lower = index_of(joints, "limit/lower");
   int upper = index_of(joints, "limit/upper"), limit_stiffness = index_of(joints, "limit/stiffness");
   int limit_damping = index_of(joints, "limit/damping"), drive_stiffness = index_of(joints, "drive/stiffness");
+  int spring_stiffness = index_of(joints, "spring/stiffness"), spring_rest = index_of(joints, "spring/rest");
   int drive_damping = index_of(joints, "drive/damping"), effort_limit = index_of(joints, "drive/effort_limit");
   int shape_position = index_of(shapes, "frame/position"), scale = index_of(shapes, "geometry/scale");
   int density = index_of(shapes, "density"), gravity = index_of(model, "gravity");
@@ -252,6 +253,7 @@ void add_effort(const Reader& read, int j, const D& q, const D& qd, const std::v
       e.A[j][j] += dt * (d + dt * k);
     }
   }
+  effort -= read.number(t.spring_stiffness, j) * (q - read.number(t.spring_rest, j));
   rate += read.number(t.friction, j) / square_root(qd * qd + D(kFrictionVelocity * kFrictionVelocity));
   const D lower = read.number(t.lower, j), upper = read.number(t.upper, j),
           stiffness = read.number(t.limit_stiffness, j);

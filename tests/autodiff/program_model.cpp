@@ -35,6 +35,7 @@ JointOptions random_joint(Random& structure, Random& values) {
     joint.drive.damping = values.uniform(0.5, 2);
     if (structure.chance(0.5)) joint.drive.effort_limit = values.uniform(1, 3);  // low: it saturates at times
   }
+  if (!joint.driven) joint.spring = {.stiffness = 100 * joint.armature, .rest = joint.axis[0]};
   return joint;
 }
 

@@ -94,7 +94,7 @@ double value_for(Random& random, const Field& field) {
 
 TEST(ModelSnapshot, WhateverWayNumbersAreWritten) {
   const std::string_view leaves[] = {"friction",        "damping",  "limit/lower",      "limit/upper",
-                                     "limit/stiffness", "armature"};
+                                     "limit/stiffness", "armature", "spring/stiffness", "spring/rest"};
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Random random(seed);
     test::TreeOptions options;

@@ -116,6 +116,39 @@ TEST(ClosedFormOscillator, ExplicitSpringIsAToTheN) {
   }
 }
 
+// The spring of a joint is that map about its rest position, step by step the same, so that energy stays for as long as
+// one likes; ∂/∂k follows from Σ Aᴺ⁻¹⁻ⁱ ∂A/∂k Aⁱ, and what a rest position moves is (1 − Aᴺ) of it.
+TEST(ClosedFormOscillator, SpringOfAJointIsAToTheN) {
+  constexpr double mass = 0.7, k = 30, dt = 0.02, w2 = k / mass;
+  Model model = test::slider(mass, [&](JointOptions& joint) { joint.spring = {.stiffness = k, .rest = 0.25}; });
+  model.gravity.set(0, 2, 0);
+  set_requires_grad(model, "joints/*/spring", true);
+  Eigen::Matrix2d A, by_k;
+  A << 1 - w2 * dt * dt, dt, -w2 * dt, 1;
+  by_k << -dt * dt / mass, 0, -dt / mass, 0;
+  for (const int N : {1, 2, 50, 20000}) {
+    State<double> start(model, 1);
+    start.q.set(0, 0, 0.35), start.qd.set(0, 0, -0.4);
+    Tape<double> tape;
+    const Trajectory<double> t = rollout(tape, model, start, {}, {.time_step = dt, .steps = N});
+    Buffer<double> on_q(1, 1);
+    on_q.set(0, 0, 1);
+    Seeds<double> seeds;
+    seeds.add(t.final.q, on_q);
+    const Gradients<double> g = std::move(tape).backward(seeds);
+    Eigen::Vector2d x(0.1, -0.4), change(0, 0);  // from the rest position
+    for (int i = 0; i < N; ++i) change = A * change + by_k * x, x = A * x;
+    const Eigen::Matrix2d whole = power(A, N);
+    const double room = 1e-14 * (N + 5);
+    EXPECT_NEAR(t.final.q(0, 0), 0.25 + x[0], room);
+    EXPECT_NEAR(t.final.qd(0, 0), x[1], 10 * room);
+    EXPECT_NEAR(g.of(start.q)(0, 0), whole(0, 0), 10 * room);
+    EXPECT_NEAR(g.parameters().joints.spring.stiffness(0), change[0], room * (1 + std::abs(change[0])));
+    EXPECT_NEAR(g.parameters().joints.spring.rest(0), 1 - whole(0, 0), 10 * room);
+    EXPECT_GT(std::abs(change[0]), 1e-5);
+  }
+}
+
 // The drive's implicit spring and damper: v⁺ = (v − Δt ω² x) / (1 + Δt ω² Δt + Δt d/m), x⁺ = x + Δt v⁺.
 TEST(ClosedFormOscillator, ImplicitDriveIsItsOwnAToTheN) {
   constexpr double mass = 0.7, k = 30, d = 0.4, dt = 0.02;

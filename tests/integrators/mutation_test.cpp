@@ -58,6 +58,8 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(drive_velocity, 2e-4),
     BACKDRIVE_TRAP(saturation, 5e-2),
     BACKDRIVE_TRAP(effort_limit_sign, 7e-2),
+    BACKDRIVE_TRAP(spring_position, 1e-3),
+    BACKDRIVE_TRAP(spring_rest, 1e-3),
     BACKDRIVE_TRAP(armature_sign, 5e-3),
     BACKDRIVE_TRAP(drift_transport, 1.5e-2),
     BACKDRIVE_TRAP(gravity_sign, 1e-2),

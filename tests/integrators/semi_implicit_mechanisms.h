@@ -125,6 +125,7 @@ inline void add_forces(Random& random, int j, Mechanism& m) {
   e.damping = random.uniform(0.05, 0.3);
   if (j % 3 == 1) joint.acts.friction = true, e.friction = random.uniform(0.1, 0.5);
   if (!has_one_degree(joint.type)) return;
+  if (j % 3 == 2) joint.acts.spring = true, e.spring.stiffness = 12.0 + j, e.spring.rest = 0.3;
   if (j % 2 == 0) {  // narrow: the motion runs into them
     joint.acts.limit = true;
     e.limit.lower = -random.uniform(0.02, 0.1), e.limit.upper = random.uniform(0.02, 0.1);

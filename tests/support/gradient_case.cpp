@@ -295,6 +295,13 @@ bool block_is_live(const Model& model, const std::string& block) {
   const bool of_touch = block == "shapes/geometry/margin" || block.find("shapes/material") == 0;
   const bool of_bodies = block.find("joints/attachment") == 0 || block.find("joints/child_frame") == 0;
   if (of_bodies) return model.topology.has_bodies();
+  if (block.find("joints/spring") == 0) {
+    for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
+      const bool pulls = model.joints.spring.stiffness(static_cast<int>(j)) > 0;
+      if (has_one_degree(model.joint_types[j]) && (pulls || block == "joints/spring/stiffness")) return true;
+    }
+    return false;
+  }
   return !of_touch || !model.topology.contact_pairs.empty();
 }
 

@@ -59,6 +59,7 @@ void add_forces(Random& random, int joint, JointType type, JointOptions& options
   options.damping = random.uniform(0.05, 0.3);
   if (joint % 3 == 1) options.friction = random.uniform(0.1, 0.5);
   if (!has_one_degree(type)) return;
+  if (joint % 3 == 2) options.spring = {.stiffness = 3.0 + joint % 4, .rest = 0.3};
   if (joint % 2 == 0) {  // narrow: the motion runs into them
     options.limit = {-random.uniform(0.02, 0.1), random.uniform(0.02, 0.1), random.uniform(20, 60),
                      random.uniform(0.2, 1)};
