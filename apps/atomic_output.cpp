@@ -212,6 +212,7 @@ void finish_stdout() {
   errno = 0;
   std::cout.flush();
   if (!std::cout || std::fflush(stdout) != 0) {
+    if (errno == EPIPE) return;  // whoever read it wants no more
     usage_error(std::string("cannot write to stdout: ") + std::strerror(errno ? errno : EIO));
   }
 }

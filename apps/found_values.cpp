@@ -16,7 +16,7 @@ constexpr double kAtBound = 1e-9;
 
 std::string bound_note(const Variable& variable, double value) {
   const auto at = [&](double bound) {
-    return std::abs(value - bound) <= kAtBound * std::max(variable.scale, std::abs(bound));
+    return std::isfinite(bound) && std::abs(value - bound) <= kAtBound * std::max(variable.scale, std::abs(bound));
   };
   if (at(variable.lower)) return "at its lower bound";
   return at(variable.upper) ? "at its upper bound" : "";

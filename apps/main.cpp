@@ -133,6 +133,8 @@ int run_command_line(int argc, char** argv) {
     return code;
   } catch (const Error& e) {
     return report(e.exit_code(), e.what(), json);
+  } catch (const std::bad_alloc&) {
+    return report(kBadInput, "out of memory: expected a scene or batch that fits", json);
   }
 }
 
@@ -145,8 +147,6 @@ int main(int argc, char** argv) {
     return run_command_line(argc, argv);
   } catch (const backdrive::Error& e) {
     return report(e.exit_code(), e.what(), false);
-  } catch (const std::bad_alloc&) {
-    return report(kBadInput, "out of memory: expected a scene or batch that fits", false);
   } catch (const std::exception& e) {
     // A fault of simctl's own, or of the system under it (a disk that is full, a folder that went away).
     return report(kUsage, std::string("unexpected: ") + e.what(), false);

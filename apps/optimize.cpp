@@ -31,7 +31,7 @@ std::string progress_text(const OptimizeProgress& p) {
   const double time_left = p.iteration > 0 ? p.seconds / p.iteration * left : INFINITY;
   return "iteration " + std::to_string(p.iteration) + "/" + std::to_string(p.iterations) + "  loss " +
          number(p.best_loss) + "  gradient " + number(p.gradient_norm) + "  " + with_prefix(p.world_steps_per_second) +
-         " world-steps/s  " + count(p.running, "start") + " running  at most " + duration(time_left) + " left";
+         " world-steps/s  " + count(p.running, "start") + " running  about " + duration(time_left) + " left";
 }
 
 OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet) {
@@ -265,6 +265,11 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
       ->add_option("--memory-budget", options.memory_budget,
                    "what states, controls and gradients may take, as 512MiB or 2GB: the fewer states fit, the more are "
                    "computed again, to the same bits [any]")
+      ->check(CLI::Validator(
+          [](std::string& word) -> std::string {
+            return !word.empty() && word[0] >= '0' && word[0] <= '9' ? "" : "'" + word + "', expected a size as 512MiB";
+          },
+          ""))
       ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("SIZE");
   command->add_flag("--report-memory", options.report_memory, "print memory counters at the end");

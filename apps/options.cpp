@@ -29,6 +29,19 @@ std::string name_of_words(const std::vector<std::string>& words) {
 
 }  // namespace
 
+CLI::Validator whole_number() {
+  // CLI11 reads -1 as the largest of 64 bits, and nothing as zero.
+  CLI::Validator check(
+      [](std::string& word) -> std::string {
+        const bool digits =
+            !word.empty() && word.size() <= 20 && word.find_first_not_of("0123456789") == std::string::npos;
+        if (digits && (word.size() < 20 || word <= "18446744073709551615")) return "";
+        return "'" + word + "', expected a whole number from 0 to 18446744073709551615";
+      },
+      "");
+  return check;
+}
+
 CLI::Validator one_of(const std::vector<std::string>& words) {
   return CLI::IsMember(words).description("").name(name_of_words(words));
 }
@@ -77,7 +90,10 @@ void add_execution(CLI::App& command, Options& options) {
   command.add_option("--threads", options.threads, "processor threads [all]; results do not depend on it")
       ->check(in_range(1, 4096))
       ->type_name("N");
-  command.add_option("--seed", options.seed, "seed of everything random")->type_name("N")->capture_default_str();
+  command.add_option("--seed", options.seed, "seed of everything random")
+      ->check(whole_number())
+      ->type_name("N")
+      ->capture_default_str();
 }
 
 void add_precision(CLI::App& command, Options& options) {

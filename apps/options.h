@@ -40,6 +40,8 @@ inline constexpr const char* kAnyPath = "PATH";
 
 /// A check of whole numbers that keeps its bounds out of the help text; the error names them.
 CLI::Validator in_range(int lowest, int highest);
+/// Of 64 bits, not negative.
+CLI::Validator whole_number();
 /// One of these words, which completion offers.
 CLI::Validator one_of(const std::vector<std::string>& words);
 /// Any value; completion offers these words.

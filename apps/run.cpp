@@ -1,4 +1,5 @@
 // simctl run: simulate a scene and write what happened.
+#include <cmath>
 #include <iostream>
 #include <optional>
 
@@ -88,6 +89,9 @@ int run_run(const Options& options) {
   if (result.status.stopped()) {
     exit_code = kNonFinite;
     log_error(describe_stop(problem, 0, result.status) + "; what came before is kept");
+  } else if (!std::isfinite(result.loss)) {
+    exit_code = kNonFinite;
+    log_error("the loss is " + number(result.loss) + ", expected a finite one");
   } else if (result.interrupted) {
     exit_code = kInterrupted;
     log_warning("interrupted after " + count(result.steps, "step") + "; they are kept");

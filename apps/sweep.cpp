@@ -1,5 +1,6 @@
 // simctl sweep: a scene for every point of a grid of values, one CSV row each.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <iostream>
@@ -162,6 +163,23 @@ int conclude(const Grid& grid, const Tally& tally) {
   return kDone;
 }
 
+/// The row with cells that are numbers or truths as such, not as the text that they were given as.
+nlohmann::json with_numbers(nlohmann::json row) {
+  for (nlohmann::json& cell : row) {
+    if (!cell.is_string()) continue;
+    const std::string text = cell;
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    if (text == "true" || text == "false") {
+      cell = text == "true";
+    } else if (const auto read = std::from_chars(text.data(), end, value);
+               !text.empty() && read.ec == std::errc() && read.ptr == end && std::isfinite(value)) {
+      cell = value;
+    }
+  }
+  return row;
+}
+
 int run_sweep(const SweepArguments& options) {
   const ExecutionOptions how = execution(options);
   const Grid grid = make_grid(options.set);
@@ -180,7 +198,7 @@ int run_sweep(const SweepArguments& options) {
   CsvWriter csv(file ? file->stream() : text);
   const Tally tally = sweep(options, grid, how, [&](const nlohmann::json& row) {
     if (options.json && !file) {
-      rows.push_back(row);
+      rows.push_back(rows.empty() ? row : with_numbers(row));
     } else {
       write_row(csv, row);
     }

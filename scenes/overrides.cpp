@@ -271,12 +271,15 @@ std::vector<std::string> full_path(const Node& root, std::vector<std::string> pa
   return location;
 }
 
-/// Calls visit(path) for every path that one with `*` in place of components stands for.
+/// Calls visit(path) for every path that one with `*` in place of components stands for. Members that have nothing
+/// below to stand for are left out; returns how many paths there were.
 template <class Visit>
-void each_path(const NodePtr& root, std::vector<std::string> path, const Sources& sources, Place place,
-               const Visit& visit) {
+int each_path(const NodePtr& root, std::vector<std::string> path, const Visit& visit) {
   const auto star = std::ranges::find(path, "*");
-  if (star == path.end()) return visit(full_path(*root, std::move(path)));
+  if (star == path.end()) {
+    visit(full_path(*root, std::move(path)));
+    return 1;
+  }
   const std::vector<std::string> before = full_path(*root, {path.begin(), star});
   std::vector<std::string> members;
   const NodePtr above = value_at(root, before);
@@ -287,11 +290,12 @@ void each_path(const NodePtr& root, std::vector<std::string> path, const Sources
     for (size_t i = 0; i < above->list.size(); ++i) members.push_back(std::to_string(i));
   }
   const auto at = static_cast<std::size_t>(star - path.begin());
-  if (members.empty()) fail(sources, place, joined(path, at), "'*'", "members that it can stand for: there are none");
+  int paths = 0;
   for (std::string& member : members) {
     path[at] = std::move(member);
-    each_path(root, path, sources, place, visit);
+    paths += each_path(root, path, visit);
   }
+  return paths;
 }
 
 }  // namespace
@@ -303,8 +307,14 @@ NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides
     const NodePtr value = parse_document(overrides[k].value, sources, place.source);
     if (overrides[k].path.empty()) fail(sources, place, "", "path ''", "a path, like simulation/time_step");
     const NodePtr before = result;
-    each_path(before, split(overrides[k].path), sources, place,
-              [&](const std::vector<std::string>& path) { result = set_value(result, path, value, sources, place); });
+    const std::vector<std::string> path = split(overrides[k].path);
+    const int paths = each_path(before, path, [&](const std::vector<std::string>& one) {
+      result = set_value(result, one, value, sources, place);
+    });
+    if (paths == 0) {
+      const auto star = static_cast<std::size_t>(std::ranges::find(path, "*") - path.begin());
+      fail(sources, place, joined(path, star), "'*'", "members that it can stand for: there are none");
+    }
   }
   return result;
 }

@@ -35,7 +35,7 @@ void ProblemReader::read_variable(const View& view) {
       const bool of_joint = selection.field->group == FieldGroup::joints;
       const int numbers = selection.component < 0 ? selection.field->components : 1;
       add_variable(std::move(one), dimension_of(*selection.field),
-                   of_joint ? &model.joint_types[selection.item] : nullptr, numbers, view);
+                   of_joint ? &model.joint_types[selection.item] : nullptr, {static_cast<size_t>(numbers)}, view);
     }
     return;
   }
@@ -53,7 +53,7 @@ void ProblemReader::read_variable(const View& view) {
   const char* const suffix[] = {"", "/target_position", "/target_velocity"};
   variable.name = "control/" + name.text() + suffix[static_cast<int>(variable.channel)];
   const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.steps;
-  add_variable(std::move(variable), dimension_of(channel_of(view["channel"])), type, numbers, view);
+  add_variable(std::move(variable), dimension_of(channel_of(view["channel"])), type, {numbers}, view);
 }
 
 void ProblemReader::read_initial_state_variable(const View& view) {
@@ -63,28 +63,29 @@ void ProblemReader::read_initial_state_variable(const View& view) {
   const JointType type = problem_.model.joint_types[joint];
   const bool is_position = quantity.text() == "position";
   const auto components = is_position ? position_components(type) : velocity_components(type);
-  bool found = false;
+  const auto parts = static_cast<size_t>(
+      std::ranges::count_if(components, [&](const JointComponent& c) { return quantity.text() == c.quantity; }));
+  size_t part = 0;
   for (std::size_t k = 0; k < components.size(); ++k) {
     const JointComponent& c = components[k];
     if (quantity.text() != c.quantity) continue;
-    found = true;
     Variable variable;
     variable.joint = joint;
     variable.component = static_cast<int>(k);
     variable.kind = is_position ? VariableKind::initial_position : VariableKind::initial_velocity;
     variable.name = "initial_state/" + name.text() + "/" + c.name();
     const JointType unit = c.turns ? JointType::revolute : JointType::prismatic;
-    add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity, &unit, 1,
-                 view);
+    add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity, &unit,
+                 {1, part++, parts}, view);
   }
-  if (!found) {
+  if (parts == 0) {
     const bool turns = has_quaternion(type) && is_position;
     quantity.refuse("a quantity that can vary of joint '" + name.text() + "', which is " + to_string(type) +
                     (turns ? " (its orientation is fixed)" : ""));
   }
 }
 
-void ProblemReader::add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers,
+void ProblemReader::add_variable(Variable variable, Dimension dimension, const JointType* joint, const Extent& extent,
                                  const View& view) {
   const View bounds = view["bounds"];
   const std::vector<double> range = bounds.numbers(dimension, joint);
@@ -94,7 +95,7 @@ void ProblemReader::add_variable(Variable variable, Dimension dimension, const J
   if (nonnegative && variable.lower < 0) bounds.refuse("bounds ≥ 0 for " + variable.name);
   if (variable.lower > variable.upper) bounds.refuse("a lower bound that is not above the upper one");
   variable.scale = view["scale"].number(dimension, joint);
-  read_initial(variable, dimension, joint, numbers, view);
+  read_initial(variable, dimension, joint, extent, view);
 
   const bool is_parameter = variable.kind == VariableKind::parameter;
   std::string base = variable.name;
@@ -110,7 +111,7 @@ void ProblemReader::add_variable(Variable variable, Dimension dimension, const J
   problem_.variables.push_back(std::move(variable));
 }
 
-void ProblemReader::read_initial(Variable& variable, Dimension dimension, const JointType* joint, size_t numbers,
+void ProblemReader::read_initial(Variable& variable, Dimension dimension, const JointType* joint, const Extent& extent,
                                  const View& view) const {
   const View initial = view["initial"];
   if (!initial) return;
@@ -119,8 +120,10 @@ void ProblemReader::read_initial(Variable& variable, Dimension dimension, const 
   if (is_map) variable.random = initial["random"].number(dimension, joint);
   if (!value) return;
   variable.initial = value.numbers(dimension, joint);
-  if (variable.initial.size() != 1 && variable.initial.size() != numbers) {
-    value.refuse("1 or " + std::to_string(numbers) + " numbers for " + variable.name);
+  if (extent.parts > 1 && variable.initial.size() == extent.parts) {
+    variable.initial = {variable.initial[extent.part]};
+  } else if (variable.initial.size() != 1 && variable.initial.size() != extent.numbers) {
+    value.refuse("1 or " + std::to_string(std::max(extent.numbers, extent.parts)) + " numbers for " + variable.name);
   }
   for (const double x : variable.initial) {
     if (x < variable.lower || x > variable.upper) value.refuse("values within the bounds");

@@ -160,8 +160,13 @@ class ProblemReader {
   void check_knots(size_t knots, const View& view) const;
   void read_variable(const View& view);
   void read_initial_state_variable(const View& view);
-  void add_variable(Variable variable, Dimension dimension, const JointType* joint, size_t numbers, const View& view);
-  void read_initial(Variable& variable, Dimension dimension, const JointType* joint, size_t numbers,
+  /// How many numbers a variable is; which part of an entry that is several variables, each with its initial value.
+  struct Extent {
+    size_t numbers = 1, part = 0, parts = 1;
+  };
+  void add_variable(Variable variable, Dimension dimension, const JointType* joint, const Extent& extent,
+                    const View& view);
+  void read_initial(Variable& variable, Dimension dimension, const JointType* joint, const Extent& extent,
                     const View& view) const;
   /// Whole steps until a time of the run.
   int steps_until(const View& time) const;

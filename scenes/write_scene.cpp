@@ -207,6 +207,31 @@ bool same_shape(const Model& a, const Model& b) {
          a.topology.nq == b.topology.nq && a.topology.nv == b.topology.nv;
 }
 
+/// The section `optimize` without initial values of variables: whoever goes on begins with what the scene then says. A
+/// spread of several starts stays, of which the first has none; that of a single one would move it away.
+NodePtr beginning_there(const Node& optimize) {
+  auto result = std::make_shared<Node>(optimize);
+  const NodePtr variables = optimize.find("variables"), starts = optimize.find("starts");
+  if (!variables) return result;
+  const bool several = starts && starts->text != "1";
+  auto list = std::make_shared<Node>(*variables);
+  for (NodePtr& item : list->list) {
+    const NodePtr initial = item->find("initial");
+    if (!initial) continue;
+    auto variable = std::make_shared<Node>(*item);
+    const NodePtr random = several && initial->kind == NodeKind::map ? initial->find("random") : nullptr;
+    std::erase_if(variable->map, [](const Entry& entry) { return entry.key == "initial"; });
+    if (random) {
+      NodePtr spread = make_map();
+      put(spread, "random", random);
+      variable->map.push_back({"initial", {}, spread});
+    }
+    item = variable;
+  }
+  replace(*result, "variables", list);
+  return result;
+}
+
 }  // namespace
 
 std::string scene_with_values(const Scene& scene, const Problem& filled) {
@@ -220,6 +245,7 @@ std::string scene_with_values(const Scene& scene, const Problem& filled) {
   root = std::make_shared<Node>(*root);
   replace(*root, "initial_state", initial_state_node(filled));
   replace(*root, "controls", controls_node(filled));
+  if (const NodePtr optimize = root->find("optimize")) replace(*root, "optimize", beginning_there(*optimize));
   if (!scene.name.empty() && !root->find("name")) {
     root->map.insert(root->map.begin(), {"name", {}, make_scalar(scene.name, {}, true)});
   }

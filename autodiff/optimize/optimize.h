@@ -10,7 +10,7 @@
 namespace backdrive {
 
 struct OptimizeProgress {
-  int iteration = 0;   ///< of the best start
+  int iteration = 0;   ///< of the start that was the best so far and has done most; never falls
   int iterations = 0;  ///< at most
   double best_loss = 0;
   double gradient_norm = 0;  ///< of the best start, scaled and projected onto the bounds

@@ -92,7 +92,9 @@ bool Search::report() {
 bool Search::report(int running) {
   const StartResult& start = starts_[best()];
   OptimizeProgress now;
-  now.iteration = start.iterations;
+  // Forwards, also when another start with fewer iterations becomes the best.
+  iteration_ = std::max(iteration_, start.iterations);
+  now.iteration = iteration_;
   now.iterations = options_.iterations;
   now.best_loss = start.loss;
   now.gradient_norm = start.gradient_norm;

@@ -71,6 +71,7 @@ class Search {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<StartResult> starts_;
   std::vector<OptimizeProgress> history_;
+  int iteration_ = 0;  ///< of the last report
   double evaluations_ = 0;
   WindowCounts windows_;
   bool goal_reached_ = false, interrupted_ = false;

@@ -316,7 +316,8 @@ class RunningLoss final : public LossObserver<T> {
     seeds.add_to(not_needed);
     StateSeeds<T> result{seeds.q_bar(), seeds.qd_bar(), seeds.contact_bar()};
     if (seeds.poses_bar().empty()) return result;
-    Buffer<T> of_poses = poses_adjoint(recorded_, piece.q, links_, seeds.poses_bar(), constants_bar_, resume_, memory_);
+    Buffer<T> of_poses =
+        poses_adjoint(recorded_, piece.q, links_, seeds.poses_bar(), {constants_bar_, resume_}, memory_);
     resume_ = true;
     if (!result.q.empty()) add_into(of_poses, result.q);
     result.q = std::move(of_poses);

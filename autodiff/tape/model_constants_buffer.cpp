@@ -98,25 +98,37 @@ void do_worlds_there(DeviceBackend& backend, int count, const To& to) {
   as_integrator_wants(to, [&](const auto& work) { launch_on_device(backend, count, work); });
 }
 
-/// Turns the cotangents of each of `worlds` worlds into parameters, then sums those that all worlds share.
+/// Cotangents of the constants, a column for each world.
 template <class T>
-void add_columns(const Model& model, const Parameters* direction, const T* bar, int rows, int stride, int worlds,
-                 const WorldStatuses* status, Parameters& gradient, Parameters& gradient_dot) {
+struct ColumnsBar {
+  const T* first;
+  int rows, stride, worlds;
+  const WorldStatuses* status;  ///< null: none has stopped
+};
+/// Gradients of parameters, and along a direction their dots.
+struct ParameterSums {
+  Parameters& gradient;
+  Parameters& dot;
+};
+/// Turns the cotangents of each world into parameters, then sums those that all worlds share.
+template <class T>
+void add_columns(const Model& model, const Parameters* direction, const ColumnsBar<T>& bar, const ParameterSums& to) {
   const DirectionView dots(direction);
-  const GradientBlock block(model, gradient, worlds);
+  const GradientBlock block(model, to.gradient, bar.worlds);
   const ModelStructure structure = structure_of(model);
   PoolVector<double> values(block.numbers()), value_dots;
   WorldGradient<T> add{
-      structure, view_of(model), bar, stride, block.slots(values.data()), has_shapes<T>(structure, rows), dots.get()};
+      structure, view_of(model), bar.first, bar.stride, block.slots(values.data()), has_shapes<T>(structure, bar.rows),
+      dots.get()};
   GradientSlots dot_slots;
   if constexpr (kHasDots<Exact<T>>) {
     value_dots.resize(block.numbers());
     dot_slots = block.slots(value_dots.data());
     add.dots = &dot_slots;
   }
-  for (int w = 0; w < worlds; ++w) do_world(add, w);
-  add_block(block, worlds, status, values, gradient);
-  if constexpr (kHasDots<Exact<T>>) add_block(block, worlds, status, value_dots, gradient_dot);
+  for (int w = 0; w < bar.worlds; ++w) do_world(add, w);
+  add_block(block, bar.worlds, bar.status, values, to.gradient);
+  if constexpr (kHasDots<Exact<T>>) add_block(block, bar.worlds, bar.status, value_dots, to.dot);
 }
 
 /// Constants of worlds that all have parameters of their own, computed where `memory` is and where these are to be
@@ -160,7 +172,7 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
       PoolVector<double> here(bar.rows());
       backend.download(here.data(), sums, here.size() * sizeof(double));
       backend.synchronize();
-      add_columns<double>(model, nullptr, here.data(), bar.rows(), 1, 1, nullptr, gradient, no_dots);
+      add_columns<double>(model, nullptr, {here.data(), bar.rows(), 1, 1, nullptr}, {gradient, no_dots});
       return;
     }
     const PlacedModel placed(model, memory);
@@ -211,14 +223,14 @@ void add_constants_gradient(const Model& model, const Parameters* direction, con
   const int worlds = constants_bar.worlds();
   if (constants_bar.backend()) return add_from_device(model, constants_bar, status, gradient);
   if (model.parameter_worlds() != 1) {
-    add_columns(model, direction, constants_bar.row(0), constants_bar.rows(), constants_bar.stride(), worlds, status,
-                gradient, gradient_dot);
-    return;
+    const ColumnsBar<T> all{constants_bar.row(0), constants_bar.rows(), constants_bar.stride(), worlds, status};
+    return add_columns(model, direction, all, {gradient, gradient_dot});
   }
   // All parameters uniform: sum the rows first, then turn the sums into parameters once.
   PoolVector<Exact<T>> sums(static_cast<std::size_t>(constants_bar.rows()));
   for (int row = 0; row < constants_bar.rows(); ++row) sums[row] = sum_of(constants_bar.row(row), worlds, status);
-  add_columns(model, direction, sums.data(), constants_bar.rows(), 1, 1, nullptr, gradient, gradient_dot);
+  const ColumnsBar<Exact<T>> summed{sums.data(), constants_bar.rows(), 1, 1, nullptr};
+  add_columns(model, direction, summed, {gradient, gradient_dot});
 }
 
 template <class T>

@@ -94,10 +94,15 @@ template <class T>
 Buffer<T> poses_of(const KernelModel<T>& model, const Buffer<T>& q, const PoolVector<int>& links,
                    const RolloutOptions& options, Memory& memory);
 
-/// Cotangents of q from those of its poses. Adds those of the constants to `constants_bar` when `resume` says that it
-/// holds what later states left, else puts them there; it may be empty.
+/// Where cotangents of the constants go; it may be empty. `resume`: it holds what later states left, which is added to.
+template <class T>
+struct ConstantsBar {
+  Buffer<T>& rows;
+  bool resume = false;
+};
+/// Cotangents of q from those of its poses.
 template <class T>
 Buffer<T> poses_adjoint(const Recorded<T>& recorded, const Buffer<T>& q, const PoolVector<int>& links,
-                        const Buffer<T>& poses_bar, Buffer<T>& constants_bar, bool resume, Memory& memory);
+                        const Buffer<T>& poses_bar, const ConstantsBar<T>& constants_bar, Memory& memory);
 
 }  // namespace backdrive

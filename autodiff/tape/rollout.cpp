@@ -59,10 +59,10 @@ Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& c
   result.steps = options.steps;
   result.status = make_pooled<WorldStatuses>(state.q.worlds(), memory);
   result.model = make_pooled<Model>(snapshot(model, options.direction, options.checked));
-  RolloutPart<T> part(0, options.steps, state, model, memory, options.keep_states, options.keep_contact);
+  RolloutPart<T> part({0, options.steps, options.keep_states, options.keep_contact}, state, model, memory);
   const KernelModel<T> kernel_model(*result.model, options.direction, state.q.worlds(), memory,
                                     options.parameters.get());
-  run_part(kernel_model, control, part, options, *result.status, memory);
+  run_part({kernel_model, control, options, *result.status, memory}, part);
   result.final = part.end;
   result.q = part.q;
   result.qd = part.qd;
@@ -100,7 +100,7 @@ struct PoseNode final : Tape<T>::Node {
     const Buffer<T>* bar = bars.find(poses);
     if (!bar) return;
     Buffer<T> constants_bar = recorded.constants_bar(bars.memory(), q.worlds());
-    bars.add(q, poses_adjoint(recorded, q, links, *bar, constants_bar, false, bars.memory()));
+    bars.add(q, poses_adjoint(recorded, q, links, *bar, {constants_bar}, bars.memory()));
     recorded.add_gradient(constants_bar, bars, gradient, gradient_dot);
   }
 
@@ -274,7 +274,7 @@ Buffer<T> poses_of(const KernelModel<T>& model, const Buffer<T>& q, const PoolVe
 
 template <class T>
 Buffer<T> poses_adjoint(const Recorded<T>& recorded, const Buffer<T>& q, const PoolVector<int>& links,
-                        const Buffer<T>& poses_bar, Buffer<T>& constants_bar, bool resume, Memory& memory) {
+                        const Buffer<T>& poses_bar, const ConstantsBar<T>& constants_bar, Memory& memory) {
   const Topology& t = recorded.model->topology;
   Buffer<T> q_bar = Buffer<T>::uninitialized(memory, q.rows(), q.worlds());
   const KernelArray<int> link_table(links, memory);
@@ -285,8 +285,8 @@ Buffer<T> poses_adjoint(const Recorded<T>& recorded, const Buffer<T>& q, const P
                                    nullptr,
                                    poses_bar.address(),
                                    q_bar.write_address(),
-                                   constants_bar.empty() ? nullptr : constants_bar.write_address(),
-                                   resume};
+                                   constants_bar.rows.empty() ? nullptr : constants_bar.rows.write_address(),
+                                   constants_bar.resume};
   launch_poses_adjoint(arguments, recorded.kernel_model.tree, recorded.options.threads, memory);
   return q_bar;
 }
@@ -370,7 +370,7 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
   template Buffer<T> poses_of<T>(const KernelModel<T>&, const Buffer<T>&, const PoolVector<int>&,                      \
                                  const RolloutOptions&, Memory&);                                                      \
   template Buffer<T> poses_adjoint<T>(const Recorded<T>&, const Buffer<T>&, const PoolVector<int>&, const Buffer<T>&,  \
-                                      Buffer<T>&, bool, Memory&);
+                                      const ConstantsBar<T>&, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

@@ -26,22 +26,22 @@ const T* first_row(const Buffer<T>* buffer) {
 }  // namespace
 
 template <class T>
-void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPart<T>& part,
-              const RolloutOptions& options, WorldStatuses& status, Memory& memory, const int* steps_before) {
-  RolloutArguments<T> arguments{launch_of(model, options.time_step, part.steps, part.begin.q, part.first_step),
+void run_part(const PartRun<T>& run, RolloutPart<T>& part) {
+  const Buffer<T>& u = run.control.u;
+  RolloutArguments<T> arguments{launch_of(run.model, run.options.time_step, part.steps, part.begin.q, part.first_step),
                                 part.begin.q.address(),
                                 part.begin.qd.address(),
-                                control.u.empty() ? nullptr : control.u.address(part.first_step * model.topology.nu),
+                                u.empty() ? nullptr : u.address(part.first_step * run.model.topology.nu),
                                 part.q.empty() ? nullptr : part.q.write_address(),
                                 part.qd.empty() ? nullptr : part.qd.write_address(),
                                 part.end.q.write_address(),
                                 part.end.qd.write_address(),
-                                status.write_address()};
-  arguments.launch.steps_before = steps_before;
+                                run.status.write_address()};
+  arguments.launch.steps_before = run.steps_before;
   if (!part.reported.empty()) arguments.reported = part.reported.write_address();
   if (!part.end_reported.empty()) arguments.reported_end = part.end_reported.write_address();
   if (!part.contact.empty()) arguments.contact = part.contact.write_address();
-  launch_rollout(arguments, model.tree, options.threads, memory);
+  launch_rollout(arguments, run.model.tree, run.options.threads, run.memory);
 }
 
 /// What the pieces hand on to one another on the way back, and add to.
@@ -89,9 +89,9 @@ template <class T>
 RolloutPart<T> RolloutNode<T>::run_piece(const State<T>& begin, int piece, Memory& memory) {
   const Model& model = *recorded_.model;
   const int first = piece * piece_;
-  RolloutPart<T> part(first, std::min(piece_, steps_ - first), begin, model, memory, true,
-                      recorded_.options.keep_contact);
-  run_part(recorded_.kernel_model, control_, part, recorded_.options, *this->status, memory);
+  RolloutPart<T> part({first, std::min(piece_, steps_ - first), true, recorded_.options.keep_contact}, begin, model,
+                      memory);
+  run_part({recorded_.kernel_model, control_, recorded_.options, *this->status, memory}, part);
   return part;
 }
 
@@ -112,8 +112,8 @@ State<T> RolloutNode<T>::advanced(const State<T>& state, int from, int to, bool 
     return at;
   }
   const Model& model = *recorded_.model;
-  RolloutPart<T> part(from * piece_, (to - from) * piece_, state, model, memory, false);
-  run_part(recorded_.kernel_model, control_, part, recorded_.options, *this->status, memory);
+  RolloutPart<T> part({from * piece_, (to - from) * piece_, false}, state, model, memory);
+  run_part({recorded_.kernel_model, control_, recorded_.options, *this->status, memory}, part);
   return part.end;
 }
 
@@ -241,10 +241,9 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   recorded_.add_gradient(out.constants, bars, gradient, gradient_dot);
 }
 
-#define BACKDRIVE_INSTANTIATE(T)                                                                              \
-  template class RolloutNode<T>;                                                                              \
-  template void run_part<T>(const KernelModel<T>&, const Control<T>&, RolloutPart<T>&, const RolloutOptions&, \
-                            WorldStatuses&, Memory&, const int*);
+#define BACKDRIVE_INSTANTIATE(T) \
+  template class RolloutNode<T>; \
+  template void run_part<T>(const PartRun<T>&, RolloutPart<T>&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

@@ -4,6 +4,12 @@
 
 namespace backdrive {
 
+/// Which steps of a rollout, and what is kept of them.
+struct PartSteps {
+  int first = 0, count = 0;
+  bool keep_states = true, keep_contact = false;
+};
+
 /// Some steps in a row.
 template <class T>
 struct RolloutPart {
@@ -13,26 +19,36 @@ struct RolloutPart {
   Buffer<T> reported, end_reported, contact;  ///< as Trajectory says
 
   RolloutPart() = default;
-  RolloutPart(int first, int count, const State<T>& from, const Model& model, Memory& memory, bool keep_states,
-              bool keep_contact = false)
-      : first_step(first), steps(count), begin(from), end(State<T>::uninitialized(model, from.q.worlds(), memory)) {
+  RolloutPart(const PartSteps& which, const State<T>& from, const Model& model, Memory& memory)
+      : first_step(which.first),
+        steps(which.count),
+        begin(from),
+        end(State<T>::uninitialized(model, from.q.worlds(), memory)) {
     const int nv = model.topology.nv, worlds = from.q.worlds();
     const bool touches = !model.topology.contact_pairs.empty();
     if (touches) end_reported = Buffer<T>::uninitialized(memory, nv, worlds);
-    if (!keep_states) return;
+    if (!which.keep_states) return;
     const std::int64_t states = std::int64_t{steps} + 1;
     q = Buffer<T>::uninitialized(memory, row_count(states, model.topology.nq), worlds);
     qd = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
     if (touches) reported = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
     const int pair_rows = row_count(static_cast<std::int64_t>(model.topology.contact_pairs.size()), kContactRows);
-    if (touches && keep_contact) contact = Buffer<T>::uninitialized(memory, row_count(steps, pair_rows), worlds);
+    if (touches && which.keep_contact) contact = Buffer<T>::uninitialized(memory, row_count(steps, pair_rows), worlds);
   }
 };
 
-/// `control` is that of the whole rollout. `steps_before`: as in Launch.
+/// What parts of a rollout have in common.
 template <class T>
-void run_part(const KernelModel<T>& model, const Control<T>& control, RolloutPart<T>& part,
-              const RolloutOptions& options, WorldStatuses& status, Memory& memory, const int* steps_before = nullptr);
+struct PartRun {
+  const KernelModel<T>& model;
+  const Control<T>& control;  ///< of the whole rollout
+  const RolloutOptions& options;
+  WorldStatuses& status;
+  Memory& memory;
+  const int* steps_before = nullptr;  ///< as in Launch
+};
+template <class T>
+void run_part(const PartRun<T>& run, RolloutPart<T>& part);
 
 template <class T>
 class RolloutNode final : public Tape<T>::Node {

@@ -17,7 +17,7 @@ struct Stepper<T>::Batch {
         control(std::move(c)),
         status(s.q.worlds(), memory),
         steps(memory, 1, 1),
-        part(0, 1, s, model, memory, false) {
+        part({0, 1, false}, s, model, memory) {
     part.end = s;
     options.time_step = dt;
     options.threads = threads;
@@ -29,7 +29,7 @@ struct Stepper<T>::Batch {
   }
 
   void tell() {
-    run_part(kernel_model, control, part, options, status, memory, steps.address());
+    run_part({kernel_model, control, options, status, memory, steps.address()}, part);
     for_each_index(memory.backend(), 1, 1, CountUp{steps.write_address()});
   }
 

@@ -96,8 +96,7 @@ TEST_F(SimctlJointsTest, GradientsAreChecked) {
 }
 
 TEST_F(SimctlJointsTest, ATossFindsItsThrowAndTheResultReadsBack) {
-  const Outcome o =
-      simctl({"optimize", test::kRepository + "/scenes/toss.yaml", "--output", "out", "--json"});
+  const Outcome o = simctl({"optimize", test::kRepository + "/scenes/toss.yaml", "--output", "out", "--json"});
   ASSERT_EQ(o.exit, 0) << o.out << o.err;
   const double loss = o.json().at("loss");
   EXPECT_LT(loss, 1e-6);

@@ -1,5 +1,6 @@
 // What run and optimize leave behind: complete results or nothing.
 #include <cmath>
+#include <csignal>
 
 #include "tests/apps/simctl_process.h"
 
@@ -191,6 +192,23 @@ TEST_F(SimctlResultsTest, InterruptedOptimizeKeepsTheBestSoFar) {
   EXPECT_EQ(o.json().at("exit_code"), 130);
   EXPECT_EQ(entries("out"), (Names{"history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
   EXPECT_EQ(simctl({"validate", "out/result.yaml"}).exit, 0);
+}
+
+// A terminal that closes asks for an end too, and `timeout` asks twice.
+TEST_F(SimctlResultsTest, HangUpsAndDoubledSignalsKeepTheBestSoFar) {
+  const std::vector<int> kinds[] = {
+      {SIGHUP}, {SIGTERM}, {SIGTERM, SIGTERM}, {SIGINT, SIGTERM, SIGINT}, {SIGPIPE, SIGTERM}};
+  for (const std::vector<int>& signals : kinds) {
+    Settings settings;
+    settings.interrupt_at = "optimising";
+    settings.signals = signals;
+    const std::string out = "out" + std::to_string(&signals - kinds);
+    const Outcome o = simctl({"optimize", pendulum_, "--output", out, "--json", "--iterations", "100000000", "--set",
+                              "optimize/tolerance=0", "--set", "optimize/goal=0", "--set", "optimize/method=adam"},
+                             settings);
+    EXPECT_EQ(o.exit, 130) << o.err;
+    EXPECT_EQ(entries(out), (Names{"history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
+  }
 }
 
 TEST_F(SimctlResultsTest, InterruptedRunKeepsWhatItHas) {

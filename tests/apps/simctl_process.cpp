@@ -111,7 +111,8 @@ Outcome SimctlTest::simctl(const std::vector<std::string>& arguments, const Sett
       if (!sent && read(err).find(settings.interrupt_at) != std::string::npos) {
         // A moment later, so that it is in the middle of its work.
         std::this_thread::sleep_for(std::chrono::milliseconds(300));
-        kill(child, SIGINT);
+        if (settings.signals.empty()) kill(child, SIGINT);
+        for (const int number : settings.signals) kill(child, number);
         sent = true;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -24,8 +24,9 @@ class SimctlTest : public ::testing::Test {
 
   struct Settings {
     std::vector<std::string> environment;  ///< "NAME=value"
-    /// Sends SIGINT when stderr or a log shows this text; empty: never.
+    /// Sends the signals (none: SIGINT), one after the other, when stderr or a log shows this text; empty: never.
     std::string interrupt_at;
+    std::vector<int> signals;
     std::string stdout_to;  ///< a file in place of the one that is read back
   };
   Outcome simctl(const std::vector<std::string>& arguments, const Settings& settings = {}) const;
@@ -35,9 +36,7 @@ class SimctlTest : public ::testing::Test {
   std::string read(const std::filesystem::path& path) const;
   /// Everything in a folder of this test, also what is hidden, sorted.
   std::vector<std::string> entries(const std::string& folder = ".") const;
-  static std::string scene(const std::string& name) {
-    return test::kRepository + "/scenes/" + name + ".yaml";
-  }
+  static std::string scene(const std::string& name) { return test::kRepository + "/scenes/" + name + ".yaml"; }
 
  private:
   std::filesystem::path folder_;
