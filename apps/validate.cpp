@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "apps/console.h"
+#include "apps/doubts.h"
 #include "apps/options.h"
 #include "apps/simulate.h"
 #include "apps/table.h"
@@ -31,7 +32,7 @@ nlohmann::json to_json(const Scene& scene) {
           {"variables", variables},
           {"numbers", variable_layout(p).total},
           {"loss", loss},
-          {"warnings", open_loops(p)},
+          {"warnings", doubts(scene)},
           {"method", p.optimize.method},
           {"starts", p.optimize.starts},
           {"goal", p.optimize.goal},
@@ -90,7 +91,7 @@ void print(const Scene& scene) {
     if (std::isfinite(p.optimize.goal)) table.add({"goal", number(p.optimize.goal)});
   }
   std::cout << table.text();
-  for (const std::string& line : open_loops(p)) std::cout << "warning: " << line << "\n";
+  for (const std::string& line : doubts(scene)) std::cout << "warning: " << line << "\n";
   std::cout << green("OK") << "\n";
 }
 
@@ -110,7 +111,9 @@ void add_validate(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "validate",
       "Check a scene without running it. Prints OK and a summary, or the first error with file, line,\n"
-      "column, the offending value and what was expected (exit 3).");
+      "column, the offending value and what was expected (exit 3). Warns of what is hardly meant: angles of\n"
+      "more than a turn without a unit, starts beyond limits, shapes that begin in one another, quaternions\n"
+      "that look like (w, x, y, z), loops that are open.");
   static Options options;
   add_scene(*command, options);
   add_json_and_quiet(*command, options);

@@ -1,0 +1,139 @@
+#include "apps/doubts.h"
+
+#include <cmath>
+#include <numbers>
+#include <set>
+#include <utility>
+
+#include "apps/console.h"
+#include "apps/simulate.h"
+#include "scenes/reader.h"
+
+namespace backdrive::app {
+namespace {
+
+using scene::Node;
+using scene::NodeKind;
+using scene::NodePtr;
+using Lines = std::vector<std::string>;
+
+/// Shapes that stand, or whose size is searched for, may begin a little in one another: what counts is a share of the
+/// smaller one's least radius or half length.
+constexpr double kDeep = 0.75;
+/// Of a quaternion's first number, above, and its last, below: read as (w, x, y, z) it is a turn of less than 60°.
+constexpr double kMostlyFirst = 0.866, kLittleLast = 0.5;
+
+NodePtr find(const NodePtr& node, std::string_view key) {
+  return node && node->kind == NodeKind::map ? node->find(key) : nullptr;
+}
+
+/// Of a plain number.
+void doubt_angle(const NodePtr& node, const std::string& path, Lines& lines) {
+  if (!node || node->kind != NodeKind::scalar) return;
+  scene::Quantity quantity;
+  if (!scene::parse_quantity(node->text, quantity).expected.empty() || quantity.has_unit) return;
+  if (!(std::abs(quantity.value) > 2 * std::numbers::pi)) return;
+  lines.push_back(path + ": " + node->text + " without a unit is in rad, " +
+                  number(std::abs(quantity.value) / (2 * std::numbers::pi)) + " turns; for degrees write `" +
+                  node->text + " deg`");
+}
+
+/// Angles of revolute joints: limits, where they begin, where they should be.
+void doubt_angles(const Scene& scene, Lines& lines) {
+  const Model& model = scene.problem.model;
+  const NodePtr root = std::make_shared<Node>(*scene.document);
+  std::set<std::string> turning;
+  for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
+    if (model.joint_types[j] == JointType::revolute) turning.insert(model.joint_names[j]);
+  }
+  const NodePtr joints = find(find(root, "model"), "joints"), starts = find(root, "initial_state");
+  for (const std::string& name : turning) {
+    const NodePtr limit = find(find(joints, name), "limit");
+    for (const char* side : {"lower", "upper"})
+      doubt_angle(find(limit, side), "joints/" + name + "/limit/" + side, lines);
+    doubt_angle(find(find(starts, name), "position"), "initial_state/" + name + "/position", lines);
+  }
+  const NodePtr loss = find(find(root, "optimize"), "loss");
+  for (const char* part : {"running", "terminal", "waypoints"}) {
+    const NodePtr terms = find(loss, part);
+    for (std::size_t i = 0; terms && i < terms->list.size(); ++i) {
+      const NodePtr joint = find(terms->list[i], "joint");
+      if (!joint || !turning.contains(joint->text)) continue;
+      doubt_angle(find(terms->list[i], "position"), std::string("loss/") + part + "/" + std::to_string(i) + "/position",
+                  lines);
+    }
+  }
+}
+
+void doubt_starts(const Problem& problem, Lines& lines) {
+  const Model& model = problem.model;
+  for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
+    const int joint = static_cast<int>(j);
+    if (!has_one_degree(model.joint_types[j]) || model.joint_loops[j]) continue;
+    const double q = problem.initial_position[model.topology.links[model.link_of_joint(joint)].q];
+    const double lower = model.joints.limit.lower(joint), upper = model.joints.limit.upper(joint);
+    if (q >= lower && q <= upper) continue;
+    lines.push_back("initial_state/" + model.joint_names[j] + "/position: begins at " + number(q) + ", beyond its " +
+                    (q < lower ? "lower limit, " + number(lower) : "upper limit, " + number(upper)));
+  }
+}
+
+/// The least of a shape's lengths; of ground none.
+double least_length(const Model& model, int shape) {
+  const GeometryType type = model.shape_types[shape];
+  if (type == GeometryType::plane || type == GeometryType::height_field) return kInfinity;
+  if (type == GeometryType::mesh) return kInfinity;  // its scale is a factor
+  double least = kInfinity;
+  for (int c = 0; c < scale_components(type); ++c) least = std::min(least, model.shapes.geometry.scale(shape, c));
+  return least;
+}
+
+void doubt_overlaps(const Problem& problem, Lines& lines) {
+  if (!may_touch(problem)) return;
+  Problem first = problem;
+  first.simulation.steps = 1;
+  first.loss.clear();
+  first.variables.clear();
+  const SimulationResult motion = simulate(first, {});
+  const Topology& t = problem.model.topology;
+  for (const ContactRecord& contact : motion.contacts) {
+    const ContactPair& pair = t.contact_pairs[contact.pair];
+    const int a = t.contact_shapes[pair.a].shape, b = t.contact_shapes[pair.b].shape;
+    const double size = std::min(least_length(problem.model, a), least_length(problem.model, b));
+    if (!(contact.depth > kDeep * size)) continue;
+    lines.push_back("shapes '" + problem.model.shape_names[a] + "' and '" + problem.model.shape_names[b] + "' begin " +
+                    number(contact.depth * 1e3) + " mm deep in one another");
+  }
+}
+
+void doubt_quaternions(const NodePtr& node, const std::string& path, Lines& lines) {
+  const auto below = [&](const std::string& name) { return path.empty() ? name : path + "/" + name; };
+  for (const scene::Entry& entry : node->map) {
+    doubt_quaternions(entry.value, below(entry.key), lines);
+    if (entry.key != "orientation" || entry.value->list.size() != 4) continue;
+    scene::Quantity numbers[4];
+    bool plain = true;
+    for (int k = 0; k < 4; ++k) {
+      plain = plain && entry.value->list[k]->kind == NodeKind::scalar &&
+              scene::parse_quantity(entry.value->list[k]->text, numbers[k]).expected.empty();
+    }
+    if (!plain || std::abs(numbers[0].value) < kMostlyFirst || std::abs(numbers[3].value) > kLittleLast) continue;
+    lines.push_back(below("orientation") + ": a turn by " +
+                    number(2 * std::acos(std::min(1.0, std::abs(numbers[3].value))) * 180 / std::numbers::pi) +
+                    " deg, since quaternions are (x, y, z, w); this looks like one of (w, x, y, z)");
+  }
+  for (std::size_t i = 0; i < node->list.size(); ++i) doubt_quaternions(node->list[i], below(std::to_string(i)), lines);
+}
+
+}  // namespace
+
+std::vector<std::string> doubts(const Scene& scene) {
+  Lines lines = open_loops(scene.problem);
+  doubt_angles(scene, lines);
+  doubt_quaternions(std::make_shared<Node>(*scene.document), "", lines);
+  doubt_starts(scene.problem, lines);
+  doubt_overlaps(scene.problem, lines);
+  return lines;
+}
+
+}  // namespace backdrive::app

@@ -1,0 +1,70 @@
+// What `simctl validate` warns of: valid, and hardly meant.
+#include <filesystem>
+
+#include "tests/apps/simctl_process.h"
+
+namespace backdrive::test {
+namespace {
+
+/// A ball over a floor, and an arm with a limit.
+constexpr const char* kSound = R"(
+model:
+  bodies:
+    ball: {shapes: [{name: skin, density: 1000, geometry: {type: sphere, scale: 5 cm}}]}
+    arm: {mass: 1, inertia: [0.1, 0.1, 0.1], com: [0.1, 0, 0]}
+  joints:
+    flight: {type: free, child: ball}
+    hinge: {type: revolute, child: arm, frame: {position: [2, 0, 1], orientation: [0, 0, 0, 1]}, limit: {upper: 90 deg}}
+  shapes: {floor: {body: world, geometry: {type: plane}}}
+initial_state: {flight: {position: [0, 0, 0.06]}, hinge: {position: 45 deg}}
+)";
+
+class SimctlDoubtsTest : public SimctlTest {
+ protected:
+  std::vector<std::string> warnings(const std::string& scene, const std::vector<std::string>& changes = {}) {
+    std::vector<std::string> words{"validate", scene, "--json"};
+    for (const std::string& change : changes) words.insert(words.end(), {"--set", change});
+    const Outcome o = simctl(words);
+    EXPECT_EQ(o.exit, 0) << o.err;
+    return o.json().at("warnings");
+  }
+};
+
+TEST_F(SimctlDoubtsTest, WhatIsHardlyMeant) {
+  const std::string sound = write("sound.yaml", kSound);
+  EXPECT_TRUE(warnings(sound).empty()) << warnings(sound)[0];
+  const std::pair<const char*, const char*> cases[] = {
+      {"joints/hinge/limit/upper=90", "90 without a unit is in rad"},
+      {"joints/hinge/limit/lower=-45", "-45 deg"},
+      {"initial_state/hinge/position=170 deg", "beyond its upper limit"},
+      {"initial_state/flight/position=[0, 0, 0.01]", "deep in one another"},
+      {"joints/hinge/frame/orientation=[1, 0, 0, 0]", "(w, x, y, z)"},
+      {"initial_state/flight/orientation=[0.9659258, 0, 0.2588190, 0]", "(w, x, y, z)"}};
+  for (const auto& [change, part] : cases) {
+    const std::vector<std::string> found = warnings(sound, {change});
+    ASSERT_EQ(found.size(), 1u) << change;
+    EXPECT_NE(found[0].find(part), std::string::npos) << found[0];
+  }
+  const Outcome text = simctl({"validate", sound, "--set", "joints/hinge/limit/upper=90"});
+  EXPECT_NE(text.out.find("warning: joints/hinge/limit/upper"), std::string::npos) << text.out;
+}
+
+TEST_F(SimctlDoubtsTest, WhatIsMeantIsNotDoubted) {
+  const std::string sound = write("sound.yaml", kSound);
+  for (const char* change : {"joints/hinge/limit/upper=6.2", "joints/hinge/limit/upper=720 deg",
+                             "initial_state/flight/position=[0, 0, 0.049]",
+                             "joints/hinge/frame/orientation={axis: [1, 0, 0], angle: 180 deg}"}) {
+    EXPECT_TRUE(warnings(sound, {change}).empty()) << change;
+  }
+}
+
+TEST_F(SimctlDoubtsTest, NoShippedSceneIsDoubted) {
+  for (const auto& file : std::filesystem::directory_iterator(kRepository + "/scenes")) {
+    if (file.path().extension() != ".yaml") continue;
+    const std::vector<std::string> found = warnings(file.path());
+    EXPECT_TRUE(found.empty()) << file.path() << ": " << found[0];
+  }
+}
+
+}  // namespace
+}  // namespace backdrive::test
