@@ -6,7 +6,7 @@
 
 namespace backdrive {
 
-#define BACKDRIVE_NUMBER(at, name, ...) C name;
+#define BACKDRIVE_NUMBER_MEMBER(at, name, ...) C name;
 
 /// Of a shape that may touch others: its frame in the axes of its link, which featherstone turns by A
 /// (link_constants.h), or in the world.
@@ -16,7 +16,7 @@ struct ShapeConstants {
   Vec3<C> position;  ///< Aᵀ p
   Vec3<C> scale;
   C margin;
-  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER, )
+  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER_MEMBER, )
 };
 template <class C>
 constexpr int kShapeConstants = kNumbers<C, ShapeConstants<C>>;
@@ -26,10 +26,10 @@ template <class C>
 struct ShapeGradient {
   Vec3<C> rotation, position, scale;
   C margin;
-  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER, )
+  BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER_MEMBER, )
 };
 template <class C>
 constexpr int kShapeGradients = kNumbers<C, ShapeGradient<C>>;
-#undef BACKDRIVE_NUMBER
+#undef BACKDRIVE_NUMBER_MEMBER
 
 }  // namespace backdrive

@@ -4,11 +4,11 @@
 
 namespace backdrive {
 
-#define BACKDRIVE_NUMBER(at, name, ...) C name;
+#define BACKDRIVE_NUMBER_MEMBER(at, name, ...) C name;
 #define BACKDRIVE_NEST(type, member, parameters, what, X) \
   template <class C>                                      \
   struct type##Numbers {                                  \
-    parameters(BACKDRIVE_NUMBER, )                        \
+    parameters(BACKDRIVE_NUMBER_MEMBER, )                        \
   };
 #define BACKDRIVE_NEST_MEMBER(type, member, parameters, what, X) type##Numbers<C> member;
 BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )
@@ -17,10 +17,10 @@ BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )
 /// member.
 template <class C>
 struct JointEfforts {
-  BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_NUMBER, )
+  BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_NUMBER_MEMBER, )
   BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST_MEMBER, )
 };
-#undef BACKDRIVE_NUMBER
+#undef BACKDRIVE_NUMBER_MEMBER
 #undef BACKDRIVE_NEST
 #undef BACKDRIVE_NEST_MEMBER
 
