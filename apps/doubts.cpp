@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 #include <set>
-#include <utility>
 
 #include "apps/console.h"
 #include "apps/simulate.h"
@@ -15,6 +14,7 @@ namespace {
 using scene::Node;
 using scene::NodeKind;
 using scene::NodePtr;
+using scene::value_at;
 using Lines = std::vector<std::string>;
 
 /// Shapes that stand, or whose size is searched for, may begin a little in one another: what counts is a share of the
@@ -22,10 +22,6 @@ using Lines = std::vector<std::string>;
 constexpr double kDeep = 0.75;
 /// Of a quaternion's first number, above, and its last, below: read as (w, x, y, z) it is a turn of less than 60°.
 constexpr double kMostlyFirst = 0.866, kLittleLast = 0.5;
-
-NodePtr find(const NodePtr& node, std::string_view key) {
-  return node && node->kind == NodeKind::map ? node->find(key) : nullptr;
-}
 
 /// Of a plain number.
 void doubt_angle(const NodePtr& node, const std::string& path, Lines& lines) {
@@ -39,28 +35,24 @@ void doubt_angle(const NodePtr& node, const std::string& path, Lines& lines) {
 }
 
 /// Angles of revolute joints: limits, where they begin, where they should be.
-void doubt_angles(const Scene& scene, Lines& lines) {
-  const Model& model = scene.problem.model;
-  const NodePtr root = std::make_shared<Node>(*scene.document);
+void doubt_angles(const Model& model, const NodePtr& root, Lines& lines) {
   std::set<std::string> turning;
   for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
     if (model.joint_types[j] == JointType::revolute) turning.insert(model.joint_names[j]);
   }
-  const NodePtr joints = find(find(root, "model"), "joints"), starts = find(root, "initial_state");
   for (const std::string& name : turning) {
-    const NodePtr limit = find(find(joints, name), "limit");
-    for (const char* side : {"lower", "upper"})
-      doubt_angle(find(limit, side), "joints/" + name + "/limit/" + side, lines);
-    doubt_angle(find(find(starts, name), "position"), "initial_state/" + name + "/position", lines);
+    for (const char* side : {"lower", "upper"}) {
+      doubt_angle(value_at(root, {"model", "joints", name, "limit", side}), "joints/" + name + "/limit/" + side, lines);
+    }
+    doubt_angle(value_at(root, {"initial_state", name, "position"}), "initial_state/" + name + "/position", lines);
   }
-  const NodePtr loss = find(find(root, "optimize"), "loss");
   for (const char* part : {"running", "terminal", "waypoints"}) {
-    const NodePtr terms = find(loss, part);
+    const NodePtr terms = value_at(root, {"optimize", "loss", part});
     for (std::size_t i = 0; terms && i < terms->list.size(); ++i) {
-      const NodePtr joint = find(terms->list[i], "joint");
+      const std::string index = std::to_string(i);
+      const NodePtr joint = value_at(terms, {index, "joint"});
       if (!joint || !turning.contains(joint->text)) continue;
-      doubt_angle(find(terms->list[i], "position"), std::string("loss/") + part + "/" + std::to_string(i) + "/position",
-                  lines);
+      doubt_angle(value_at(terms, {index, "position"}), std::string("loss/") + part + "/" + index + "/position", lines);
     }
   }
 }
@@ -128,9 +120,10 @@ void doubt_quaternions(const NodePtr& node, const std::string& path, Lines& line
 }  // namespace
 
 std::vector<std::string> doubts(const Scene& scene) {
+  const NodePtr root = std::make_shared<Node>(*scene.document);
   Lines lines = open_loops(scene.problem);
-  doubt_angles(scene, lines);
-  doubt_quaternions(std::make_shared<Node>(*scene.document), "", lines);
+  doubt_angles(scene.problem.model, root, lines);
+  doubt_quaternions(root, "", lines);
   doubt_starts(scene.problem, lines);
   doubt_overlaps(scene.problem, lines);
   return lines;

@@ -3,7 +3,6 @@
 #include <iostream>
 
 #include "apps/console.h"
-#include "apps/log.h"
 #include "apps/options.h"
 #include "apps/table.h"
 #include "apps/zero_gradient.h"
@@ -60,18 +59,15 @@ void take_out_disconnected(Problem& problem, std::vector<Row>& rows) {
   });
 }
 
-std::string number_name(const Variable& variable, int k, int size) {
+/// Of one of a variable's numbers: the path of a parameter's component, or a knot's index.
+std::string number_name(const Model& model, const Variable& variable, int k, int size) {
   if (size == 1) return variable.name;
-  static constexpr const char* axes[] = {"x", "y", "z"};
-  static constexpr const char* moments[] = {"xx", "yy", "zz", "xy", "xz", "yz"};
-  const bool parameter = variable.kind == VariableKind::parameter;
-  return variable.name + "/" +
-         (parameter && size == 6   ? moments[k]
-          : parameter && size <= 3 ? axes[k]
-                                   : std::to_string(k));
+  if (variable.kind != VariableKind::parameter) return variable.name + "/" + std::to_string(k);
+  return path_of(model, {variable.parameter.field, variable.parameter.item, k});
 }
 
-/// Adds the gradient of everything that the problem has for variables. False: its motion stopped.
+/// Adds the gradient of everything that the problem has for variables. Throws Error (non_finite) where its motion
+/// stops.
 void add_rows(Problem problem, const GradientArguments& options, const ExecutionOptions& how, GradientTable& table) {
   take_out_disconnected(problem, table.rows);
   if (problem.variables.empty()) return;
@@ -88,7 +84,8 @@ void add_rows(Problem problem, const GradientArguments& options, const Execution
     const Variable& variable = problem.variables[v];
     for (int k = 0; k < layout.size[v]; ++k) {
       const int n = layout.offset[v] + k;
-      Row row{number_name(variable, k, layout.size[v]), x[n] * variable.scale, slopes.gradient[0][n], ""};
+      Row row{number_name(problem.model, variable, k, layout.size[v]), x[n] * variable.scale, slopes.gradient[0][n],
+              ""};
       if (row.gradient == 0) {
         if (motion.steps == 0) motion = simulate(at, how);
         row.why = zero_reason(at, variable, motion);
@@ -127,18 +124,15 @@ int run_gradient(const GradientArguments& options) {
   const ExecutionOptions how = execution(options);
   const Scene scene = load(options);
   GradientTable table;
-  Problem required = scene.problem;
+  // Parameters at the same point as the variables.
+  const bool moved = options.at == "start" && !scene.problem.variables.empty();
+  Problem required = moved ? with_values(scene.problem, initial_points(scene.problem, 2, how.seed)[1]) : scene.problem;
   required.variables = required_parameters(required.model, table.rows);
   if (required.variables.empty() && table.rows.empty() && scene.problem.variables.empty()) {
     input_error(scene.name + ": asks for no gradient, expected paths in requires_grad, or optimize/variables");
   }
   if (scene.problem.loss.empty()) input_error(scene.name + ": has no loss, expected optimize/loss");
   add_rows(scene.problem, options, how, table);
-  // At the same point of the variables.
-  if (!scene.problem.variables.empty() && options.at == "start") {
-    required = with_values(scene.problem, initial_points(scene.problem, 2, how.seed)[1]);
-    required.variables = required_parameters(required.model, table.rows);
-  }
   add_rows(std::move(required), options, how, table);
   if (options.json) {
     print_json(to_json(scene, table));

@@ -181,6 +181,19 @@ class Setter {
 
 }  // namespace
 
+NodePtr value_at(NodePtr node, const std::vector<std::string>& path) {
+  for (const std::string& segment : path) {
+    if (!node) return nullptr;
+    if (node->kind == NodeKind::list) {
+      const int index = index_of(segment, node->list.size(), false);
+      node = index < 0 ? nullptr : node->list[index];
+    } else {
+      node = node->find(segment);
+    }
+  }
+  return node;
+}
+
 NodePtr set_value(const NodePtr& root, const std::vector<std::string>& path, const NodePtr& value,
                   const Sources& sources, Place place) {
   return Setter(root, path, value, sources, place).set();
@@ -241,20 +254,6 @@ std::vector<std::string> shape_names(const Node& root) {
   }
   for (const Entry& shape : apart ? apart->map : std::vector<Entry>{}) names.push_back(shape.key);
   return names;
-}
-
-/// What a document has at a path; null: nothing.
-NodePtr value_at(NodePtr node, const std::vector<std::string>& path) {
-  for (const std::string& segment : path) {
-    if (!node) return nullptr;
-    if (node->kind == NodeKind::list) {
-      const int index = index_of(segment, node->list.size(), false);
-      node = index < 0 ? nullptr : node->list[index];
-    } else {
-      node = node->find(segment);
-    }
-  }
-  return node;
 }
 
 /// The document's path of an override's, whose first words may be left out.

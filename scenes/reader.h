@@ -78,6 +78,9 @@ std::vector<std::string> shape_location(const Node& root, std::string_view name)
 /// segments.
 std::vector<std::string> document_location(const Node& root, std::string_view model_path);
 
+/// What a document has at a path of keys and indices; null: nothing.
+NodePtr value_at(NodePtr node, const std::vector<std::string>& path);
+
 /// Sets a value in a document of which only the changed path is copied. Throws Error (input) for a
 /// path that the schema does not have; `place` is named in it.
 NodePtr set_value(const NodePtr& root, const std::vector<std::string>& path, const NodePtr& value,

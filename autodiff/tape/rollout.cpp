@@ -55,20 +55,13 @@ void check_plan(const RolloutOptions& options) {
 template <class T>
 Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& control, const RolloutOptions& options,
                   Memory& memory) {
-  Trajectory<T> result;
-  result.steps = options.steps;
-  result.status = make_pooled<WorldStatuses>(state.q.worlds(), memory);
-  result.model = make_pooled<Model>(snapshot(model, options.direction, options.checked));
+  const auto status = make_pooled<WorldStatuses>(state.q.worlds(), memory);
+  const auto own = make_pooled<Model>(snapshot(model, options.direction, options.checked));
   RolloutPart<T> part({0, options.steps, options.keep_states, options.keep_contact}, state, model, memory);
-  const KernelModel<T> kernel_model(*result.model, options.direction, state.q.worlds(), memory,
-                                    options.parameters.get());
-  run_part({kernel_model, control, options, *result.status, memory}, part);
-  result.final = part.end;
-  result.q = part.q;
-  result.qd = part.qd;
-  result.reported = part.reported;
-  result.contact = part.contact;
-  result.final_reported = part.end_reported;
+  const KernelModel<T> kernel_model(*own, options.direction, state.q.worlds(), memory, options.parameters.get());
+  run_part({kernel_model, control, options, *status, memory}, part);
+  Trajectory<T> result = trajectory_of(part, status);
+  result.model = own;
   return result;
 }
 

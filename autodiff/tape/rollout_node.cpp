@@ -3,7 +3,13 @@
 namespace backdrive {
 namespace {
 
-/// The part as a Trajectory of its own.
+template <class T>
+const T* first_row(const Buffer<T>* buffer) {
+  return buffer && !buffer->empty() ? buffer->address() : nullptr;
+}
+
+}  // namespace
+
 template <class T>
 Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<WorldStatuses>& status) {
   Trajectory<T> trajectory;
@@ -17,13 +23,6 @@ Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<Wo
   trajectory.status = status;
   return trajectory;
 }
-
-template <class T>
-const T* first_row(const Buffer<T>* buffer) {
-  return buffer && !buffer->empty() ? buffer->address() : nullptr;
-}
-
-}  // namespace
 
 template <class T>
 void run_part(const PartRun<T>& run, RolloutPart<T>& part) {
@@ -241,8 +240,9 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   recorded_.add_gradient(out.constants, bars, gradient, gradient_dot);
 }
 
-#define BACKDRIVE_INSTANTIATE(T) \
-  template class RolloutNode<T>; \
+#define BACKDRIVE_INSTANTIATE(T)                                                                         \
+  template class RolloutNode<T>;                                                                         \
+  template Trajectory<T> trajectory_of<T>(const RolloutPart<T>&, const std::shared_ptr<WorldStatuses>&); \
   template void run_part<T>(const PartRun<T>&, RolloutPart<T>&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)

@@ -50,6 +50,10 @@ struct PartRun {
 template <class T>
 void run_part(const PartRun<T>& run, RolloutPart<T>& part);
 
+/// The part as a Trajectory of its own.
+template <class T>
+Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<WorldStatuses>& status);
+
 template <class T>
 class RolloutNode final : public Tape<T>::Node {
  public:

@@ -59,7 +59,7 @@ BACKDRIVE_INLINE void set_motion(const BodyConstants<Real>& body, const BodyStat
   s.velocity = {state.velocity.ang, plus_cross(state.velocity.lin, state.velocity.ang, s.lever)};
 }
 
-/// (1): that, and where it would free flight to.
+/// (1): that, and where it would fly to.
 template <class Real>
 BACKDRIVE_PART void prepare_body(const BodyConstants<Real>& body, const BodyState<Real>& state, const Real& dt,
                                  BodyScratch<Real>& s) {

@@ -9,7 +9,7 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
 template <class Real>
 struct BodyScratch {
-  BodyPose<Real> pose, predicted;       ///< at the start; and where the body would free flight to without a kick
+  BodyPose<Real> pose, predicted;       ///< at the start; and where the body would fly to without a kick
   Vec3<Real> lever;                     ///< from the link origin to the com, world axes
   Sym3<Real> inertia, inverse_inertia;  ///< about the com, world axes
   Spatial<Real> velocity;               ///< [ω; velocity of the com] at the start
