@@ -80,7 +80,7 @@ enum class ValueRange { any, nonnegative, positive };
   X(at, margin,             0.0,                          nonnegative, "m",      "distance at which contact begins")
 
 #define BACKDRIVE_MATERIAL_PARAMETERS(X, at)                                                                           \
-  X(at, stiffness,          6e4,                          positive,    "N/m",    "contact spring")                     \
+  X(at, stiffness,          kInfinity,                    positive,    "N/m",    "contact spring; +inf: auto, by the mass that it stops (docs/contact.md)") \
   X(at, width,              1e-3,                         positive,    "m",      "depth over which the contact spring sets in") \
   X(at, dissipation,        1.0,                          nonnegative, "s/m",    "Hunt-Crossley dissipation")          \
   X(at, friction,           0.8,                          nonnegative, "1",      "Coulomb coefficient")                \

@@ -49,6 +49,7 @@ struct Schema {
   std::optional<double> maximum;
   std::vector<int> lengths;
   bool allow_none = false;  ///< the word `none` stands for "no bound"
+  bool allow_auto = false;  ///< the word `auto` leaves it to the model, and reads as +inf
   std::vector<std::string> words;
   std::vector<Key> keys;
   std::vector<std::vector<std::string>> exclusive_keys;  ///< at most one key of each group

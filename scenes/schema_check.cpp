@@ -214,6 +214,7 @@ std::string number_words(const Schema& schema, Dimension dimension, const JointT
   if (schema.kind == SchemaKind::integer) words = "a whole number";
   words += range_words(schema);
   if (schema.allow_none) words += ", or none";
+  if (schema.allow_auto) words += ", or auto";
   return words;
 }
 
@@ -285,6 +286,7 @@ double read_quantity(const Node& node, const Schema& schema, Dimension dimension
     fail(sources, node.place, path, value_words(node), expected, hint);
   };
   if (schema.allow_none && node.text == "none") return std::numeric_limits<double>::quiet_NaN();
+  if (schema.allow_auto && node.text == "auto") return std::numeric_limits<double>::infinity();
   Quantity quantity;
   const std::string_view text = std::string_view(node.text).substr(0, 1000);
   if (const QuantityError error = parse_quantity(text, quantity); !error.expected.empty()) {

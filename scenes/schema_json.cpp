@@ -20,7 +20,8 @@ void add_range(Json& json, const Schema& schema) {
 Json number_json(const Schema& schema) {
   Json number = {{"type", schema.kind == SchemaKind::integer ? "integer" : "number"}};
   add_range(number, schema);
-  if (schema.kind == SchemaKind::integer || (schema.dimension == Dimension::none && !schema.allow_none)) {
+  if (schema.kind == SchemaKind::integer ||
+      (schema.dimension == Dimension::none && !schema.allow_none && !schema.allow_auto)) {
     return number;
   }
   Json options = Json::array({number});
@@ -28,6 +29,7 @@ Json number_json(const Schema& schema) {
     options.push_back({{"type", "string"}, {"pattern", quantity_pattern()}});
   }
   if (schema.allow_none) options.push_back({{"const", "none"}});
+  if (schema.allow_auto) options.push_back({{"const", "auto"}});
   return {{"anyOf", options}};
 }
 
@@ -65,9 +67,10 @@ Json map_json(const Schema& schema) {
     if (!words.empty()) value["description"] = words;
     const NodePtr fallback = default_node(key);
     if (fallback && fallback->kind == NodeKind::scalar) {
-      const bool is_number = key.schema->kind == SchemaKind::number || key.schema->kind == SchemaKind::integer;
-      value["default"] =
-          is_number || key.schema->kind == SchemaKind::boolean ? Json::parse(fallback->text) : Json(fallback->text);
+      const SchemaKind kind = key.schema->kind;
+      const bool is_word = key.schema->allow_auto && fallback->text == "auto";
+      const bool is_json = kind == SchemaKind::number || kind == SchemaKind::integer || kind == SchemaKind::boolean;
+      value["default"] = is_json && !is_word ? Json::parse(fallback->text) : Json(fallback->text);
     }
     json["properties"][key.name] = value;
     if (key.required) required.push_back(key.name);

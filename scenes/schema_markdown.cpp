@@ -89,7 +89,7 @@ std::string range(const Schema& schema) {
 std::string value_words(const Schema& schema) {
   switch (schema.kind) {
     case SchemaKind::number:
-      return "number" + range(schema);
+      return "number" + range(schema) + (schema.allow_auto ? ", or `auto`" : "");
     case SchemaKind::integer:
       return "whole number" + range(schema);
     case SchemaKind::boolean:

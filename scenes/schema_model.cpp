@@ -42,10 +42,11 @@ Dimension dimension_of(std::string_view unit) {
 /// The one-line description of a model parameter as a sentence.
 std::string sentence(std::string_view words) {
   std::string doc(words);
-  // "-inf: none" is how the model says it; a scene leaves the key out.
+  // "-inf: none" is how the model says it; a scene leaves the key out, or says `auto` where that is "+inf: auto".
   if (const size_t infinite = doc.find("inf: none"); infinite != std::string::npos) {
     doc.erase(doc.rfind(';', infinite));
   }
+  if (const size_t automatic = doc.find("+inf: "); automatic != std::string::npos) doc.erase(automatic, 6);
   doc[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(doc[0])));
   return doc + ".";
 }
@@ -63,6 +64,11 @@ Key key_of(const Field& field, const std::string& vector_default = "") {
   const SchemaPtr schema = field.values == ValueRange::positive      ? positive(dimension)
                            : field.values == ValueRange::nonnegative ? at_least(0, dimension)
                                                                      : number(dimension);
+  if (field.doc.find("inf: auto") != std::string::npos) {
+    const auto automatic = std::make_shared<Schema>(*schema);
+    automatic->allow_auto = true;
+    return optional(name, automatic, "auto", sentence(field.doc));
+  }
   if (field.may_be_infinite) return absent(name, schema, "none", sentence(field.doc));
   char text[32];
   std::snprintf(text, sizeof text, "%.15g", field.begins);
@@ -199,10 +205,10 @@ SchemaPtr joint() {
 #define BACKDRIVE_NEST(type, member, parameters, what, X) optional(#member, nest(group, #member), "", what),
           BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )
 #undef BACKDRIVE_NEST
-          optional(
-              "attachment", nest(group, "attachment"), "",
-              "Springs and dampers with which the integrator `semi_implicit` holds what the joint does not let go. "
-              "They act implicitly: stiff ones need no smaller steps."),
+              optional(
+                  "attachment", nest(group, "attachment"), "",
+                  "Springs and dampers with which the integrator `semi_implicit` holds what the joint does not let go. "
+                  "They act implicitly: stiff ones need no smaller steps."),
       }),
       "model/joints/<name>",
       "A joint; together, but for those that close loops, they form a tree that begins at `world`.");

@@ -15,6 +15,7 @@ struct ShapeConstants {
   Mat3<C> rotation;  ///< Aᵀ R
   Vec3<C> position;  ///< Aᵀ p
   Vec3<C> scale;
+  C auto_mass;  ///< of the tree that carries it, kg, where its stiffness is auto, which then is 0; else 0
   C margin;
   BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER_MEMBER, )
 };
@@ -25,6 +26,7 @@ constexpr int kShapeConstants = kNumbers<C, ShapeConstants<C>>;
 template <class C>
 struct ShapeGradient {
   Vec3<C> rotation, position, scale;
+  C auto_mass;
   C margin;
   BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_NUMBER_MEMBER, )
 };

@@ -1,6 +1,6 @@
 #pragma once
 // What a step with contact works on: bodies and shapes as contact sees them, and what is kept per contact and body.
-// docs/contact.md has the equations (C1)-(C7) and (A1)-(A13).
+// docs/contact.md has the equations (C1)-(C7) and (A1)-(A9).
 //
 // One source for all integrators: `Space` is the working set of one. It has `dt`, `contact` (a ContactSpace) and
 // `twists_turn`, whether its twists turn with the links, and there are
@@ -18,7 +18,6 @@
 #include "integrators/contact/contact_force.h"
 #include "integrators/contact/pairs.h"
 #include "integrators/contact/shape_constants.h"
-#include "integrators/contact/turn_friction.h"
 #include "integrators/rollout/arena.h"
 #include "integrators/rollout/broadcast.h"
 
@@ -26,9 +25,6 @@ namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
 // Larger than what is worth inlining, here and in what follows.
 #define BACKDRIVE_CALLED BACKDRIVE_HD __attribute__((noinline))
-
-/// The predictor is solved twice, the second time with the drag that the first asks for (C5a).
-constexpr int kPredictors = 2;
 
 /// What carries a shape: link and the root of its tree, −1: the world; whether nothing moves it.
 struct Carrier {
@@ -39,66 +35,71 @@ struct Carrier {
 /// What contact keeps of a link in a step.
 template <class Real>
 struct TouchLink {
-  Spatial<Real> smooth;               ///< twist with v_s
-  Spatial<Real> change[kPredictors];  ///< twists of Δv1 and Δv2
-  Spatial<Real> load;                 ///< wrench of the contacts: impulses
+  Spatial<Real> smooth;  ///< twist with v_s
+  Spatial<Real> change;  ///< twist that the last solve gave it
+  Spatial<Real> load;    ///< wrench of the contacts: right-hand side of a solve
   ArticulatedInertia<Real> block;
-  bool touched;  ///< has a block and a load
+  bool touched;  ///< a point of it is in reach: has a block and a load
 };
 /// Cotangents with respect to twists, with the sign of φ as F, A and V of (7), and what is left of the pose's.
 template <class Real>
 struct TouchLinkBar {
-  Spatial<Real> v, smooth, w;
-  Spatial<Real> change[kPredictors], w_predictor[kPredictors];
+  Spatial<Real> v, smooth, kick, w;
   Spatial<Real> turn;
 };
 template <class Real>
 struct TouchAdjointLink : TouchLink<Real> {
-  Spatial<Real> kick, w, w_predictor[kPredictors];  ///< twists
+  Spatial<Real> kick, w;  ///< twists of Δv and w
   TouchLinkBar<Real> bar;
+};
+
+/// A contact on one of its bodies, while a system M̃ x + Σ Jᵀ K J x = Σ Jᵀ (…) is solved. A vector of its unknowns is
+/// known here by the twist of the body's point, and by its image under M̃ as the wrenches Σ Jᵀ that make it up.
+template <class Real>
+struct ContactSide {
+  Spatial<Real> twist, wrench;          ///< of the solution so far
+  Spatial<Real> residual;               ///< of the system, a wrench
+  Spatial<Real> step, step_wrench;      ///< what the running Newton step adds to it
+  Spatial<Real> search, search_wrench;  ///< direction of conjugate gradients
 };
 
 /// One point of contact in a step.
 template <class Real>
 struct Contact {
   int point;  ///< of its pair
-  Real depth;
-  Vec3<Real> position, normal;
-  LinearModel<Real> model;
-  Vec3<Real> change[kPredictors];  ///< e: what the predictors change the relative velocity by
-  Real drag;                       ///< c₂: of the second predictor and the force
-  Vec3<Real> force;                ///< on the first body
+  Vec3<Real> position;
+  ContactState<Real> state;
+  ContactBlock<Real> block;  ///< K at the solution so far
+  Spatial<Real> wrench;      ///< on the first body
+  Spatial<Real> impulse;     ///< that Newton's linear model gives it at the solution so far
+  ContactSide<Real> side[2];
 };
+/// Cotangents, and J w.
 template <class Real>
 struct ContactBar {
   ContactState<Real> state;
-  Vec3<Real> change[kPredictors];
-  Real drag;
-  LinearModelBar<Real> model;
-  PairMaterial<Real> material;
+  Spatial<Real> change;
 };
 
-/// And of a pair that resists turns.
-template <class Real>
-struct ContactTurn {
-  TurnDrag<Real> drag[kPredictors];
-  Vec3<Real> moment;  ///< on the first body
-};
-template <class Real>
-struct ContactTurnBar {
-  TurnRates<Real> rates;
-  Vec3<Real> late;
-  Vec3<Real> change[kPredictors];
-  TurnDrag<Real> drag[kPredictors];
-  TurnMaterial<Real> material;
-};
-
-/// A pair with points near each other, and its contacts.
+/// A pair with points in reach: its sides, its law, its blocks' shares, its contacts.
 template <class Real>
 struct TouchingPair {
-  int pair;
+  int number;        ///< in the topology
   int first, count;  ///< contacts
+  int a, b;          ///< contact shapes
+  int i, j;          ///< links; j = −1: the world
+  bool apart;        ///< in two trees
+  bool moves[2];     ///< whether something moves i, j
   Vec3<Real> shift;  ///< O of the first body's tree minus that of the second's
+  PairLaw<Real> law;
+  Real theta[2];  ///< shares of the blocks of i and j
+
+  BACKDRIVE_INLINE bool shared() const { return moves[0] && moves[1]; }
+  /// Of a contact on i (0) or j (1), from the O of that body's tree.
+  BACKDRIVE_INLINE Vec3<Real> arm(const Contact<Real>& c, int side) const {
+    return side == 0 ? c.position : c.position + shift;
+  }
+  BACKDRIVE_INLINE int link(int side) const { return side == 0 ? i : j; }
 };
 
 /// A ball about a shape, and how far from it the shape's points may touch something that rests.
@@ -129,9 +130,7 @@ struct ContactSpace {
   PairPlan* plans;                           ///< [pair]
   ContactPoint<Real>* points;                ///< as many as a pair has
   Contact<Real>* contacts;
-  ContactBar<Real>* bars;           ///< adjoint only
-  ContactTurn<Real>* turns;         ///< [contact]; none where no shape resists turns
-  ContactTurnBar<Real>* turn_bars;  ///< likewise; adjoint only
+  ContactBar<Real>* bars;  ///< adjoint only
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
   bool reported_apart = false;  ///< Workspace::reported is not q̇
@@ -158,24 +157,84 @@ BACKDRIVE_INLINE Spatial<Real> wrench_at(const Vec3<Real>& x, const Vec3<Real>& 
   return {cross(x, force), force};
 }
 
+/// The twist of a point, [ω; its velocity], and the wrench about O of a wrench at it.
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> twist_at(const Spatial<Real>& twist, const Vec3<Real>& x) {
+  return {twist.ang, velocity_at(twist, x)};
+}
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> from_point(const Vec3<Real>& x, const Spatial<Real>& wrench) {
+  return {plus_cross(wrench.ang, x, wrench.lin), wrench.lin};
+}
+
+/// What auto makes of a mass: k = ω² m against the world, so that a body at rest sinks in by g/ω² = 2 mm over the
+/// number of its points, and an impact lasts π/ω = 44 ms; softer where that would not be kResolvedSteps steps. Between
+/// two bodies 4 ω² m_i m_j/(m_i + m_j): half as long, and stiff enough for ten of a kind to stand on one another.
+constexpr double kAutoRate = 5000;  ///< ω², 1/s²
+constexpr double kResolvedSteps = 8;
+template <class Real>
+BACKDRIVE_INLINE Real auto_rate(const Real& dt) {
+  const Real most = constant<Real>(M_PI / kResolvedSteps) / dt;
+  return minimum(constant<Real>(kAutoRate), most * most);
+}
+
+/// The springs of two shapes, in series: numbers as they are, 4 ω² m of auto; against the world's auto both the same,
+/// so that together they are the number, or ω² m, and both count for the dissipation.
+template <class Real>
+struct PairSprings {
+  Real a, b;
+  BACKDRIVE_INLINE PairSprings(const ShapeConstants<Real>& first, const ShapeConstants<Real>& second, const Real& dt) {
+    const Real rate = auto_rate(dt), two = constant<Real>(2), four = constant<Real>(4);
+    const auto spring = [&](const ShapeConstants<Real>& c, const Real& of_number, const Real& of_mass) {
+      return of_number * c.stiffness + of_mass * rate * c.auto_mass;
+    };
+    const Real one = constant<Real>(1);
+    const Real against_world = spring(first, two, two) + spring(second, two, two);
+    const auto shared = both(first, second);
+    a = select(shared, spring(first, one, four), against_world);
+    b = select(shared, spring(second, one, four), against_world);
+  }
+  /// Adjoint: bars of a and b.
+  BACKDRIVE_INLINE static void adj(const ShapeConstants<Real>& first, const ShapeConstants<Real>& second,
+                                   const Real& dt, const Real& a_bar, const Real& b_bar, ShapeGradient<Real>& first_bar,
+                                   ShapeGradient<Real>& second_bar) {
+    const Real two = constant<Real>(2) * (a_bar + b_bar), four = constant<Real>(4), rate = auto_rate(dt);
+    const auto shared = both(first, second);
+    first_bar.stiffness += select(shared, a_bar, two);
+    first_bar.auto_mass += rate * select(shared, four * a_bar, two);
+    second_bar.stiffness += select(shared, b_bar, two);
+    second_bar.auto_mass += rate * select(shared, four * b_bar, two);
+  }
+
+ private:
+  /// Whether neither is the world's auto, which has no spring of its own.
+  BACKDRIVE_INLINE static MaskOf<Real> both(const ShapeConstants<Real>& first, const ShapeConstants<Real>& second) {
+    const auto zero = value_of(constant<Real>(0));
+    return value_of(first.stiffness + first.auto_mass) > zero && value_of(second.stiffness + second.auto_mass) > zero;
+  }
+};
+
 /// Combined constants: springs in series, dissipation that goes with each one's share of the depth, harmonic mean of
 /// the friction (whose slope stays finite where one of them is smooth), means of width and creep.
 template <class Real>
-BACKDRIVE_INLINE PairMaterial<Real> pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b) {
-  const Real half = constant<Real>(0.5), sum = a.stiffness + b.stiffness;
-  return {a.stiffness * b.stiffness / sum, half * (a.width + b.width),
-          (b.stiffness * a.dissipation + a.stiffness * b.dissipation) / sum,
+BACKDRIVE_INLINE PairMaterial<Real> pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b,
+                                                  const Real& dt) {
+  const PairSprings<Real> k(a, b, dt);
+  const Real half = constant<Real>(0.5), sum = k.a + k.b;
+  return {k.a * k.b / sum, half * (a.width + b.width), (k.b * a.dissipation + k.a * b.dissipation) / sum,
           constant<Real>(2) * a.friction * b.friction / (a.friction + b.friction + constant<Real>(1e-12)),
           half * (a.creep + b.creep)};
 }
 template <class Real>
 BACKDRIVE_INLINE void adj_pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b,
-                                        const PairMaterial<Real>& m, const PairMaterial<Real>& bar,
+                                        const PairLaw<Real>& law, const PairMaterial<Real>& bar,
                                         ShapeGradient<Real>& a_bar, ShapeGradient<Real>& b_bar) {
-  const Real half = constant<Real>(0.5), two = constant<Real>(2), sum = a.stiffness + b.stiffness;
-  const Real share_a = a.stiffness / sum, share_b = b.stiffness / sum, loss = bar.dissipation / sum;
-  a_bar.stiffness += bar.stiffness * share_b * share_b + loss * (b.dissipation - m.dissipation);
-  b_bar.stiffness += bar.stiffness * share_a * share_a + loss * (a.dissipation - m.dissipation);
+  const PairMaterial<Real>& m = law.material;
+  const PairSprings<Real> k(a, b, law.dt);
+  const Real half = constant<Real>(0.5), two = constant<Real>(2), sum = k.a + k.b;
+  const Real share_a = k.a / sum, share_b = k.b / sum, loss = bar.dissipation / sum;
+  PairSprings<Real>::adj(a, b, law.dt, bar.stiffness * share_b * share_b + loss * (b.dissipation - m.dissipation),
+                         bar.stiffness * share_a * share_a + loss * (a.dissipation - m.dissipation), a_bar, b_bar);
   a_bar.dissipation += bar.dissipation * share_b;
   b_bar.dissipation += bar.dissipation * share_a;
   const Real slope = bar.friction / (a.friction + b.friction + constant<Real>(1e-12));
@@ -202,8 +261,8 @@ BACKDRIVE_INLINE void adj_turn_material(const TurnMaterial<Real>& bar, ShapeGrad
   own_bar.creep += constant<Real>(0.5 / kTurnLength) * bar.creep;
 }
 
-/// How far a pair's predictor blocks are raised: θ_i = 1 + m_i/m_j, so that two free bodies that stop each other are
-/// predicted exactly, by their own masses. Massless bodies count with a share of the other's.
+/// How far the blocks of a pair are raised for the preconditioner: θ_i = 1 + m_i/m_j, so that it majorises the matrix,
+/// and is exact for two free bodies that stop each other. Massless bodies count with a share of the other's.
 template <class Real>
 struct BlockShares {
   static constexpr double floor = 1e-4;
@@ -216,74 +275,41 @@ struct BlockShares {
   }
   BACKDRIVE_INLINE Real of_first() const { return constant<Real>(1) + first / second; }
   BACKDRIVE_INLINE Real of_second() const { return constant<Real>(1) + second / first; }
-  /// Adjoint: cotangents of both θ to those of the two masses.
-  BACKDRIVE_INLINE void adj(const Real& of_first_bar, const Real& of_second_bar, Real& a_bar, Real& b_bar) const {
-    const Real ratio = of_first_bar / second - of_second_bar * second / (first * first);    // of `first`
-    const Real inverse = of_second_bar / first - of_first_bar * first / (second * second);  // of `second`
-    const Real both = constant<Real>(floor) * (ratio + inverse);
-    a_bar += ratio + both;
-    b_bar += inverse + both;
-  }
 };
 
-/// The two sides of a pair.
+/// A pair as this step finds it, without contacts yet.
 template <class Space>
-struct PairSides {
+BACKDRIVE_HD TouchingPair<typename Space::Real> touching_pair(const Space& ws, int number,
+                                                              const Vec3<typename Space::Real>& shift) {
   using Real = typename Space::Real;
-  int a, b;  ///< contact shapes
-  int i, j;  ///< links; j = −1: the world
-  Vec3<Real> shift;
-  bool apart;  ///< in two trees
-
-  BACKDRIVE_INLINE PairSides(const Space& ws, const TouchingPair<Real>& touching)
-      : a(ws.contact.pairs[touching.pair].a),
-        b(ws.contact.pairs[touching.pair].b),
-        i(carrier_of(ws, a).link),
-        j(carrier_of(ws, b).link),
-        shift(touching.shift),
-        apart(j >= 0 && carrier_of(ws, a).root != carrier_of(ws, b).root) {}
-  /// twist_of(link): relative, about O of the first body's tree.
-  template <class TwistOf>
-  BACKDRIVE_INLINE Spatial<Real> relative(const TwistOf& twist_of) const {
-    const Spatial<Real> first = twist_of(i);
-    if (j < 0) return first;
-    return first - (apart ? about(twist_of(j), shift) : twist_of(j));
+  const ContactPair& pair = ws.contact.pairs[number];
+  const Carrier first = carrier_of(ws, pair.a), second = carrier_of(ws, pair.b);
+  const ShapeConstants<Real> a = ws.contact.constants[pair.a], b = ws.contact.constants[pair.b];
+  TouchingPair<Real> t;
+  t.number = number;
+  t.first = ws.contact.contact_count, t.count = 0;
+  t.a = pair.a, t.b = pair.b;
+  t.i = first.link, t.j = second.link;
+  t.apart = second.link >= 0 && first.root != second.root;
+  t.moves[0] = !first.fixed, t.moves[1] = second.link >= 0 && !second.fixed;
+  t.shift = shift;
+  t.law = {pair_material<Real>(a, b, ws.dt), turn_material<Real>(a, b),
+           ws.contact.shapes[pair.a].resists_turns || ws.contact.shapes[pair.b].resists_turns, ws.dt};
+  t.theta[0] = t.theta[1] = constant<Real>(1);
+  if (t.shared()) {
+    const BlockShares<Real> shares(broadcast<Real>(mass_of(ws, t.i)), broadcast<Real>(mass_of(ws, t.j)));
+    t.theta[0] = shares.of_first();
+    t.theta[1] = shares.of_second();
   }
-  BACKDRIVE_INLINE Spatial<Real> to_second(const Spatial<Real>& wrench) const {
-    return apart ? back(wrench, shift) : wrench;
-  }
-};
-
-/// A pair whose points touch: its sides, its material, its blocks' shares.
-template <class Space>
-struct PairInStep : PairSides<Space> {
-  using Real = typename Space::Real;
-  int number;  ///< in the topology
-  PairMaterial<Real> material;
-  bool shared;         ///< both bodies move
-  bool resists_turns;  ///< one of its shapes does
-  Real theta_i, theta_j;
-
-  BACKDRIVE_INLINE PairInStep(const Space& ws, const TouchingPair<Real>& touching)
-      : PairSides<Space>(ws, touching),
-        number(touching.pair),
-        material(pair_material<Real>(ws.contact.constants[this->a], ws.contact.constants[this->b])),
-        shared(!carrier_of(ws, this->a).fixed && !carrier_of(ws, this->b).fixed),
-        resists_turns(ws.contact.shapes[this->a].resists_turns || ws.contact.shapes[this->b].resists_turns),
-        theta_i(constant<Real>(1)),
-        theta_j(constant<Real>(1)) {
-    if (!shared) return;
-    const BlockShares<Real> shares = masses(ws);
-    theta_i = shares.of_first();
-    theta_j = shares.of_second();
-  }
-  BACKDRIVE_INLINE TurnMaterial<Real> turning(const Space& ws) const {
-    return turn_material<Real>(ws.contact.constants[this->a], ws.contact.constants[this->b]);
-  }
-  BACKDRIVE_INLINE BlockShares<Real> masses(const Space& ws) const {
-    return {broadcast<Real>(mass_of(ws, this->i)), broadcast<Real>(mass_of(ws, this->j))};
-  }
-};
+  return t;
+}
+/// twist_of(link): relative, about O of the first body's tree.
+template <class Real, class TwistOf>
+BACKDRIVE_INLINE Spatial<Real> relative(const TouchingPair<Real>& pair, const TwistOf& twist_of) {
+  const Spatial<Real> first = twist_of(pair.i);
+  if (pair.j < 0) return first;
+  return first - (pair.apart ? about(twist_of(pair.j), pair.shift) : twist_of(pair.j));
+}
 
 /// A shape in world axes, about O of its link's tree plus `shift`.
 template <class Space>
@@ -312,9 +338,6 @@ BACKDRIVE_HD void take_contact_arrays(const TopologyView& t, int links, bool adj
   space.points = arena.take<ContactPoint<Real>>(t.most_points_of_pair);
   space.contacts = arena.take<Contact<Real>>(t.contact_point_count);
   space.bars = arena.take<ContactBar<Real>>(adjoint ? t.contact_point_count : 0);
-  const int turns = t.resists_turns ? t.contact_point_count : 0;
-  space.turns = arena.take<ContactTurn<Real>>(turns);
-  space.turn_bars = arena.take<ContactTurnBar<Real>>(adjoint ? turns : 0);
   space.touching = arena.take<TouchingPair<Real>>(t.contact_pair_count);
 }
 

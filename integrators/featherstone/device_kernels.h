@@ -79,6 +79,7 @@ struct RowsInPlace {
   BACKDRIVE_INLINE void take(const T* from, std::size_t first_row, int, int row_stride, int world, int) {
     begin(const_cast<T*>(from), first_row, row_stride, world);
   }
+  BACKDRIVE_INLINE void pad(int, int, int) const {}
   BACKDRIVE_INLINE void begin(T* to, std::size_t first_row, int row_stride, int world) {
     at = to ? to + first_row * row_stride + world : nullptr;
     stride = row_stride;

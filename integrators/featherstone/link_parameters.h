@@ -65,7 +65,7 @@ struct ConstantsOfWorld {
     for (int k = 0; k < structure.contact_shape_count; ++k) {
       const ContactShape& shape = structure.contact_shapes[k];
       to.write(world, shape_row<C>(structure.link_count) + k * kShapeConstants<C>,
-               contact::shape_constants(link.read, shape.shape, link.alignment(shape.link)));
+               contact::shape_constants(structure, link.read, shape, link.alignment(shape.link)));
     }
   }
 };
@@ -138,7 +138,7 @@ struct ParameterGradientOfWorld {
       const ContactShape& shape = to.structure.contact_shapes[k];
       if (shape.link != i) continue;
       const ShapeGradient<C> own = bar_of_shape(link.read.world, k);
-      const ShapeConstants<C> c = contact::shape_constants(link.read, shape.shape, A);
+      const ShapeConstants<C> c = contact::shape_constants(to.structure, link.read, shape, A);
       eta += cross(own.position, c.position) - c.rotation * own.rotation;
     }
     return eta;
@@ -146,7 +146,10 @@ struct ParameterGradientOfWorld {
 
   BACKDRIVE_HD void add_link(const LinkReader<C>& link, int i) const {
     const int world = link.read.world, joint = to.structure.links[i].joint, body = to.structure.links[i].body;
-    const LinkGradient<C> bar = bar_of(world, i);
+    LinkGradient<C> bar = bar_of(world, i);
+    if (to.shapes && body >= 0) {
+      bar.mass += contact::auto_mass_bar(to.structure, link.read, i, [&](int k) { return bar_of_shape(world, k); });
+    }
     const Mat3<C> A = link.alignment(i);
     const MassProperties<C> mass = body_mass(to.structure, link.read, body);
     const int parent = to.structure.links[i].parent;

@@ -1,12 +1,12 @@
 #pragma once
-// Contact on trees: the working set as contact_step.h wants it, the solves of (C4) and (C7), and the step.
-#include "integrators/contact/step.h"
+// Contact on trees: the working set as contact/space.h wants it, the linear solves of contact/solve.h, and the step.
+#include "integrators/contact/solve.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
 /// The factors of M̃ + Σ θ Jᵀ K J for one degree of freedom, as DofScratch has those of M̃.
 template <class Real>
-struct PredictorFactors {
+struct BlockFactors {
   Spatial<Real> UD;
   Real inverse;
   Real x;
@@ -15,26 +15,19 @@ struct PredictorFactors {
 /// A degree of freedom of a rollout with contact: x holds D⁻¹ r, then Δv.
 template <class Real>
 struct alignas(kAlignment<Real>) ContactDof : DofScratch<Real> {
-  Real qdd;                             ///< of all but contact
-  Real increment;                       ///< what D has beside the inertias
-  PredictorFactors<Real> predictor[1];  ///< of the running one
+  Real qdd;        ///< of all but contact
+  Real increment;  ///< what D has beside the inertias
+  BlockFactors<Real> with_blocks;
 };
-/// And of its adjoint, which needs the factors of both: x holds right-hand sides and solutions, at last W of (A10).
+/// And of its adjoint: x holds right-hand sides and solutions, at last W of (A7).
 template <class Real>
-struct alignas(kAlignment<Real>) ContactAdjointDof : DofScratch<Real> {
-  Real qdd, increment;
-  PredictorFactors<Real> predictor[contact::kPredictors];
-  Real kick;                                  ///< Δv
-  Real change[contact::kPredictors];          ///< Δv1, Δv2
-  Real w, w_predictor[contact::kPredictors];  ///< (A3), (A6)
-  Real smooth_bar;                            ///< cotangent of v_s
+struct alignas(kAlignment<Real>) ContactAdjointDof : ContactDof<Real> {
+  Real kick;        ///< Δv
+  Real w;           ///< (A4)
+  Real smooth_bar;  ///< cotangent of v_s
 
-  /// Σ w Δv over the solves of contact, for what resists them: implicit joint forces and armature.
-  BACKDRIVE_INLINE Real resisted() const {
-    Real sum = w * kick;
-    for (int s = 0; s < contact::kPredictors; ++s) sum += w_predictor[s] * change[s];
-    return sum;
-  }
+  /// w Δv, for what resists the solve of contact: implicit joint forces and armature.
+  BACKDRIVE_INLINE Real resisted() const { return w * kick; }
 };
 
 /// A link of a rollout with contact, for its shapes: others leave what it adds as it is.
@@ -86,19 +79,17 @@ BACKDRIVE_INLINE bool twists_wanted(const Workspace<Layout>& ws, int link) {
   return kIsAdjoint<Layout> || ws.links[link].touches;
 }
 
-/// Where the factors of a predictor are: an adjoint keeps both.
-template <int Stage>
-struct PredictorOf {
+/// Where the factors of M̃ + Σ θ Jᵀ K J are.
+struct FactorsWithBlocks {
   template <class Dof>
   BACKDRIVE_INLINE auto& operator()(Dof& dof) const {
-    constexpr int kept = sizeof(dof.predictor) / sizeof(dof.predictor[0]);
-    return dof.predictor[Stage % kept];
+    return dof.with_blocks;
   }
 };
 
 /// M̃ + Σ θ Jᵀ K J, with the loads of the links as right-hand side.
-template <int Stage, class Layout>
-struct PredictorSystem {
+template <class Layout>
+struct SystemWithBlocks {
   using Real = typename Layout::Real;
   Workspace<Layout>& ws;
 
@@ -112,36 +103,39 @@ struct PredictorSystem {
     effort = constant<Real>(0);
     increment = ws.dof[ws.links[i].v + k].increment;
   }
-  BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return PredictorOf<Stage>()(dof); }
+  BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof.with_blocks; }
 };
 
-/// One predictor: its change of velocity per link and, for an adjoint, per degree of freedom.
-template <int Stage, class Layout>
-BACKDRIVE_CALLED void predict(Workspace<Layout>& ws) {
+/// contact/solve.h's linear solves.
+template <class Layout>
+struct TreeSolver {
   using Real = typename Layout::Real;
-  contact::load_predictor<Stage>(ws);
-  articulate_system(ws, PredictorSystem<Stage, Layout>{ws});
-  solve_outwards_with(
-      ws, PredictorOf<Stage>(), [](auto& dof, const Real& x) __attribute__((always_inline)) {
-        if constexpr (requires { dof.change; }) dof.change[Stage] = x;
-      },
-      [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        if (twists_wanted(ws, i)) ws.contact.link[i].change[Stage] = delta;
-      });
-}
+  Workspace<Layout>& ws;
 
-/// Leaves-to-root half of a solve whose right-hand side is the links' loads alone.
-template <class Layout, class FactorsOf>
-BACKDRIVE_INLINE void solve_loads_inwards(Workspace<Layout>& ws, const FactorsOf& factors_of) {
-  using Real = typename Layout::Real;
-  solve_inwards_with(
-      ws, factors_of,
-      [&](int i, Spatial<Real>& force) __attribute__((always_inline)) {
-        const auto& touch = ws.contact.link[i];
-        if (touch.touched) force -= touch.load;
-      },
-      [](const auto&, const Real& carried) __attribute__((always_inline)) { return -carried; });
-}
+  BACKDRIVE_HD void factor_and_solve() const {
+    articulate_system(ws, SystemWithBlocks<Layout>{ws});
+    outwards();
+  }
+  BACKDRIVE_HD void solve_again() const {
+    solve_inwards_with(
+        ws, FactorsWithBlocks{},
+        [&](int i, Spatial<Real>& force) __attribute__((always_inline)) {
+          const auto& touch = ws.contact.link[i];
+          if (touch.touched) force -= touch.load;
+        },
+        [](const auto&, const Real& carried) __attribute__((always_inline)) { return -carried; });
+    outwards();
+  }
+
+ private:
+  BACKDRIVE_HD void outwards() const {
+    solve_outwards_with(
+        ws, FactorsWithBlocks{}, [](auto&, const Real&) __attribute__((always_inline)){},
+        [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+          if (ws.contact.link[i].touched) ws.contact.link[i].change = delta;
+        });
+  }
+};
 
 /// (1)-(3), (C1): q̈ of all but contact into dof[].qdd, the twists with v_s of the links; visit(link, δ) of q̈.
 template <class Layout, class Visit>
@@ -156,16 +150,17 @@ BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
       });
 }
 
-/// (C2)-(C7), after smooth_motion: what contact adds to the velocity into dof[].*kick; visit(link, its twist). False:
+/// (C1)-(C7), after smooth_motion: what contact adds to the velocity into dof[].*kick; visit(link, its twist). False:
 /// nothing is in reach of anything, and nothing was written.
 template <class Layout, class Kick, class Visit>
 BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, Kick kick, const Visit& visit) {
-  if (!contact::find_contacts(ws)) return false;
-  predict<0>(ws);
-  predict<1>(ws);
-  contact::load_forces(ws);
-  solve_loads_inwards(ws, OwnFactors{});
-  solve_outwards(ws, kick, visit);
+  using Real = typename Layout::Real;
+  if (!contact::solve_contacts(ws, TreeSolver<Layout>{ws})) return false;
+  contact::load_last_step(ws);
+  articulate_system(ws, SystemWithBlocks<Layout>{ws});
+  solve_outwards_with(
+      ws, FactorsWithBlocks{}, [kick](auto& dof, const Real& x) __attribute__((always_inline)) { dof.*kick = x; },
+      visit);
   return true;
 }
 

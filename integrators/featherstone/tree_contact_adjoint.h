@@ -1,9 +1,9 @@
 #pragma once
-// Adjoint of tree_contact.h: (A1)-(A3), (A6), (A9), (A10), (A12) and (A13) of docs/contact.md.
+// Adjoint of tree_contact.h: (A1)-(A4), (A7)-(A9) of docs/contact.md.
 //
 // Everything is linear in cotangents, so what contact adds is apart from (7)-(8): with the twists Y of v (of q̇), v_s,
-// Δv, w, Δv1, w1, Δv2 and w2, and G^Y = ∂φ/∂Y of the subtree, the turn of a subtree together with the twists that carry
-// it changes φ by no more than what its contacts see of the world, R. So
+// Δv and w, and G^Y = ∂φ/∂Y of the subtree, the turn of a subtree together with the twists that carry it changes φ by
+// no more than what its contacts see of the world, R. So
 //
 //   Z = R + Σ_Y Y_p ×* G^Y        q̄ += Sᵀ Z        q̇̄ −= Sᵀ G^v        R = Σ (pose̅ + Y ×* y̅)  over its contacts.
 //
@@ -29,12 +29,11 @@ BACKDRIVE_HD bool recompute_with_contact(Workspace<Layout>& ws) {
   for (int k = 0; k < ws.nv; ++k) {
     typename Layout::Dof& dof = ws.dof[k];
     dof.kick = dof.w = constant<Real>(0);
-    for (int s = 0; s < contact::kPredictors; ++s) dof.change[s] = dof.w_predictor[s] = constant<Real>(0);
   }
   return false;
 }
 
-/// Adds Jᵀ of the loads to dof[].smooth_bar (A9).
+/// Adds Jᵀ of the loads to dof[].smooth_bar (A5).
 template <class Layout>
 BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
@@ -55,32 +54,31 @@ BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
   }
 }
 
-/// (A6): a solve with a predictor's factors and the loads as right-hand side.
-template <int Stage, class Layout>
-BACKDRIVE_HD void solve_predictor(Workspace<Layout>& ws) {
+/// A solve with blocks, the cotangents of Δv in dof[].x and the loads as right-hand side: into dof[].w, and twists.
+template <class Layout>
+BACKDRIVE_HD void solve_for_w(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
-  solve_loads_inwards(ws, PredictorOf<Stage>());
+  solve_inwards_with(
+      ws, FactorsWithBlocks{},
+      [&](int i, Spatial<Real>& force) __attribute__((always_inline)) {
+        const auto& touch = ws.contact.link[i];
+        if (touch.touched) force -= touch.load;
+      },
+      [](const auto& dof, const Real& carried) __attribute__((always_inline)) { return dof.x - carried; });
   solve_outwards_with(
-      ws, PredictorOf<Stage>(),
-      [](auto& dof, const Real& x) __attribute__((always_inline)) { dof.w_predictor[Stage] = x; },
-      [&](int i, const Spatial<Real>& delta)
-          __attribute__((always_inline)) { ws.contact.link[i].w_predictor[Stage] = delta; });
+      ws, FactorsWithBlocks{}, [](auto& dof, const Real& x) __attribute__((always_inline)) { dof.w = x; },
+      [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) { ws.contact.link[i].w = delta; });
 }
 
-/// (A3)-(A9): with the cotangents of Δv in dof[].x and those of v_s in dof[].smooth_bar; adds to the latter.
+/// (A3)-(A6): with the cotangents of Δv in dof[].x and those of v_s in dof[].smooth_bar; adds to the latter.
 template <class Layout>
 BACKDRIVE_HD void adj_kick(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
-  using Real = typename Layout::Real;
-  solve_inwards(ws);
-  solve_outwards(
-      ws, &Layout::Dof::w, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        ws.contact.link[i].w = delta;
-      });
+  contact::begin_adjoint(ws, bar);
+  articulate_system(ws, SystemWithBlocks<Layout>{ws});
+  solve_for_w(ws);
+  contact::refine_adjoint(ws, TreeSolver<Layout>{ws});
+  solve_for_w(ws);
   contact::adj_forces(ws, bar);
-  solve_predictor<1>(ws);
-  contact::adj_predictors<1>(ws, bar);
-  solve_predictor<0>(ws);
-  contact::adj_predictors<0>(ws, bar);
   project_loads(ws);
 }
 
@@ -105,19 +103,17 @@ BACKDRIVE_HD void adj_tree_origin(Workspace<Layout>& ws, int root, const Vec3<ty
   bar.constants[root].rotation += turn;
 }
 
-// ---- (A12)-(A13) ----------------------------------------------------------------------------------------------------
+// ---- (A8)-(A9) ------------------------------------------------------------------------------------------------------
 
 /// ∂φ/∂Y of a subtree, and R.
 template <class Real>
 struct KickBar {
   Spatial<Real> v, smooth, kick, w;
-  Spatial<Real> change[contact::kPredictors], w_predictor[contact::kPredictors];
   Spatial<Real> turn;
 };
 template <class Real>
 BACKDRIVE_INLINE void operator+=(KickBar<Real>& a, const KickBar<Real>& b) {
   a.v += b.v, a.smooth += b.smooth, a.kick += b.kick, a.w += b.w, a.turn += b.turn;
-  for (int s = 0; s < contact::kPredictors; ++s) a.change[s] += b.change[s], a.w_predictor[s] += b.w_predictor[s];
 }
 
 /// Numbers of the largest that waits in a sweep with contact.
@@ -126,20 +122,15 @@ constexpr int kContactStackNumbers = sizeof(KickBar<Real>) > sizeof(Articulated<
                                          ? sizeof(KickBar<Real>) / sizeof(Real)
                                          : kStackNumbers<Real>;
 
-/// Adds what one body brings: Σ w·I Δv over the three solves (A12), and its contacts.
+/// Adds what one body brings: w·I Δv (A8), and its contacts.
 template <class Real>
 BACKDRIVE_INLINE void add_body(const contact::TouchAdjointLink<Real>& t, const RigidInertia<Real>& I,
                                KickBar<Real>& sum) {
-  sum.kick += I * t.w;
+  sum.kick = plus_times(sum.kick, I, t.w);
   sum.w = plus_times(sum.w, I, t.kick);
-  for (int s = 0; s < contact::kPredictors; ++s) {
-    sum.change[s] = plus_times(sum.change[s], I, t.w_predictor[s]);
-    sum.w_predictor[s] = plus_times(sum.w_predictor[s], I, t.change[s]);
-  }
   if (!t.touched) return;
   const auto& b = t.bar;
-  sum.v += b.v, sum.smooth += b.smooth, sum.w += b.w, sum.turn += b.turn;
-  for (int s = 0; s < contact::kPredictors; ++s) sum.change[s] += b.change[s], sum.w_predictor[s] += b.w_predictor[s];
+  sum.v += b.v, sum.smooth += b.smooth, sum.kick += b.kick, sum.w += b.w, sum.turn += b.turn;
 }
 
 /// Σ Y ×* G^Y + R for the twists of one link, that carries the subtree.
@@ -149,15 +140,10 @@ BACKDRIVE_INLINE Spatial<Real> turned_with_twists(const KickBar<Real>& bar, cons
   Spatial<Real> Z = plus_cross_force(bar.turn, v, bar.v);
   Z = plus_cross_force(Z, t.smooth, bar.smooth);
   Z = plus_cross_force(Z, t.kick, bar.kick);
-  Z = plus_cross_force(Z, t.w, bar.w);
-  for (int s = 0; s < contact::kPredictors; ++s) {
-    Z = plus_cross_force(Z, t.change[s], bar.change[s]);
-    Z = plus_cross_force(Z, t.w_predictor[s], bar.w_predictor[s]);
-  }
-  return Z;
+  return plus_cross_force(Z, t.w, bar.w);
 }
 
-/// What (A12) adds to mass, com and inertia: x·I y with both pairs of twists.
+/// What (A8) adds to mass, com and inertia: w·I Δv.
 template <class Real, class Const>
 BACKDRIVE_INLINE void kick_mass_adjoint(const ParameterLink<Real>& s, const LinkConstants<Const>& c,
                                         const Spatial<Real>& X, const Spatial<Real>& Y, LinkGradient<Real>& gradient) {
@@ -169,7 +155,7 @@ BACKDRIVE_INLINE void kick_mass_adjoint(const ParameterLink<Real>& s, const Link
   less_bilinear(transposed_times(axes, X.ang), transposed_times(axes, Y.ang), gradient.inertia);
 }
 
-/// One joint of (A13).
+/// One joint of (A9).
 template <class Layout>
 BACKDRIVE_INLINE void kick_joint(Workspace<Layout>& ws, int i, const KickBar<typename Layout::Real>& own,
                                  const StepBar<Layout>& bar) {
@@ -193,7 +179,7 @@ BACKDRIVE_INLINE void kick_joint(Workspace<Layout>& ws, int i, const KickBar<typ
   }
 }
 
-/// Leaves to root: what the solves for Δv and Δv1 and the contacts add to q̄, q̇̄ and the parameters.
+/// Leaves to root: what the solve for Δv and the contacts add to q̄, q̇̄ and the parameters.
 template <class Layout>
 BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
@@ -207,9 +193,6 @@ BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& b
     if constexpr (Layout::parameters) {
       if (bar.wants_parameters()) {
         kick_mass_adjoint(ws.link[i], ws.constants[i], t.w, t.kick, bar.constants[i]);
-        for (int s = 0; s < contact::kPredictors; ++s) {
-          kick_mass_adjoint(ws.link[i], ws.constants[i], t.w_predictor[s], t.change[s], bar.constants[i]);
-        }
       }
     }
     kick_joint(ws, i, top, bar);
@@ -219,7 +202,7 @@ BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& b
   }
 }
 
-/// (A11)-(A13).
+/// (A6), (A8), (A9).
 template <class Layout>
 BACKDRIVE_HD void adj_contacts(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   contact::adj_contact_places(ws, bar);

@@ -8,7 +8,7 @@ namespace backdrive {
 #define BACKDRIVE_NEST(type, member, parameters, what, X) \
   template <class C>                                      \
   struct type##Numbers {                                  \
-    parameters(BACKDRIVE_NUMBER_MEMBER, )                        \
+    parameters(BACKDRIVE_NUMBER_MEMBER, )                 \
   };
 #define BACKDRIVE_NEST_MEMBER(type, member, parameters, what, X) type##Numbers<C> member;
 BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )

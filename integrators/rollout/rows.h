@@ -26,6 +26,22 @@ BACKDRIVE_INLINE void prefetch([[maybe_unused]] const void* at) {
 #endif
 }
 
+/// Lanes beyond the last world take its numbers: what is computed there is then as tame, and ends as soon.
+template <class Real>
+BACKDRIVE_INLINE void fill_padding([[maybe_unused]] int first_world, [[maybe_unused]] int worlds,
+                                   [[maybe_unused]] Real* numbers, [[maybe_unused]] int count) {
+  constexpr int lanes = RealTraits<Real>::lanes;
+  if constexpr (lanes > 1) {
+    if (first_world + lanes <= worlds) return;
+    alignas(64) StorageOf<Real> lane[lanes];
+    for (int k = 0; k < count; ++k) {
+      store<Real>(lane, numbers[k]);
+      for (int l = worlds - first_world; l < lanes; ++l) lane[l] = lane[worlds - first_world - 1];
+      numbers[k] = load<Real>(lane);
+    }
+  }
+}
+
 /// Of one group of worlds. `next` is ±1 when the `rows` after or before these are read next: they are fetched ahead,
 /// since no hardware sees the pattern in them.
 template <class Real>
@@ -63,6 +79,9 @@ struct CopiedRows {
   /// To be read; null: they stay what they are.
   BACKDRIVE_INLINE void take(const T* from, std::size_t first_row, int rows, int stride, int world, int next) const {
     if (from) load_rows(from, first_row, rows, stride, world, numbers, next);
+  }
+  BACKDRIVE_INLINE void pad(int worlds, int first_world, int rows) const {
+    fill_padding(first_world, worlds, numbers, rows);
   }
   /// To be set, and when all have been; null: for nobody.
   BACKDRIVE_INLINE void begin(T*, std::size_t, int, int) const {}

@@ -52,6 +52,8 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   const int stride = a.launch.stride;
   load_rows(a.q0, 0, t.nq, stride, first_world, s.q);
   load_rows(a.qd0, 0, t.nv, stride, first_world, s.qd);
+  fill_padding(first_world, a.launch.worlds, s.q, t.nq);
+  fill_padding(first_world, a.launch.worlds, s.qd, t.nv);
   if constexpr (Set::has_contact) {
     for (int k = 0; k < t.nv; ++k) s.reported[k] = s.qd[k];  // no step led to the first state
   }
@@ -67,6 +69,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   for (int step = 0; step < a.launch.steps; ++step) {
     if (a.q) store_state(step, 1);
     s.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
+    s.control.pad(a.launch.worlds, first_world, t.nu);
     step_group(a, s, step, first_step + step, first_world, halted);
   }
   if (a.q) store_state(a.launch.steps, 0);
@@ -229,6 +232,7 @@ BACKDRIVE_HD void walk_back(const RolloutAdjointArguments<StorageOf<typename Scr
     load_rows(a.q, q_row, t.nq, stride, first_world, g.ws.q, next);
     load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd, next);
     g.ws.control.take(a.control, u_row, t.nu, stride, first_world, next);
+    g.ws.control.pad(a.launch.worlds, first_world, t.nu);
     g.bar.control.begin(a.control_bar, u_row, stride, first_world);
     walk_step_back(a, g, step, first_world);
     g.bar.control.end(a.control_bar, u_row, t.nu, stride, first_world, next);

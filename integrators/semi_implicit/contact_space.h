@@ -7,8 +7,6 @@
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
-using contact::kPredictors;
-
 /// L D Lᵀ of a symmetric positive definite 6×6.
 template <class Real>
 struct SixFactors {
@@ -52,14 +50,14 @@ BACKDRIVE_INLINE Spatial<Real> solve_six(const SixFactors<Real>& f, const Spatia
   return {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
 }
 
-/// What a predictor is solved with: M + Σ θ Jᵀ K J of every body, and the rows' factors with that.
+/// What M̃ + Σ θ Jᵀ K J is solved with: M + Σ θ Jᵀ K J of every body, and the rows' factors with that.
 template <class Real>
-struct PredictorFactors {
+struct BlockFactors {
   SixFactors<Real>* body;  ///< [body_count]
   Factors<Real> rows;
 };
 template <class Real>
-struct PredictedMasses {
+struct MassesWithBlocks {
   static constexpr bool couples = true;
   const SixFactors<Real>* body;
 
@@ -70,7 +68,6 @@ struct PredictedMasses {
 template <class Real>
 struct TouchRows {
   Real kick[kRows], w[kRows];
-  Real change[kPredictors][kRows], w_predictor[kPredictors][kRows];
 };
 
 template <class R, bool Adjoint>
@@ -85,16 +82,16 @@ template <class R, bool Adjoint>
 struct Touching {
   using Real = R;
   static constexpr bool twists_turn = false, adjoint = Adjoint;
-  static constexpr int kept = Adjoint ? kPredictors : 1;
 
   const System<R>& system;
   Workspace<R>& ws;
   R dt{};
   contact::ContactSpace<TouchLayout<R, Adjoint>> contact{};
-  PredictorFactors<R> predictor[kept]{};
+  BlockFactors<R> with_blocks{};
   Spatial<R>* reported = nullptr;    ///< [body_count]: v_d after the step, of the links' origins
   TouchRows<R>* rows = nullptr;      ///< [joint_count]; adjoint only, as what follows
   Spatial<R>* smooth_bar = nullptr;  ///< [body_count]: cotangents of v_s
+  Spatial<R>* kick_bar = nullptr;    ///< [body_count]: and of Δv
   Workspace<R> end{};                ///< bodies and their cotangents after the step
 };
 
@@ -127,14 +124,13 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Touching<R, A
   const int bodies = s.system.body_count;
   contact::take_contact_arrays(t, bodies, Adjoint, arena, s.contact);
   s.dt = s.system.dt;
-  for (PredictorFactors<R>& p : s.predictor) {
-    p.body = arena.take<SixFactors<R>>(bodies);
-    p.rows = take_factors(s.system, arena);
-  }
+  s.with_blocks.body = arena.take<SixFactors<R>>(bodies);
+  s.with_blocks.rows = take_factors(s.system, arena);
   s.reported = arena.take<Spatial<R>>(bodies);
   if constexpr (Adjoint) {
     s.rows = arena.take<TouchRows<R>>(s.system.joint_count);
     s.smooth_bar = arena.take<Spatial<R>>(bodies);
+    s.kick_bar = arena.take<Spatial<R>>(bodies);
     s.end.body = arena.take<BodyScratch<R>>(bodies);
     s.end.bar = arena.take<BodyBar<R>>(bodies);
   }

@@ -1,7 +1,7 @@
 #pragma once
 // A step with contact: (C1)-(C7) of docs/contact.md on loose bodies, with M̃ = M + Gᵀ A G. docs/semi_implicit.md, (14).
 //
-//   kick (3)     v_s        predictors, forces, one more solve     Δv
+//   kick (3)     v_s        contact/solve.h, and its last step     Δv
 //   free flight (5)    turned and moved on by v_d = v_s + ½ Δv; the momentum that is carried is that of v⁺ = v_s + Δv
 #include "integrators/semi_implicit/contact_space.h"
 
@@ -16,25 +16,44 @@ BACKDRIVE_INLINE void take_loads(Space& s) {
   }
 }
 
-/// Factors of a predictor, from the blocks of the bodies. All bodies take part, touched or not: a world's bits must not
-/// depend on what those beside it touch.
+/// Factors of M̃ + Σ θ Jᵀ K J, from the blocks of the bodies. All bodies take part, touched or not: a world's bits must
+/// not depend on what those beside it touch.
 template <class Space>
-BACKDRIVE_CALLED void factor_predictor(Space& s, const PredictorFactors<typename Space::Real>& factors) {
+BACKDRIVE_CALLED void factor_with_blocks(Space& s) {
   using Real = typename Space::Real;
   const auto none = contact::zero_block<Real>();
+  const auto& factors = s.with_blocks;
   for (int i = 0; i < s.system.body_count; ++i) {
     const auto& touch = s.contact.link[i];
     factor_six(s.ws.body[i].inertia, s.system.bodies[i].mass, touch.touched ? touch.block : none, factors.body[i]);
   }
-  assemble(s.system, s.ws, PredictedMasses<Real>{factors.body}, factors.rows);
+  assemble(s.system, s.ws, MassesWithBlocks<Real>{factors.body}, factors.rows);
   factor(s.system, s.ws, factors.rows);
 }
 
 /// A solve with them: right-hand side and result in body[].u, rates in joint[].rate.
 template <class Space>
-BACKDRIVE_CALLED void solve_predictor(Space& s, const PredictorFactors<typename Space::Real>& factors) {
-  solve(s.system, s.ws, PredictedMasses<typename Space::Real>{factors.body}, factors.rows);
+BACKDRIVE_CALLED void solve_with_blocks(Space& s) {
+  solve(s.system, s.ws, MassesWithBlocks<typename Space::Real>{s.with_blocks.body}, s.with_blocks.rows);
 }
+
+/// contact/solve.h's linear solves.
+template <class Space>
+struct BodySolver {
+  Space& s;
+
+  BACKDRIVE_HD void factor_and_solve() const {
+    factor_with_blocks(s);
+    solve_again();
+  }
+  BACKDRIVE_HD void solve_again() const {
+    take_loads(s);
+    solve_with_blocks(s);
+    for (int i = 0; i < s.system.body_count; ++i) {
+      if (s.contact.link[i].touched) s.contact.link[i].change = s.ws.body[i].u;
+    }
+  }
+};
 
 /// What an adjoint wants to know of a solve: the rates by row.
 template <class Space, class RowsOf>
@@ -47,33 +66,19 @@ BACKDRIVE_INLINE void keep_rates(Space& s, const RowsOf& rows_of) {
   }
 }
 
-/// (C2)-(C4), (C5a).
-template <int Stage, class Space>
-BACKDRIVE_HD void predict_bodies(Space& s) {
-  contact::load_predictor<Stage>(s);
-  const auto& factors = s.predictor[Stage % Space::kept];
-  factor_predictor(s, factors);
-  take_loads(s);
-  solve_predictor(s, factors);
-  for (int i = 0; i < s.system.body_count; ++i) s.contact.link[i].change[Stage] = s.ws.body[i].u;
-  keep_rates(
-      s, [](auto& rows) -> auto& { return rows.change[Stage]; });
-}
-
-/// (C2)-(C7) after the kick: Δv into body[].u. False: nothing is in reach of anything, and Δv is zero.
+/// (C1)-(C7) after the kick: Δv into body[].u. False: nothing is in reach of anything, and Δv is zero.
 template <class Space>
 BACKDRIVE_HD bool contact_kick(Space& s) {
   using Real = typename Space::Real;
   for (int i = 0; i < s.system.body_count; ++i) s.contact.link[i].smooth = s.ws.body[i].next;
-  if (!contact::find_contacts(s)) {
+  if (!contact::solve_contacts(s, BodySolver<Space>{s})) {
     for (int i = 0; i < s.system.body_count; ++i) s.ws.body[i].u = zero6<Real>();
     return false;
   }
-  predict_bodies<0>(s);
-  predict_bodies<1>(s);
-  contact::load_forces(s);
+  contact::load_last_step(s);
+  factor_with_blocks(s);
   take_loads(s);
-  solve(s.system, s.ws);
+  solve_with_blocks(s);
   if constexpr (Space::adjoint) {
     for (int i = 0; i < s.system.body_count; ++i) s.contact.link[i].kick = s.ws.body[i].u;
     keep_rates(

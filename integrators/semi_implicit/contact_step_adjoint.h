@@ -1,9 +1,9 @@
 #pragma once
-// Adjoint of contact_step.h: (A1)-(A12) of docs/contact.md on loose bodies; docs/semi_implicit.md, (15).
+// Adjoint of contact_step.h: (A1)-(A8) of docs/contact.md on loose bodies; docs/semi_implicit.md, (15).
 //
-// Twists are the velocities of the state themselves and do not turn with their bodies, so (A13) is not needed: a
-// contact acts on the pose of a body by the places of its shapes alone. Of (A12), with the pairs of solves (X, Y),
-// −X·(M + Gᵀ A G) Y is left, where M turns with the bodies, and the rows G with their joints.
+// Twists are the velocities of the state themselves and do not turn with their bodies, so (A9) is not needed: a
+// contact acts on the pose of a body by the places of its shapes alone. Of (A8) −w·(M + Gᵀ A G) Δv is left, where M
+// turns with the bodies, and the rows G with their joints.
 #include "integrators/semi_implicit/contact_step.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -50,49 +50,48 @@ BACKDRIVE_PART TouchFlightBar<Real> adj_touch_flight(const BodyConstants<Real>& 
   return result;
 }
 
-/// (A3)-(A9): from the cotangents of Δv in body[].u; adds to those of v_s.
+/// (A3)-(A6): from the cotangents of Δv in body[].u; adds to those of v_s.
 template <class Real>
 BACKDRIVE_HD void adj_contact_kick(Touching<Real, true>& s, const StepBar<Real>& bar) {
   const int bodies = s.system.body_count;
-  solve(s.system, s.ws);
-  for (int i = 0; i < bodies; ++i) s.contact.link[i].w = s.ws.body[i].u;
+  for (int i = 0; i < bodies; ++i) s.kick_bar[i] = s.ws.body[i].u;
+  const auto solve_for_w = [&] {
+    for (int i = 0; i < bodies; ++i) {
+      const auto& touch = s.contact.link[i];
+      s.ws.body[i].u = s.kick_bar[i];
+      if (touch.touched) s.ws.body[i].u += touch.load;
+    }
+    solve_with_blocks(s);
+    for (int i = 0; i < bodies; ++i) s.contact.link[i].w = s.ws.body[i].u;
+  };
+  contact::begin_adjoint(s, bar);
+  factor_with_blocks(s);
+  solve_for_w();
+  contact::refine_adjoint(s, BodySolver<Touching<Real, true>>{s});
+  solve_for_w();
   keep_rates(
       s, [](auto& rows) -> auto& { return rows.w; });
   contact::adj_forces(s, bar);
-  const auto predictor = [&](auto stage) {
-    take_loads(s);
-    solve_predictor(s, s.predictor[stage()]);
-    for (int i = 0; i < bodies; ++i) s.contact.link[i].w_predictor[stage()] = s.ws.body[i].u;
-    keep_rates(
-        s, [&](auto& rows) -> auto& { return rows.w_predictor[stage()]; });
-    contact::adj_predictors<stage()>(s, bar);
-  };
-  predictor(std::integral_constant<int, 1>{});
-  predictor(std::integral_constant<int, 0>{});
   for (int i = 0; i < bodies; ++i) {
     const auto& touch = s.contact.link[i];
     if (touch.touched) s.smooth_bar[i] += touch.load;
   }
 }
 
-/// −X·M Y of one body's pairs of solves: to its turn, mass and inertia.
+/// −w·M Δv of one body: to its turn, mass and inertia.
 template <class Real>
 BACKDRIVE_PART void adj_kick_momentum(const Touching<Real, true>& s, int i, const StepBar<Real>& out) {
   const BodyScratch<Real>& body = s.ws.body[i];
-  const auto add = [&](const Spatial<Real>& X, const Spatial<Real>& Y) {
-    const Vec3<Real> turn = cross(body.inertia * Y.ang, X.ang) + cross(body.inertia * X.ang, Y.ang);
-    s.ws.bar[i].turn -= turn;
-    if (!out.bodies) return;
-    BodyGradient<Real>& g = out.bodies[i];
-    add_bilinear(g.inertia, -transposed_times(body.pose.axes, X.ang), transposed_times(body.pose.axes, Y.ang));
-    g.mass -= dot(X.lin, Y.lin);
-  };
-  const auto& touch = s.contact.link[i];
-  add(touch.w, touch.kick);
-  for (int k = 0; k < kPredictors; ++k) add(touch.w_predictor[k], touch.change[k]);
+  const Spatial<Real>&X = s.contact.link[i].w, &Y = s.contact.link[i].kick;
+  const Vec3<Real> turn = cross(body.inertia * Y.ang, X.ang) + cross(body.inertia * X.ang, Y.ang);
+  s.ws.bar[i].turn -= turn;
+  if (!out.bodies) return;
+  BodyGradient<Real>& g = out.bodies[i];
+  add_bilinear(g.inertia, -transposed_times(body.pose.axes, X.ang), transposed_times(body.pose.axes, Y.ang));
+  g.mass -= dot(X.lin, Y.lin);
 }
 
-/// −X·Gᵀ A G Y of a joint's rows, for adj_joint.
+/// −w·Gᵀ A G Δv of a joint's rows, for adj_joint.
 template <class Real>
 struct KicksOfContact {
   const Touching<Real, true>& s;
@@ -101,7 +100,6 @@ struct KicksOfContact {
     const TouchRows<Real>& rows = s.rows[j];
     for (int row = 0; row < kRows; ++row) {
       sum[row] = rows.w[row] * rows.kick[row];
-      for (int k = 0; k < kPredictors; ++k) sum[row] += rows.w_predictor[k][row] * rows.change[k][row];
     }
   }
   BACKDRIVE_INLINE void add_directions(int j, DirectionBars<Real>& direction) const {
@@ -122,16 +120,10 @@ struct KicksOfContact {
         rows.kick, [](const Touch& t) -> auto& { return t.w; });
     add(
         rows.w, [](const Touch& t) -> auto& { return t.kick; });
-    for (int k = 0; k < kPredictors; ++k) {
-      add(
-          rows.change[k], [k](const Touch& t) -> auto& { return t.w_predictor[k]; });
-      add(
-          rows.w_predictor[k], [k](const Touch& t) -> auto& { return t.change[k]; });
-    }
   }
 };
 
-/// (A11): what contacts pass to velocities, poses and coms.
+/// (A6): what contacts pass to velocities, poses and coms.
 template <class Real>
 BACKDRIVE_HD void adj_places(Touching<Real, true>& s, const StepBar<Real>& bar) {
   contact::adj_contact_places(s, bar);

@@ -108,7 +108,7 @@ struct ConstantsOfWorld {
     to.write(world, gravity_row<C>(model.body_count, model.joint_count), read.vector(BACKDRIVE_PICK(gravity), 0));
     for (int k = 0; k < model.contact_shape_count; ++k) {
       to.write(world, shape_row<C>(model.body_count, model.joint_count) + k * kShapeConstants<C>,
-               contact::shape_constants(read, model.contact_shapes[k].shape, identity3<C>()));
+               contact::shape_constants(model, read, model.contact_shapes[k], identity3<C>()));
     }
   }
 };
@@ -124,8 +124,15 @@ struct ParameterGradientOfWorld {
   BACKDRIVE_HD void operator()(int world) const {
     const ModelStructure& model = to.structure;
     const ParameterReader<C> read = to.reader(world);
-    for (int body = 0; body < model.body_count; ++body) {
-      const auto bar = to.template read<BodyGradient<C>>(world, body * kNumbers<C, BodyGradient<C>>);
+    const auto bar_of_shape = [&](int k) {
+      const int row = shape_gradient_row<C>(model.body_count, model.joint_count) + k * kShapeGradients<C>;
+      return to.template read<ShapeGradient<C>>(world, row);
+    };
+    for (int i = 0; i < model.link_count; ++i) {
+      const int body = model.links[i].body;
+      if (body < 0 || model.links[i].loop_child >= 0) continue;
+      auto bar = to.template read<BodyGradient<C>>(world, body * kNumbers<C, BodyGradient<C>>);
+      if (to.shapes) bar.mass += contact::auto_mass_bar(model, read, i, bar_of_shape);
       to.add_body(read, body, body_mass(model, read, body), {bar.mass, bar.com, bar.inertia});
     }
     for (int i = 0; i < model.link_count; ++i) {
@@ -134,9 +141,7 @@ struct ParameterGradientOfWorld {
     to.add(BACKDRIVE_PICK(gravity), 0, world,
            to.template read<Vec3<C>>(world, gravity_gradient_row<C>(model.body_count, model.joint_count)));
     for (int k = 0; to.shapes && k < model.contact_shape_count; ++k) {
-      const int row = shape_gradient_row<C>(model.body_count, model.joint_count) + k * kShapeGradients<C>;
-      contact::add_shape(to, world, model.contact_shapes[k].shape, identity3<C>(),
-                         to.template read<ShapeGradient<C>>(world, row));
+      contact::add_shape(to, world, model.contact_shapes[k].shape, identity3<C>(), bar_of_shape(k));
     }
   }
 

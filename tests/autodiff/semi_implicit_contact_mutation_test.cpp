@@ -81,9 +81,7 @@ TEST(SemiImplicitContactMutants, SoundAdjointPasses) {
 // What contact adds to the adjoint of a step here, and what it shares with trees.
 TEST(SemiImplicitContactMutants, EveryFaultIsCaught) {
   std::vector<test::FaultEntry> faults = test::faults_of("contact_on_bodies");
-  for (const test::FaultEntry& entry : test::faults_of("contact")) {
-    if (entry.fault != Fault::block_of_change) faults.push_back(entry);  // twists do not turn with these bodies
-  }
+  for (const test::FaultEntry& entry : test::faults_of("contact")) faults.push_back(entry);
   for (const test::FaultEntry& entry : faults) {
     const test::Planted planted(entry.fault);
     EXPECT_GT(worst_error(), 1e-6) << entry.name;

@@ -83,8 +83,8 @@ TEST(SemiImplicitContact, AThrownBoxComesToRest) {
   const Trajectory<double> t = simulate(model, thrown(model), 10, 1. / 240);
   for (int row = 0; row < model.topology.nv; ++row) EXPECT_LT(std::abs(t.final_velocity()(row, 0)), 1e-6) << row;
   EXPECT_GT(std::abs(t.final.qd(5, 0)), 0.01);  // the state's own velocity is half a step of gravity ahead
-  // A quarter of the weight on each corner, 3e4 N/m with a ramp of 1 mm: 1.3 mm, but for where its com is.
-  EXPECT_NEAR(t.final.q(6, 0), 0.05 - (10 * 9.81 / 4 / 3e4 + 0.5e-3), 3e-4);
+  // A quarter of the weight on each corner, 5,000/s² · 10 kg with a ramp of 1 mm: 1 mm, but for where its com is.
+  EXPECT_NEAR(t.final.q(6, 0), 0.05 - (9.81 / 4 / 5e3 + 0.5e-3), 3e-4);
 }
 
 /// Where a thrown box is after half a second, in which it touches with several corners: largest difference of the

@@ -43,6 +43,7 @@ ShapeOptions shape(GeometryType type, const Numbers3& scale = {0, 0, 0}) {
   ShapeOptions options;
   options.type = type;
   options.scale = scale;
+  options.stiffness = 6e4;  // 3e4 of a pair: k/m = 3e3 of the box
   return options;
 }
 
@@ -348,8 +349,8 @@ TEST(ContactBodies, AWorldHasItsOwnBits) {
   expect_own_bits<float>();
 }
 
-// Depths are differences of numbers of 0.1 m, whose ulp in float is 7e-9; at 3e4 N/m, in ten steps of 1/240 s for a box
-// that turns easily, 1e-6 of the velocity.
+// A point that goes over from slipping to sticking has a speed of about ε = 1e-5 m/s, as the difference of velocities
+// of 1 m/s whose ulp in float is 6e-8: 1 % of its friction, of some 0.3 m/s that friction changes corners by, is left open.
 TEST(ContactBodies, SinglePrecisionAgreesAfterTouching) {
   const Model model = box_on_plane();
   const Trajectory<double> exact = simulate(model, thrown_box<double>(model), 0.25, true);
@@ -365,8 +366,8 @@ TEST(ContactBodies, SinglePrecisionAgreesAfterTouching) {
       velocity = std::max(velocity, std::abs(t.reported(step * 6 + k, 0) - exact.reported(step * 6 + k, 0)));
     }
   }
-  EXPECT_LT(position, 1e-5);
-  EXPECT_LT(velocity, 1e-3);
+  EXPECT_LT(position, 1e-4);
+  EXPECT_LT(velocity, 1e-2);
   EXPECT_GT(position, 1e-9);  // it is another precision
 }
 
@@ -552,7 +553,8 @@ TEST_P(ContactBodiesResting, StaysOnWhatCarriesIt) {
 /// boxes and turns from edge to edge.
 bool rocks(const Resting& r) {
   using G = GeometryType;
-  if (r.body == G::ellipsoid || (r.body == G::sphere && r.ground == Ground::height_field)) return true;
+  if (r.body == G::ellipsoid) return true;
+  if (r.ground == Ground::height_field && (r.body == G::sphere || r.body == G::capsule)) return true;
   return r.stand == G::box && (r.body == G::capsule || r.body == G::mesh);
 }
 

@@ -69,11 +69,9 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(free_turn_inertia, 1e-6),
     BACKDRIVE_TRAP(turn_jacobian, 1e-5),
     BACKDRIVE_TRAP(turn_transport, 1e-4),
-    BACKDRIVE_TRAP(frozen_predictor, 0.3),
-    BACKDRIVE_TRAP(frozen_drag, 1e-4),
-    BACKDRIVE_TRAP(frozen_block, 1.3e-2),
-    BACKDRIVE_TRAP(block_normal, 5e-3),
-    BACKDRIVE_TRAP(block_of_change, 4e-3),
+    BACKDRIVE_TRAP(held_bound, 1e-6),
+    BACKDRIVE_TRAP(frozen_change, 1e-3),
+    BACKDRIVE_TRAP(held_wrench, 1e-3),
     BACKDRIVE_TRAP(smooth_of_contacts, 0.2),
     BACKDRIVE_TRAP(contact_start, 5e-3),
     BACKDRIVE_TRAP(contact_normal, 6e-4),
@@ -81,9 +79,9 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(kick_increment, 3e-2),
     BACKDRIVE_TRAP(half_kick, 2.8e-2),
     BACKDRIVE_TRAP(turn_force, 6e-3),
-    BACKDRIVE_TRAP(turn_block, 1e-3),
-    BACKDRIVE_TRAP(turn_drag, 2.7e-3),
-    BACKDRIVE_TRAP(turn_start, 1.2e-3),
+    BACKDRIVE_TRAP(turn_axis, 1e-6),
+    BACKDRIVE_TRAP(turn_slip, 1e-6),
+    BACKDRIVE_TRAP(turn_start, 1e-6),
 };
 #undef BACKDRIVE_TRAP
 

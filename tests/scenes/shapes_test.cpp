@@ -97,7 +97,7 @@ TEST(SceneMaterial, HasWidthCreepAndFrictionAgainstTurns) {
   EXPECT_EQ(material.stiffness(toe), 1e4);
   EXPECT_EQ(material.width(toe), 2e-3);
   EXPECT_EQ(material.creep(toe), 1e-3);
-  EXPECT_EQ(material.stiffness(floor), 6e4);
+  EXPECT_EQ(material.stiffness(floor), kInfinity);  // auto
   EXPECT_EQ(material.width(floor), 1e-3);
   EXPECT_EQ(material.dissipation(floor), 1);
   EXPECT_EQ(material.friction(floor), 0.8);
@@ -108,6 +108,10 @@ TEST(SceneMaterial, HasWidthCreepAndFrictionAgainstTurns) {
   written_and_read(load(kLeg, {{"shapes/floor/material/width", "3 mm"}, {"shapes/toe/material/creep", "1e-5"}}));
   const Scene other = load(kLeg, {{"shapes/floor/material/torsional_friction", "1 cm"}});
   EXPECT_EQ(other.problem.model.shapes.material.torsional_friction(floor), 1e-2);
+  const Scene automatic = load(kLeg, {{"shapes/toe/material/stiffness", "auto"}});
+  EXPECT_EQ(automatic.problem.model.shapes.material.stiffness(toe), kInfinity);
+  written_and_read(automatic);
+  EXPECT_THROW(load(kLeg, {{"shapes/toe/material/stiffness", "automatic"}}), Error);
   written_and_read(other);
 }
 

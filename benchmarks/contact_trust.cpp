@@ -1,0 +1,105 @@
+// Whether contact can be trusted with bodies of any size, mass and shape at the default material: how much energy
+// throws gain, and how gradients compare with slopes over a distance. docs/contact.md, section 4, has what it prints.
+//   contact_trust energy [worlds]      largest energy over that at the start, worst of the throws
+//   contact_trust gradients [worlds]   ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "engine/error.h"
+#include "tests/support/contact_trust.h"
+
+namespace backdrive::benchmarks {
+namespace {
+
+using namespace test;
+
+void print_energy(int worlds) {
+  double worst_of_all = 0;
+  for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
+    for (const Thing thing : kThings) {
+      if (thing == Thing::two_links) continue;
+      for (const bool single : {false, true}) {
+        double worst = 0;
+        Throw at;
+        int throws = 0, gained = 0;
+        for (const double rate : {120., 240., 480., 1920.}) {
+          for (const double mass : {1e-3, 0.03, 1., 30., 1000.}) {
+            for (const double size : {0.01, 0.1, 1.}) {
+              const Throw what{thing, mass, size, rate, 1, integrator};
+              const Experiment e = thrown(what, Motion::toss, worlds, 1.5, 1 + static_cast<int>(mass * 7 + rate));
+              for (const double x : single ? largest_energy<float>(e, what) : largest_energy<double>(e, what)) {
+                ++throws;
+                gained += !(x <= 1.001);
+                if (!(x <= worst)) worst = x, at = what;
+              }
+            }
+          }
+        }
+        worst_of_all = std::max(worst_of_all, worst);
+        std::printf("| %s | %s | %s | %d | %d | %.5g | %g kg, %g m, %g/s |\n",
+                    integrator == Integrator::featherstone ? "featherstone" : "semi_implicit", name_of(thing),
+                    single ? "float32" : "float64", throws, gained, worst, at.mass, at.size, at.rate);
+        std::fflush(stdout);
+      }
+    }
+  }
+  std::printf("worst %.6g\n", worst_of_all);
+}
+
+void print_gradients(int worlds) {
+  int all = 0, all_defined = 0, all_off = 0, all_wrong = 0, all_huge = 0;
+  for (const Thing thing : kThings) {
+    for (const Motion motion : kMotions) {
+      int defined = 0, off = 0, wrong = 0, count = 0, huge = 0;
+      double largest_error = 0, largest_adjoint = 0;
+      Throw at;
+      for (const double rate : {120., 240., 480., 1920.}) {
+        for (const double mass : {0.01, 1., 100.}) {
+          const Throw what{thing, mass, 0.1 * std::cbrt(mass), rate};
+          const auto all_slopes = slopes(thrown(what, motion, worlds, 1, 1 + static_cast<int>(mass * 7 + rate)));
+          double largest_slope = 1;
+          for (const Slope& s : all_slopes) largest_slope = std::max(largest_slope, s.scale());
+          for (const Slope& s : all_slopes) {
+            ++count;
+            if (!(std::abs(s.adjoint) <= 100 * largest_slope)) ++huge;
+            largest_adjoint = std::max(largest_adjoint, std::abs(s.adjoint));
+            if (!s.defined()) continue;
+            ++defined;
+            off += !(s.error() <= 0.05);
+            wrong += !(s.error() <= 1);
+            if (!(s.error() <= largest_error)) largest_error = s.error(), at = what;
+          }
+        }
+      }
+      std::printf("| %s | %s | %d | %d | %d | %d | %d | %.2g | %.2g | %g kg, %g/s |\n", name_of(thing), name_of(motion),
+                  count, defined, off, wrong, huge, largest_error, largest_adjoint, at.mass, at.rate);
+      std::fflush(stdout);
+      all += count, all_defined += defined, all_off += off, all_wrong += wrong, all_huge += huge;
+    }
+  }
+  std::printf("all %d, defined %d, off by 5 %%: %d (%.2f %%), by 2x: %d, huge: %d\n", all, all_defined, all_off,
+              100. * all_off / all_defined, all_wrong, all_huge);
+}
+
+}  // namespace
+}  // namespace backdrive::benchmarks
+
+int main(int argc, char** argv) {
+  using namespace backdrive;
+  try {
+    const int worlds = argc > 2 ? std::atoi(argv[2]) : 20;
+    if (argc > 1 && !std::strcmp(argv[1], "energy")) {
+      benchmarks::print_energy(worlds);
+    } else if (argc > 1 && !std::strcmp(argv[1], "gradients")) {
+      benchmarks::print_gradients(worlds);
+    } else {
+      std::fprintf(stderr, "usage: contact_trust energy|gradients [worlds]\n");
+      return 2;
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}

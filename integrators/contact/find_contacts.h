@@ -1,0 +1,161 @@
+#pragma once
+// Which points of which pairs may touch within a step: docs/contact.md, "Out of reach".
+//
+// Points that cannot come to touch in this step are left out, group by group; lane by lane they count as far apart, so
+// that a world's numbers do not depend on those beside it.
+#include "engine/magnitude.h"
+#include "integrators/contact/space.h"
+
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
+
+/// Depth of what is out of reach, m.
+constexpr double kOutOfReach = -1e6;
+/// Beyond what they move by themselves, points come closer by being pushed: by no more than this, m/s, half of it for
+/// each of two shapes.
+constexpr double kPush = 10;
+
+/// Radius of a ball about the shape's centre that holds it; negative: none does.
+template <class Real>
+BACKDRIVE_INLINE Real bounding_radius(const Geometry<ScalarOf<Real>>& geometry, const Vec3<Real>& s) {
+  switch (geometry.kind) {
+    case GeometryType::sphere:
+      return s.x;
+    case GeometryType::capsule:
+      return s.x + s.y;
+    case GeometryType::cylinder:
+      return square_root(s.x * s.x + s.y * s.y);
+    case GeometryType::ellipsoid:
+      return maximum(s.x, maximum(s.y, s.z));
+    case GeometryType::box:
+      return square_root(dot(s, s));
+    case GeometryType::mesh: {
+      const Vec3<Real> half{s.x * geometry.half[0], s.y * geometry.half[1], s.z * geometry.half[2]};
+      return square_root(dot(half, half));
+    }
+    case GeometryType::plane:
+    case GeometryType::height_field:
+      break;
+  }
+  return constant<Real>(-1);
+}
+
+template <class Real>
+BACKDRIVE_INLINE Real sum_of_magnitudes(const Vec3<Real>& v) {
+  return magnitude(v.x) + magnitude(v.y) + magnitude(v.z);
+}
+
+/// What of balls and pairs no step changes; the balls of the world's shapes are done with that. Once per rollout.
+template <class Space>
+BACKDRIVE_HD void plan_contacts(Space& ws) {
+  using Real = typename Space::Real;
+  auto& space = ws.contact;
+  for (int k = 0; k < space.shape_count; ++k) {
+    const auto& c = space.constants[k];
+    space.balls[k] = {broadcast<Real>(c.position), bounding_radius(space.geometry[k], broadcast<Real>(c.scale)),
+                      broadcast<Real>(c.margin) + ws.dt * constant<Real>(kPush / 2)};
+  }
+  int root_a = -1, root_b = -1;
+  for (int k = 0; k < space.pair_count; ++k) {
+    const ContactPair& pair = space.pairs[k];
+    const int of_a = carrier_of(ws, pair.a).root, of_b = carrier_of(ws, pair.b).root;
+    space.plans[k] = {space.geometry[pair.b].kind == GeometryType::plane, of_a != root_a || of_b != root_b};
+    root_a = of_a, root_b = of_b;
+  }
+}
+
+/// Where the ball of one shape is. Its points move by no more than what the link's twists, before and after the smooth
+/// motion, make of its farthest point from O: |v| + |ω| (|c| + r), in sums of magnitudes. O(1).
+template <class Space>
+BACKDRIVE_INLINE void move_ball(Space& ws, int shape) {
+  using Real = typename Space::Real;
+  const int link = carrier_of(ws, shape).link;
+  if (link < 0) return;
+  const auto& c = ws.contact.constants[shape];
+  const auto& pose = pose_of(ws, link);
+  const Spatial<Real>&start = velocity_of(ws, link), &smooth = ws.contact.link[link].smooth;
+  ShapeBall<Real>& ball = ws.contact.balls[shape];
+  ball.centre = plus_times(pose.origin, pose.axes, c.position);
+  const Real turning = sum_of_magnitudes(start.ang) + sum_of_magnitudes(smooth.ang);
+  ball.reach =
+      c.margin + ws.dt * (constant<Real>(kPush / 2) + sum_of_magnitudes(start.lin) + sum_of_magnitudes(smooth.lin) +
+                          turning * (ball.radius + sum_of_magnitudes(ball.centre)));
+}
+
+/// Whether points of two shapes may come as near as `reach` in any lane: a ball about the first against one about the
+/// second, or against its plane of this normal. O(1).
+template <class Real>
+BACKDRIVE_INLINE bool may_meet(const ShapeBall<Real>& a, const ShapeBall<Real>& b, const Vec3<Real>& apart,
+                               const Vec3<Real>* plane_normal, const Real& reach) {
+  const Real near = a.radius + reach;
+  if (plane_normal) return any(!(value_of(dot(*plane_normal, apart)) > value_of(near)));
+  const Real zero = constant<Real>(0), sum = near + b.radius;
+  const auto boundless = value_of(b.radius) < value_of(zero);
+  return any(boundless || !(value_of(dot(apart, apart)) > value_of(sum * sum)));
+}
+
+/// The points of one pair that are in reach, appended.
+template <class Space>
+BACKDRIVE_CALLED void find_points_of(Space& ws, int number, const Vec3<typename Space::Real>& shift,
+                                     const typename Space::Real& reach) {
+  using Real = typename Space::Real;
+  auto& space = ws.contact;
+  TouchingPair<Real>& pair = space.touching[space.touching_count];
+  pair = touching_pair(ws, number, shift);
+  const Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, shift);
+  const auto &ga = space.geometry[pair.a], &gb = space.geometry[pair.b];
+  const Real margin = space.constants[pair.a].margin + space.constants[pair.b].margin;
+  contact_points(ga, A, gb, B, space.points);
+  const Spatial<Real> start = relative(pair, [&](int i) { return velocity_of(ws, i); });
+  const Spatial<Real> smooth = relative(pair, [&](int i) { return space.link[i].smooth; });
+  const int count = contact_count(ga, gb);
+  for (int k = 0; k < count; ++k) {
+    const ContactPoint<Real>& p = space.points[k];
+    const auto near = value_of(p.gap) < value_of(reach);
+    if (!any(near)) continue;
+    Contact<Real>& c = space.contacts[space.contact_count++];
+    c.point = k;
+    c.position = p.point;
+    c.state = {select(near, margin - p.gap, constant<Real>(kOutOfReach)), p.normal, twist_at(start, p.point),
+               twist_at(smooth, p.point)};
+    ++pair.count;
+  }
+  if (pair.count == 0) return;
+  ++space.touching_count;
+  space.link[pair.i].touched = true;
+  if (pair.j >= 0) space.link[pair.j].touched = true;
+}
+
+/// The same of a pair that may be far apart. shift: from O of the second body's tree to that of the first's.
+template <class Space>
+BACKDRIVE_INLINE void find_contacts_of(Space& ws, int number, const Vec3<typename Space::Real>& shift) {
+  using Real = typename Space::Real;
+  auto& space = ws.contact;
+  const ContactPair& pair = space.pairs[number];
+  const ShapeBall<Real>&a = space.balls[pair.a], &b = space.balls[pair.b];
+  const Real reach = a.reach + b.reach;
+  const Vec3<Real> normal = broadcast<Real>(space.constants[pair.b].rotation).cz;  // planes belong to the world
+  if (may_meet(a, b, a.centre - b.centre + shift, space.plans[number].plane ? &normal : nullptr, reach)) {
+    find_points_of(ws, number, shift, reach);
+  }
+}
+
+/// Contacts of this step. False: there are none in any lane.
+template <class Space>
+BACKDRIVE_HD bool find_contacts(Space& ws) {
+  using Real = typename Space::Real;
+  auto& space = ws.contact;
+  space.touching_count = space.contact_count = 0;
+  for (int i = 0; i < space.link_count; ++i) space.link[i].touched = false;
+  for (int k = 0; k < space.shape_count; ++k) move_ball(ws, k);
+  Vec3<Real> shift = zero3<Real>();  // between the two trees
+  for (int k = 0; k < space.pair_count; ++k) {
+    if (space.plans[k].new_trees) {
+      const int of_a = carrier_of(ws, space.pairs[k].a).root, of_b = carrier_of(ws, space.pairs[k].b).root;
+      shift = of_a == of_b ? zero3<Real>() : tree_origin(ws, of_a) - tree_origin(ws, of_b);
+    }
+    find_contacts_of(ws, k, shift);
+  }
+  return space.contact_count > 0;
+}
+
+}  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

@@ -1,0 +1,242 @@
+#include "tests/support/contact_trust.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/rotation.h"
+#include "models/meshes/convex_mesh.h"
+
+namespace backdrive::test {
+namespace {
+
+constexpr int kFreeQ = 7, kFreeV = 6;
+
+/// Half lengths along the axes, of the shape's bounding box.
+Numbers3 half_lengths(Thing thing, double size) {
+  switch (thing) {
+    case Thing::sphere:
+      return {size, size, size};
+    case Thing::capsule:
+      return {0.4 * size, 0.4 * size, size};
+    case Thing::cylinder:
+      return {0.8 * size, 0.8 * size, size};
+    case Thing::rod:
+      return {0.1 * size, 0.1 * size, size};
+    case Thing::disc:
+      return {size, size, 0.1 * size};
+    case Thing::box:
+    case Thing::mesh:
+    case Thing::two_links:
+      return {size, 0.66 * size, 0.33 * size};
+  }
+  return {};
+}
+
+std::shared_ptr<const ConvexMesh> wedge() {
+  static const auto mesh = [] {
+    const std::vector<Vec3<double>> corners{{1, 0.66, -0.33}, {1, -0.66, -0.33}, {-1, 0.66, -0.33}, {-1, -0.66, -0.33},
+                                            {0.5, 0.3, 0.33}, {0.5, -0.3, 0.33}, {-0.6, 0.2, 0.33}, {-0.6, -0.4, 0.33}};
+    return std::make_shared<const ConvexMesh>(convex_hull(corners, "wedge"));
+  }();
+  return mesh;
+}
+
+ShapeOptions shape_of(Thing thing, double size) {
+  ShapeOptions shape;
+  const Numbers3 half = half_lengths(thing, size);
+  switch (thing) {
+    case Thing::sphere:
+      shape.type = GeometryType::sphere, shape.scale = {size, 0, 0};
+      break;
+    case Thing::capsule:
+      shape.type = GeometryType::capsule, shape.scale = {half[0], half[2] - half[0], 0};
+      break;
+    case Thing::cylinder:
+    case Thing::rod:
+    case Thing::disc:
+      shape.type = GeometryType::cylinder, shape.scale = {half[0], half[2], 0};
+      break;
+    case Thing::mesh:
+      shape.type = GeometryType::mesh, shape.scale = {size, size, size}, shape.mesh = wedge();
+      break;
+    case Thing::box:
+    case Thing::two_links:
+      shape.type = GeometryType::box, shape.scale = half;
+      break;
+  }
+  return shape;
+}
+
+/// As of a box that fills the bounding box, or of a ball.
+Numbers3 inertia_of(Thing thing, double mass, double size) {
+  const Numbers3 h = half_lengths(thing, size);
+  const double share = thing == Thing::sphere ? 0.2 : thing == Thing::box || thing == Thing::two_links ? 1. / 3 : 0.25;
+  return {share * mass * (h[1] * h[1] + h[2] * h[2]), share * mass * (h[0] * h[0] + h[2] * h[2]),
+          share * mass * (h[0] * h[0] + h[1] * h[1])};
+}
+
+void set_turn(const Numbers3& axis, double angle, int row, int world, State<double>& state) {
+  const double norm = std::sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2]);
+  for (int k = 0; k < 3; ++k) state.q.set(row + k, world, axis[k] / norm * std::sin(angle / 2));
+  state.q.set(row + 3, world, std::cos(angle / 2));
+}
+
+}  // namespace
+
+const char* name_of(Thing thing) {
+  constexpr const char* names[] = {"sphere", "capsule", "box", "cylinder", "rod", "disc", "mesh", "two links"};
+  return names[static_cast<int>(thing)];
+}
+const char* name_of(Motion motion) {
+  constexpr const char* names[] = {"drop", "toss", "slide", "roll", "tip", "pile"};
+  return names[static_cast<int>(motion)];
+}
+
+Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::uint64_t seed) {
+  if (motion == Motion::pile) what.bodies = 3;
+  ModelBuilder builder;
+  builder.set_integrator(what.integrator);
+  builder.add_shape("floor", ModelBuilder::world, {.type = GeometryType::plane});
+  const Numbers3 inertia = inertia_of(what.thing, what.mass, what.size), half = half_lengths(what.thing, what.size);
+  const bool links = what.thing == Thing::two_links;
+  for (int i = 0; i < what.bodies; ++i) {
+    const std::string name = "body" + std::to_string(i);
+    const auto add = [&](const std::string& own, const Numbers3& centre) {
+      const BodyIndex body = builder.add_body(own, {what.mass, centre, {inertia[0], inertia[1], inertia[2], 0, 0, 0}});
+      ShapeOptions shape = shape_of(what.thing, what.size);
+      shape.frame.position = centre;
+      builder.add_shape(own, body, shape);
+      return body;
+    };
+    const BodyIndex body = add(name, {0, 0, 0});
+    builder.add_joint(name, JointType::free, ModelBuilder::world, body);
+    if (!links) continue;
+    JointOptions hinge;
+    hinge.axis = {0, 1, 0};
+    hinge.frame.position = {half[0] * 1.1, 0, 0};
+    hinge.damping = 0.02 * what.mass * what.size * what.size;
+    builder.add_joint(name + "_hinge", JointType::revolute, body, add(name + "_second", {half[0] * 1.1, 0, 0}), hinge);
+  }
+  Experiment e{builder.build(), {}};
+  e.state = State<double>(e.model, worlds);
+  e.time_step = 1 / what.rate;
+  e.steps = static_cast<int>(std::lround(seconds * what.rate));
+  e.row = e.q_of("body0") + 4;
+  Random random(seed);
+  const auto vector = [&](double bound) {
+    return Numbers3{random.symmetric(bound), random.symmetric(bound), random.symmetric(bound)};
+  };
+  // Speeds and spins as of things of this size: those of a fall by their own length, at most 1 m/s and 3 rad/s of 0.1
+  // m.
+  const double lively = std::sqrt(what.size / 0.1), speed = std::min(1.0, lively), spin = 3 / lively;
+  for (int w = 0; w < worlds; ++w) {
+    for (int i = 0; i < what.bodies; ++i) {
+      const std::string name = "body" + std::to_string(i);
+      const int q = e.q_of(name.c_str()), v = e.v_of(name.c_str());
+      const bool random_attitude = motion == Motion::toss || motion == Motion::drop || motion == Motion::pile;
+      const double lowest = std::sqrt(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
+      Numbers3 velocity{0, 0, 0}, turn{0, 0, 0};
+      double height = (links ? 3 : 1) * lowest + random.uniform(0.2, 1) * what.size + 2.3 * lowest * i;
+      set_turn(vector(1), random_attitude ? random.uniform(0, 3) : 1e-9, q, w, e.state);
+      switch (motion) {
+        case Motion::drop:
+          break;
+        case Motion::toss:
+          velocity = vector(speed), turn = vector(spin);
+          break;
+        case Motion::slide:
+          height = half[2] * (1 + 1e-3 * random.uniform(0, 1));
+          velocity = {random.uniform(0.5, 1) * speed, random.symmetric(0.3) * speed, 0};
+          break;
+        case Motion::roll:  // about y, lying
+          height = (what.thing == Thing::sphere ? half[0] : half[1]) * 1.001;
+          set_turn({1, 0, 0}, M_PI / 2, q, w, e.state);
+          velocity = {random.uniform(0.3, 1) * speed, 0, 0};
+          turn = {0, velocity[0] / half[0], 0};
+          break;
+        case Motion::tip: {
+          const double tilt = random.uniform(0.1, 0.6);
+          set_turn({0, 1, 0}, tilt, q, w, e.state);
+          height = half[0] * std::sin(tilt) + half[2] * std::cos(tilt) + 1e-4 * what.size;
+          if (what.thing == Thing::sphere) height = half[2] * 1.0001;
+          turn = {0, random.symmetric(0.5) * spin, 0};
+          velocity = {random.symmetric(0.2) * speed, 0, 0};
+          break;
+        }
+        case Motion::pile:
+          velocity = {random.symmetric(0.1) * speed, random.symmetric(0.1) * speed, 0};
+          break;
+      }
+      e.state.q.set(q + 6, w, height);
+      for (int k = 0; k < 3; ++k) {
+        e.state.qd.set(v + k, w, turn[k]);
+        e.state.qd.set(v + 3 + k, w, velocity[k]);
+      }
+    }
+  }
+  return e;
+}
+
+template <class T>
+std::vector<double> largest_energy(const Experiment& e, const Throw& what) {
+  RolloutOptions options;
+  options.time_step = e.time_step;
+  options.steps = e.steps;
+  options.keep_states = true;
+  const int worlds = e.state.q.worlds();
+  State<T> state;
+  state.q = Buffer<T>(e.state.q.rows(), worlds), state.qd = Buffer<T>(e.state.qd.rows(), worlds);
+  const State<double> placed = place_bodies<double>(nullptr, e.model, e.state, options);
+  for (int w = 0; w < worlds; ++w) {
+    for (int r = 0; r < placed.q.rows(); ++r) state.q.set(r, w, static_cast<T>(placed.q(r, w)));
+    for (int r = 0; r < placed.qd.rows(); ++r) state.qd.set(r, w, static_cast<T>(placed.qd(r, w)));
+  }
+  const Trajectory<T> t = rollout<T>(e.model, state, {}, options);
+  const Numbers3 J = inertia_of(what.thing, what.mass, what.size);
+  std::vector<double> result;
+  for (int w = 0; w < worlds; ++w) {
+    double start = 0, largest = 0;
+    for (int step = 0; step <= e.steps; ++step) {
+      double q[kFreeQ], v[kFreeV];
+      for (int k = 0; k < kFreeQ; ++k) q[k] = t.q(step * placed.q.rows() + k, w);
+      for (int k = 0; k < kFreeV; ++k) v[k] = t.reported(step * placed.qd.rows() + k, w);
+      const Mat3<double> R = rotation_matrix(q[0], q[1], q[2], q[3]);
+      const Vec3<double> omega = transposed_times(R, Vec3<double>{v[0], v[1], v[2]});
+      const double energy = 0.5 * (J[0] * omega.x * omega.x + J[1] * omega.y * omega.y + J[2] * omega.z * omega.z) +
+                            0.5 * what.mass * (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]) + what.mass * kGravity * q[6];
+      if (step == 0) start = energy;
+      if (!(energy <= largest)) largest = energy;
+    }
+    result.push_back(t.any_stopped() ? HUGE_VAL : largest / start);
+  }
+  return result;
+}
+template std::vector<double> largest_energy<float>(const Experiment&, const Throw&);
+template std::vector<double> largest_energy<double>(const Experiment&, const Throw&);
+
+std::vector<Slope> slopes(const Experiment& e, double near, double far) {
+  const int row = e.v_of("body0") + 3, worlds = e.state.q.worlds();
+  const Sensitivity s(e, {});
+  std::vector<Slope> result(worlds);
+  const auto differences = [&](double by, double Slope::*to) {
+    std::vector<double> ends[2];
+    for (const int side : {0, 1}) {
+      Experiment shifted = e;
+      shifted.state.qd = Buffer<double>(e.state.qd.rows(), worlds);
+      for (int w = 0; w < worlds; ++w) {
+        for (int r = 0; r < e.state.qd.rows(); ++r) {
+          shifted.state.qd.set(r, w, e.state.qd(r, w) + (r == row ? (side ? by : -by) : 0));
+        }
+      }
+      const Trajectory<double> t = shifted.run();
+      for (int w = 0; w < worlds; ++w) ends[side].push_back(t.final.q(e.row, w));
+    }
+    for (int w = 0; w < worlds; ++w) result[w].*to = (ends[1][w] - ends[0][w]) / (2 * by);
+  };
+  for (int w = 0; w < worlds; ++w) result[w].adjoint = s.by_velocity(row, w);
+  differences(near, &Slope::near);
+  differences(far, &Slope::far);
+  return result;
+}
+
+}  // namespace backdrive::test

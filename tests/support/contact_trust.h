@@ -1,0 +1,49 @@
+#pragma once
+// Bodies of any size, mass and shape thrown, slid, rolled, tipped and piled on a floor at the default material: whether
+// they gain energy, and whether gradients are the slopes that one measures over a distance. The tests hold a sample of
+// it, benchmarks/contact_trust.cpp prints the whole.
+#include "tests/support/contact_experiments.h"
+#include "tests/support/random.h"
+
+namespace backdrive::test {
+
+enum class Thing { sphere, capsule, box, cylinder, rod, disc, mesh, two_links };
+constexpr Thing kThings[] = {Thing::sphere, Thing::capsule, Thing::box,  Thing::cylinder,
+                             Thing::rod,    Thing::disc,    Thing::mesh, Thing::two_links};
+const char* name_of(Thing thing);
+
+/// What is thrown, and in what steps.
+struct Throw {
+  Thing thing = Thing::box;
+  double mass = 1;    ///< kg, of each body
+  double size = 0.1;  ///< largest half length, m
+  double rate = 240;  ///< steps per second
+  int bodies = 1;     ///< several: a pile
+  Integrator integrator = Integrator::featherstone;
+};
+
+/// Of a throw: what it stands out by, how fast it is, whether it turns.
+enum class Motion { drop, toss, slide, roll, tip, pile };
+constexpr Motion kMotions[] = {Motion::drop, Motion::toss, Motion::slide, Motion::roll, Motion::tip, Motion::pile};
+const char* name_of(Motion motion);
+
+/// `worlds` random ones of a kind, above or on the plane z = 0. A pile takes three bodies.
+Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::uint64_t seed);
+
+/// The largest sum of the kinetic energy and that of weight in each world, over that at the start. One body, not of two
+/// links.
+template <class T>
+std::vector<double> largest_energy(const Experiment& experiment, const Throw& what);
+
+/// ∂x(T)/∂v of one world: by the adjoint, and by differences over ± near and ± far.
+struct Slope {
+  double adjoint, near, far;
+
+  double scale() const { return std::max(std::abs(near), std::abs(far)) + 1e-3; }
+  /// Whether there is a slope at all: both differences say the same to 5 %.
+  bool defined() const { return std::abs(near - far) <= 0.05 * scale(); }
+  double error() const { return std::abs(adjoint - 0.5 * (near + far)) / scale(); }
+};
+std::vector<Slope> slopes(const Experiment& experiment, double near = 1e-3, double far = 1e-2);
+
+}  // namespace backdrive::test
