@@ -6,6 +6,7 @@
 
 #include "apps/console.h"
 #include "apps/simulate.h"
+#include "integrators/contact/pair_stiffness.h"
 #include "scenes/reader.h"
 
 namespace backdrive::app {
@@ -117,7 +118,51 @@ void doubt_quaternions(const NodePtr& node, const std::string& path, Lines& line
   for (std::size_t i = 0; i < node->list.size(); ++i) doubt_quaternions(node->list[i], below(std::to_string(i)), lines);
 }
 
+/// Steps of an impact below which gradients depend on where in a step it begins more than on anything else.
+constexpr double kStepsOfImpact = 5;
+/// Pairs that are told one by one.
+constexpr std::size_t kToldPairs = 3;
+
 }  // namespace
+
+std::string contact_words(const Problem& problem) {
+  const double step = problem.simulation.time_step;
+  const std::vector<contact::PairStiffness> pairs = contact::pair_stiffnesses(problem.model, step);
+  if (pairs.empty()) return {};
+  double least = kInfinity, most = 0, shortest = kInfinity, longest = 0;
+  for (const contact::PairStiffness& pair : pairs) {
+    const double steps = pair.impact() / step;
+    least = std::min(least, pair.stiffness), most = std::max(most, pair.stiffness);
+    shortest = std::min(shortest, steps), longest = std::max(longest, steps);
+  }
+  const auto range = [](double from, double to) {
+    return number(from) + (number(from) == number(to) ? "" : " to " + number(to));
+  };
+  return range(least, most) + " N/m, impacts of " + range(shortest, longest) + " steps";
+}
+
+Lines short_contacts(const Problem& problem) {
+  const Model& model = problem.model;
+  const Topology& t = model.topology;
+  const double step = problem.simulation.time_step;
+  const std::vector<contact::PairStiffness> pairs = contact::pair_stiffnesses(model, step);
+  Lines lines;
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < pairs.size(); ++k) {
+    const double steps = pairs[k].impact() / step;
+    if (!(steps < kStepsOfImpact)) continue;
+    if (++count > kToldPairs) continue;
+    const auto name = [&](int shape) { return model.shape_names[t.contact_shapes[shape].shape]; };
+    const double softer = pairs[k].stiffness * steps * steps / (kStepsOfImpact * kStepsOfImpact);
+    lines.push_back("shapes '" + name(t.contact_pairs[k].a) + "' and '" + name(t.contact_pairs[k].b) +
+                    "': an impact at " + number(pairs[k].stiffness) + " N/m lasts " + number(steps) +
+                    " steps, and gradients through it need " + number(kStepsOfImpact) + ": with at most " +
+                    number(softer) + " N/m (stiffness: auto), or steps of at most " +
+                    number(pairs[k].impact() / kStepsOfImpact) + " s");
+  }
+  if (count > kToldPairs) lines.push_back("so do " + std::to_string(count - kToldPairs) + " more pairs of shapes");
+  return lines;
+}
 
 std::vector<std::string> doubts(const Scene& scene) {
   const NodePtr root = std::make_shared<Node>(*scene.document);
@@ -126,6 +171,7 @@ std::vector<std::string> doubts(const Scene& scene) {
   doubt_quaternions(root, "", lines);
   doubt_starts(scene.problem, lines);
   doubt_overlaps(scene.problem, lines);
+  for (const std::string& line : short_contacts(scene.problem)) lines.push_back(line);
   return lines;
 }
 

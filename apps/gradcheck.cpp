@@ -4,6 +4,7 @@
 #include <map>
 
 #include "apps/console.h"
+#include "apps/doubts.h"
 #include "apps/log.h"
 #include "apps/options.h"
 #include "apps/table.h"
@@ -139,6 +140,7 @@ int run_gradcheck(const CheckArguments& options) {
   check_options.controls = options.controls;
   log_info("checking the gradients of '" + scene.name + "' over " + count(scene.problem.simulation.steps, "step") +
            (options.at == "start" ? ", at a random start" : "") + ", float64");
+  for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   const Problem problem = options.at == "start" ? at_start(scene.problem, how.seed) : scene.problem;
   const GradientCheck check = check_gradients(problem, check_options);
   const int exit_code = check.passed ? kDone : kNotReached;

@@ -3,6 +3,8 @@
 #include <iostream>
 
 #include "apps/console.h"
+#include "apps/doubts.h"
+#include "apps/log.h"
 #include "apps/options.h"
 #include "apps/table.h"
 #include "apps/zero_gradient.h"
@@ -123,6 +125,7 @@ void print(const Scene& scene, const GradientTable& table) {
 int run_gradient(const GradientArguments& options) {
   const ExecutionOptions how = execution(options);
   const Scene scene = load(options);
+  for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   GradientTable table;
   // Parameters at the same point as the variables.
   const bool moved = options.at == "start" && !scene.problem.variables.empty();

@@ -7,6 +7,7 @@
 #include "apps/console.h"
 #include "apps/contact_check.h"
 #include "apps/csv.h"
+#include "apps/doubts.h"
 #include "apps/found_values.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
@@ -101,6 +102,7 @@ void log_start(const Scene& scene, const OptimizeArguments& options, const Execu
            count(static_cast<long long>(problem.loss.size()), "loss term") + ", " + count(starts, "start") + " of " +
            count(problem.simulation.steps, "step") + ", " + chosen_method(problem, how) + ", at most " +
            count(problem.optimize.iterations, "iteration") + ", " + options.precision + ", " + device_text(how));
+  if (const std::string words = contact_words(problem); !words.empty()) log_detail("contact: " + words);
   if (starts > largest_batch(problem, how)) {
     log_info(count(largest_batch(problem, how), "start") + " at a time" +
              (how.devices.front().is_cpu() ? "" : "; with --set optimize/method=adam all at once"));
@@ -206,6 +208,7 @@ int run_optimize(const OptimizeArguments& options) {
   LogFile log_file(folder.file("log.txt"));
   log_start(scene, options, how);
   for (const std::string& line : open_loops(scene.problem)) log_warning(line);
+  for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet);
   log_starts(scene.problem, result);
   check_finite(scene.problem, result);
@@ -223,6 +226,7 @@ int run_optimize(const OptimizeArguments& options) {
     throw Error(ErrorKind::non_finite,
                 "the replay of the result failed: " + describe_stop(written.problem, 0, replay.status));
   }
+  warn_of_unsolved(written.problem, replay.status);
   const std::vector<ZeroGradient> zeros = warn_of_zero_gradients(scene.problem, result, how);
   const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
   warn_of_contacts(checks);

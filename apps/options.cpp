@@ -7,6 +7,7 @@
 #include "apps/atomic_output.h"
 #include "apps/command_text.h"
 #include "apps/console.h"
+#include "apps/log.h"
 #include "apps/table.h"
 #include "engine/parallel.h"
 
@@ -198,6 +199,15 @@ std::string describe_stop(const Problem& problem, int world, const WorldStatus& 
   const bool known = status.joint >= 0 && status.joint < static_cast<int>(names.size());
   return "world " + std::to_string(world) + " became non-finite in step " + std::to_string(status.stopped_step) +
          " (at " + number(time) + " s)" + (known ? " at joint '" + names[status.joint] + "'" : "");
+}
+
+void warn_of_unsolved(const Problem& problem, const WorldStatus& status) {
+  if (status.unsolved_step < 0) return;
+  log_warning(
+      "contact could not be solved in step " + std::to_string(status.unsolved_step) + " (at " +
+      number(status.unsolved_step * problem.simulation.time_step) +
+      " s), and perhaps later: forces there, and gradients through them, cannot be trusted; softer contact, less "
+      "friction or a shorter time step would do");
 }
 
 const std::vector<std::string>& command_names() {

@@ -79,6 +79,8 @@ void print_json(const nlohmann::json& object);
 
 /// "world 3 became non-finite in step 12 (0.06 s) at joint 'hinge'"
 std::string describe_stop(const Problem& problem, int world, const WorldStatus& status);
+/// Warns where a step of a world was not solved.
+void warn_of_unsolved(const Problem& problem, const WorldStatus& status);
 
 /// Names of the subcommands, for suggestions.
 const std::vector<std::string>& command_names();

@@ -5,6 +5,7 @@
 
 #include "apps/atomic_output.h"
 #include "apps/console.h"
+#include "apps/doubts.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/options.h"
@@ -83,9 +84,11 @@ int run_run(const Options& options) {
   const Problem& problem = scene.problem;
   log_info("running '" + scene.name + "': " + count(problem.simulation.steps, "step") + " of " +
            number(problem.simulation.time_step) + " s, " + options.precision);
+  if (const std::string words = contact_words(problem); !words.empty()) log_detail("contact: " + words);
   for (const std::string& line : open_loops(problem)) log_warning(line);
   const SimulationResult result = simulate_with_progress(problem, how, options.quiet);
   int exit_code = kDone;
+  warn_of_unsolved(problem, result.status);
   if (result.status.stopped()) {
     exit_code = kNonFinite;
     log_error(describe_stop(problem, 0, result.status) + "; what came before is kept");

@@ -108,8 +108,11 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
     append_contacts(piece, done, result.steps, result.contacts);
     if (observer) observer->forward(piece, result.steps);
     if (status.stopped()) {
-      result.status = status;
-      result.status.stopped_step += result.steps;
+      result.status.stopped_step = status.stopped_step + result.steps;
+      result.status.joint = status.joint;
+    }
+    if (status.unsolved_step >= 0 && result.status.unsolved_step < 0) {
+      result.status.unsolved_step = status.unsolved_step + result.steps;
     }
     result.steps += done;
     state = piece.final;

@@ -71,6 +71,7 @@ void print(const Scene& scene) {
   table.add({"", joints_by_type(p.model)});
   table.add({"shapes", std::to_string(p.model.shape_names.size())});
   table.add({"pairs that may touch", std::to_string(p.model.topology.contact_pairs.size())});
+  if (const std::string words = contact_words(p); !words.empty()) table.add({"contact", words});
   table.add({"degrees of freedom", std::to_string(p.model.topology.joint_nv)});
   table.add({"time", count(p.simulation.steps, "step") + " of " + number(p.simulation.time_step) +
                          " s: " + number(p.simulation.steps * p.simulation.time_step) + " s"});

@@ -7,13 +7,13 @@
 
 namespace backdrive {
 
-static_assert(sizeof(WorldStatus) == 2 * sizeof(int));
+static_assert(sizeof(WorldStatus) == 3 * sizeof(int));
 
 WorldStatuses::WorldStatuses(std::size_t worlds, Memory& memory)
     : worlds_(worlds), backend_(memory.backend()), host_(worlds) {
   if (!backend_ || worlds == 0) return;
   block_ = memory.allocate(worlds * sizeof(WorldStatus));
-  backend_->fill(block_.get(), 0xFF, worlds * sizeof(WorldStatus));  // −1, −1
+  backend_->fill(block_.get(), 0xFF, worlds * sizeof(WorldStatus));  // −1 each
 }
 
 PoolVector<WorldStatus>& WorldStatuses::on_host() const {

@@ -10,8 +10,9 @@ namespace backdrive {
 /// How a world fared. A world that becomes non-finite stops: its state stays what it was before that step, the others
 /// go on.
 struct WorldStatus {
-  int stopped_step = -1;  ///< step whose result was not finite; −1: none
-  int joint = -1;         ///< joint (index in the model) whose acceleration or state was not finite
+  int stopped_step = -1;   ///< step whose result was not finite; −1: none
+  int joint = -1;          ///< joint (index in the model) whose acceleration or state was not finite
+  int unsolved_step = -1;  ///< first step whose contact was not solved, which it went on from; −1: none
 
   constexpr bool stopped() const { return stopped_step >= 0; }
 };
@@ -51,7 +52,9 @@ struct MergeStatus {
   WorldStatus* to;
   const WorldStatus* from;
   BACKDRIVE_HD void operator()(int world) const {
+    const int unsolved = to[world].unsolved_step >= 0 ? to[world].unsolved_step : from[world].unsolved_step;
     if (!to[world].stopped()) to[world] = from[world];
+    to[world].unsolved_step = unsolved;
   }
 };
 

@@ -55,6 +55,17 @@ BACKDRIVE_CALLED void store_contacts(const Space& ws, StorageOf<typename Space::
   }
 }
 
+/// Notes the first step whose contact was not solved, in the worlds where it was not.
+template <class Space>
+BACKDRIVE_HD void note_unsolved(const Space& ws, int step, int first_world, int worlds, WorldStatus* status) {
+  using Real = typename Space::Real;
+  if (!ws.contact.any_unsolved) return;
+  for (int l = 0; l < RealTraits<Real>::lanes && first_world + l < worlds; ++l) {
+    WorldStatus& own = status[first_world + l];
+    if (number_in(ws.contact.unsolved, l) != 0 && own.unsolved_step < 0 && !own.stopped()) own.unsolved_step = step;
+  }
+}
+
 /// Rows of the pairs' forces of a step, where they are asked for, before the state moves on.
 template <class T, class Space>
 BACKDRIVE_HD void report_contacts(const RolloutArguments<T>& a, const Space& ws, int step, int first_world) {

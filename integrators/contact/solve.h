@@ -31,6 +31,7 @@ using ValueOf = std::decay_t<decltype(value_of(constant<Real>(0)))>;
 template <class Real>
 struct SolveLimits {
   static constexpr bool narrow = sizeof(ScalarOf<Real>) == 4;
+  static constexpr double trusted = 1e-3;  ///< beyond which a step that took all its tries counts as unsolved
   static constexpr double tolerance = kIsDual<Real> ? 1e-13 : narrow ? 1e-5 : 1e-13;
   /// Rounding of velocities, which stiff contacts magnify: some ulps.
   static constexpr double rounding = narrow ? 3e-8 : 5e-17;
@@ -441,6 +442,7 @@ template <class Space, class Solver>
 BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
   using Real = typename Space::Real;
   using Value = ValueOf<Real>;
+  ws.contact.any_unsolved = false;
   if (!find_contacts(ws)) return false;
   const Value zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
   auto active = zero < one, bold = active;
@@ -462,6 +464,9 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
       c.side[side].residual = where(active, c.side[side].residual);
     });
   }
+  const auto unsolved = active && !last.settled(SolveLimits<Real>::trusted);
+  ws.contact.any_unsolved = any(unsolved);
+  ws.contact.unsolved = select(unsolved, constant<Real>(1), constant<Real>(0));
   return true;
 }
 

@@ -144,6 +144,7 @@ BACKDRIVE_HD void step_group(const RolloutArguments<T>& a, Workspace<Layout>& ws
   if constexpr (Layout::contact) {
     forward_dynamics_with_contact(ws);
     contact::report_contacts(a, ws, step, first_world);
+    contact::note_unsolved(ws, number, first_world, a.launch.worlds, a.status);
   } else {
     forward_dynamics(ws);
   }

@@ -40,7 +40,8 @@ BACKDRIVE_HD void blame(const Set& s, const Mask& bad, int step, int first_world
   for (int l = 0; l < RealTraits<typename Set::Real>::lanes; ++l) {
     const int world = first_world + l;
     if (!lane(bad, l) || world >= worlds || status[world].stopped()) continue;
-    status[world] = {step, joint_at_fault(s, l)};
+    status[world].stopped_step = step;
+    status[world].joint = joint_at_fault(s, l);
   }
 }
 

@@ -74,6 +74,7 @@ BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, Contact
   take_inputs(s);
   step_with_contact(s.touching, s.state, {s.inputs, nullptr}, s.state, halted);
   contact::report_contacts(a, s.touching, step, first_world);
+  contact::note_unsolved(s.touching, number, first_world, a.launch.worlds, a.status);
   blame(s, !is_finite(halted), number, first_world, a.launch.worlds, a.status);
   follow_bodies(s, halted);
   report_velocities(s, halted);

