@@ -136,7 +136,7 @@ BACKDRIVE_CALLED void load_blocks(Space& ws, Blocks which = Blocks::all) {
     if (ws.contact.link[i].touched) ws.contact.link[i].block = zero_block<Real>();
   }
   each_side(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
-    if (which == Blocks::unshared && pair.shared()) return;
+    if (c.idle || (which == Blocks::unshared && pair.shared())) return;
     add_block(pair.theta[side], c.block, pair.arm(c, side), pair.law.resists_turns,
               ws.contact.link[pair.link(side)].block);
   });
@@ -144,19 +144,21 @@ BACKDRIVE_CALLED void load_blocks(Space& ws, Blocks which = Blocks::all) {
 
 /// Loads of the links: wrench_of(pair, contact, side) at every contact.
 template <class Space, class WrenchOf>
-BACKDRIVE_INLINE void load_wrenches(Space& ws, const WrenchOf& wrench_of) {
+BACKDRIVE_INLINE void load_wrenches(Space& ws, const WrenchOf& wrench_of, bool no_idle = false) {
   using Real = typename Space::Real;
   for (int i = 0; i < ws.contact.link_count; ++i) {
     if (ws.contact.link[i].touched) ws.contact.link[i].load = zero6<Real>();
   }
   each_side(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
+    if (no_idle && c.idle) return;
     ws.contact.link[pair.link(side)].load += from_point(pair.arm(c, side), wrench_of(pair, c, side));
   });
 }
 template <class Space>
 BACKDRIVE_CALLED void load_residuals(Space& ws) {
   using Real = typename Space::Real;
-  load_wrenches(ws, [](const auto&, const Contact<Real>& c, int side) { return c.side[side].residual; });
+  load_wrenches(
+      ws, [](const auto&, const Contact<Real>& c, int side) { return c.side[side].residual; }, true);
 }
 
 // ---- linear solves --------------------------------------------------------------------------------------------------
@@ -197,6 +199,7 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
   for (int k = 1;; ++k) {
     Value stretch = zero;  // p·(M̃ + Σ Jᵀ K J) p
     each_contact(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int) {
+      if (c.idle) return;
       const Spatial<Real> p = difference(pair, c, &ContactSide<Real>::search);
       stretch += value_of(dot(p, block_times(c.block, p)));
       for (int side = 0; side < 2; ++side) {
@@ -207,11 +210,13 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
     const Value share = select(running, select(coupled, last / select(stretch > zero, stretch, one), one), zero);
     fall += share * last;
     each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
-      const Spatial<Real> pull = block_times(c.block, difference(pair, c, &ContactSide<Real>::search));
+      const Spatial<Real> pull =
+          c.idle ? zero6<Real>() : block_times(c.block, difference(pair, c, &ContactSide<Real>::search));
       for (int side = 0; side < 2; ++side) {
         if (!pair.moves[side]) continue;
         ContactSide<Real>& s = c.side[side];
         s.step += s.search * share;
+        if (c.idle) continue;
         s.step_wrench += s.search_wrench * share;
         s.residual -= (s.search_wrench + of_side(side, pull)) * share;
       }
@@ -222,7 +227,7 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
     solver.solve_again();
     Value next = zero;
     each_side(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
-      next += value_of(dot(c.side[side].residual, solution_at(pair, c, side)));
+      if (!c.idle) next += value_of(dot(c.side[side].residual, solution_at(pair, c, side)));
     });
     running = running && next > enough;
     if (!any(running)) break;
@@ -231,8 +236,9 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
     each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
       ContactSide<Real>& s = c.side[side];
       const Spatial<Real> z = solution_at(pair, c, side);
-      s.search_wrench = s.residual - block_times(c.block, z) * pair.theta[side] + s.search_wrench * turn;
       s.search = z + s.search * turn;
+      if (c.idle) return;
+      s.search_wrench = s.residual - block_times(c.block, z) * pair.theta[side] + s.search_wrench * turn;
     });
   }
   return fall;
@@ -375,6 +381,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<
       sum.noise[p] += noise * noise;
     }
     c.impulse = impulse;
+    c.idle = !any(value_of(c.block.normal + c.block.tangential) > value_of(constant<Real>(0)));
     for (int side = 0; side < 2; ++side) {
       if (!pair.moves[side]) continue;
       ContactSide<Real>& s = c.side[side];
@@ -383,6 +390,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<
       for (int p = 0; p < sum.parts; ++p) {
         const auto square = square_of_part(s.residual, p);
         sum.residual[p] += square;
+        c.idle = c.idle && !any(square > value_of(constant<Real>(0)));
         if (pair.shared()) sum.shared[p] += square;
       }
       if constexpr (!Start) sum.slope -= value_of(dot(s.step, s.residual));

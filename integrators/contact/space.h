@@ -73,6 +73,7 @@ struct Contact {
   ContactBlock<Real> block;  ///< K at the solution so far
   Spatial<Real> wrench;      ///< on the first body
   Spatial<Real> impulse;     ///< that Newton's linear model gives it at the solution so far
+  bool idle;                 ///< apart in all lanes: K and residuals are zero
   ContactSide<Real> side[2];
 };
 /// Cotangents, and J w.
