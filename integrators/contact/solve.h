@@ -272,7 +272,10 @@ struct Balance {
   BACKDRIVE_INLINE MaskOf<Real> will_settle(double tolerance, const Balance& last) const {
     if constexpr (parts == 2) return settled(tolerance);
     const auto most = allowed(0, tolerance);
-    return !(residual[0] * residual[0] > most * last.residual[0]) && !(shared[0] > most);
+    // The quotient first: in float32 squares of squares leave its range from milligrams to megatonnes.
+    const auto zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
+    const auto gain = residual[0] / select(last.residual[0] > zero, last.residual[0], one);
+    return !(residual[0] * gain > most) && !(shared[0] > most);
   }
 };
 template <class Real>

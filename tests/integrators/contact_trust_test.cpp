@@ -17,7 +17,7 @@ TEST(ContactTrust, ThrowsGainNoEnergy) {
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
     for (const Thing thing : {Thing::rod, Thing::disc, Thing::box, Thing::capsule, Thing::mesh}) {
       for (const double rate : {120., 240., 1920.}) {
-        for (const double mass : {1e-3, 1000.}) {
+        for (const double mass : {1e-6, 1e-3, 1000., 1e6}) {
           const Throw what{thing, mass, rate < 1000 ? 0.1 : 0.01, rate, 1, integrator};
           const Experiment e = thrown(what, Motion::toss, 4, 1.5, 5);
           for (const double x : largest_energy<double>(e, what)) EXPECT_LE(x, 1.001) << name_of(thing) << rate << mass;
