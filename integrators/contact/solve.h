@@ -197,17 +197,22 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
     c.side[side].step = c.side[side].step_wrench = zero6<Real>();
   });
   for (int k = 1;; ++k) {
-    Value stretch = zero;  // p·(M̃ + Σ Jᵀ K J) p
+    Value held = zero, carried = zero;  // p·Σ Jᵀ K J p and p·M̃ p
     each_contact(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int) {
       if (c.idle) return;
       const Spatial<Real> p = difference(pair, c, &ContactSide<Real>::search);
-      stretch += value_of(dot(p, block_times(c.block, p)));
+      held += value_of(dot(p, block_times(c.block, p)));
       for (int side = 0; side < 2; ++side) {
-        if (pair.moves[side]) stretch += value_of(dot(c.side[side].search, c.side[side].search_wrench));
+        if (pair.moves[side]) carried += value_of(dot(c.side[side].search, c.side[side].search_wrench));
       }
     });
-    // Exactly 1 where nothing is shared: the preconditioner is exact there.
-    const Value share = select(running, select(coupled, last / select(stretch > zero, stretch, one), one), zero);
+    // Where rounding leaves nothing of M̃, far below θ K, only the preconditioner's own step is known to lead down,
+    // which is 1 of the first direction. Exactly 1, too, where nothing is shared: the preconditioner is exact there.
+    const auto known = carried > zero && held + carried > zero;
+    const Value own = k == 1 ? one : zero;
+    const Value share =
+        select(running, select(coupled, select(known, last / select(known, held + carried, one), own), one), zero);
+    running = running && known;
     fall += share * last;
     each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
       const Spatial<Real> pull =
