@@ -1,9 +1,10 @@
-// simctl info: this build and this machine.
+// simctl info: this build and this machine, or what is in a scene or robot.
 #include <fstream>
 #include <iostream>
 
 #include "apps/console.h"
 #include "apps/devices.h"
+#include "apps/model_text.h"
 #include "apps/options.h"
 #include "apps/table.h"
 #include "engine/isa.h"
@@ -33,6 +34,15 @@ std::string processor_name() {
 }
 
 int run_info(const Options& options) {
+  if (!options.scene.empty()) {
+    const Scene scene = load(options);
+    if (options.json) {
+      print_json(model_json(scene));
+    } else {
+      std::cout << model_text(scene);
+    }
+    return kDone;
+  }
   const std::string build_type = BACKDRIVE_BUILD_TYPE;
   std::vector<std::string> available;
   for (const Isa isa : {Isa::v2, Isa::v3, Isa::v4}) {
@@ -74,11 +84,16 @@ int run_info(const Options& options) {
 }  // namespace
 
 void add_info(CLI::App& app, Invocation& invocation) {
-  CLI::App* const command = app.add_subcommand("info", "Print version, build, instruction sets and devices.");
+  CLI::App* const command = app.add_subcommand(
+      "info",
+      "Print version, build, instruction sets and devices; of a scene or robot (URDF): the tree of its joints and\n"
+      "bodies with masses, limits and shapes.");
   static Options options;
+  add_scene(*command, options, false);
   add_json_and_quiet(*command, options);
   finish_command(*command, invocation, options,
                  "  simctl info\n"
+                 "  simctl info panda.urdf\n"
                  "  BACKDRIVE_ISA=v3 simctl info --json   # choose the instruction set: v2, v3 or v4",
                  [] { return run_info(options); });
 }

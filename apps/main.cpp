@@ -105,6 +105,8 @@ int run_command_line(int argc, char** argv) {
   add_sweep(app, invocation);
   add_validate(app, invocation);
   add_info(app, invocation);
+  add_dynamics(app, invocation);
+  add_convert(app, invocation);
   add_schema(app, invocation);
   add_completion(app, invocation);
   add_manual(app, invocation);

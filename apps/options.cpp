@@ -69,8 +69,10 @@ void add_json_and_quiet(CLI::App& command, Options& options) {
   command.add_flag("--quiet", options.quiet, "no progress and no log lines on stderr, only warnings and errors");
 }
 
-void add_scene(CLI::App& command, Options& options) {
-  command.add_option("scene", options.scene, "scene file (YAML; docs/scenes.md)")->type_name(kSceneFile)->required();
+void add_scene(CLI::App& command, Options& options, bool required) {
+  command.add_option("scene", options.scene, "scene file (YAML; docs/scenes.md) or robot (URDF; docs/robots.md)")
+      ->type_name(kSceneFile)
+      ->required(required);
   // One value each: without the limit the option would take the scene's path for a second one.
   command
       .add_option("--set", options.set,
@@ -78,6 +80,13 @@ void add_scene(CLI::App& command, Options& options) {
       ->type_name("PATH=VALUE")
       ->take_all()
       ->allow_extra_args(false);
+  command
+      .add_option("--robot-path", options.robot_path,
+                  "folder with robots, packages and meshes, before those of BACKDRIVE_ROBOT_PATH; repeatable")
+      ->type_name(kAnyPath)
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_flag("--strict", options.strict, "what a robot file says and is not supported is an error");
 }
 
 void add_execution(CLI::App& command, Options& options) {
@@ -142,7 +151,23 @@ std::vector<Override> overrides(const std::vector<std::string>& set) {
 }
 
 Scene load(const Options& options) {
-  return load_scene(options.scene, overrides(options.set));
+  Scene scene = load_scene(options.scene, overrides(options.set), load_options(options));
+  warn_of_notes(scene);
+  return scene;
+}
+
+LoadOptions load_options(const Options& options) {
+  return {{options.robot_path.begin(), options.robot_path.end()}, options.strict};
+}
+
+void warn_of_notes(const Scene& scene) {
+  for (const SceneNote& note : scene.notes) {
+    if (note.changes_motion) {
+      log_warning("not taken over: " + note.text);
+    } else {
+      log_info("not taken over: " + note.text);
+    }
+  }
 }
 
 void print_json(const nlohmann::json& object) {
@@ -211,8 +236,9 @@ void warn_of_unsolved(const Problem& problem, const WorldStatus& status) {
 }
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names = {"optimize", "run",  "gradient", "gradcheck",  "bench", "sweep",
-                                                 "validate", "info", "schema",   "completion", "manual"};
+  static const std::vector<std::string> names = {"optimize", "run",        "gradient", "gradcheck", "bench",
+                                                 "sweep",    "validate",   "info",     "dynamics",  "convert",
+                                                 "schema",   "completion", "manual"};
   return names;
 }
 

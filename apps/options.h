@@ -18,6 +18,8 @@ enum Exit { kDone = 0, kNotReached = 1, kUsage = 2, kBadInput = 3, kNonFinite = 
 struct Options {
   std::string scene;
   std::vector<std::string> set;
+  std::vector<std::string> robot_path;
+  bool strict = false;
   bool json = false, quiet = false, force = false;
   std::string device = "cpu";
   std::string precision = "float64";
@@ -50,8 +52,8 @@ CLI::Validator suggest(const std::vector<std::string>& words);
 std::vector<std::string> offered_words(CLI::Option& option);
 
 void add_json_and_quiet(CLI::App& command, Options& options);
-/// The scene's path and --set.
-void add_scene(CLI::App& command, Options& options);
+/// The scene's path, --set, --robot-path and --strict.
+void add_scene(CLI::App& command, Options& options, bool required = true);
 /// --device, --threads, --seed.
 void add_execution(CLI::App& command, Options& options);
 void add_precision(CLI::App& command, Options& options);
@@ -66,8 +68,11 @@ ExecutionOptions execution(const Options& options);
 /// Where it runs: "2 threads", "cuda:0".
 std::string device_text(const ExecutionOptions& how);
 
-/// The scene with its overrides. Throws Error (usage) for a --set without '='.
+/// The scene with its overrides, after warnings of what a robot file says in vain. Throws Error (usage) for a --set
+/// without '='.
 Scene load(const Options& options);
+LoadOptions load_options(const Options& options);
+void warn_of_notes(const Scene& scene);
 std::vector<Override> overrides(const std::vector<std::string>& set);
 
 /// What the library's memory counters say, per device.
@@ -94,6 +99,8 @@ void add_bench(CLI::App& app, Invocation& invocation);
 void add_sweep(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);
 void add_info(CLI::App& app, Invocation& invocation);
+void add_dynamics(CLI::App& app, Invocation& invocation);
+void add_convert(CLI::App& app, Invocation& invocation);
 void add_schema(CLI::App& app, Invocation& invocation);
 void add_completion(CLI::App& app, Invocation& invocation);
 void add_manual(CLI::App& app, Invocation& invocation);

@@ -97,7 +97,9 @@ std::vector<SweepPoint> read_points(const Options& options, const Grid& grid, lo
   for (int i = 0; i < n; ++i) {
     const std::vector<std::string> values = grid.values(first + i);
     for (size_t a = 0; a < values.size(); ++a) set[a] = {grid.axes[a].path, values[a]};
-    points[i].problem = load_scene(options.scene, set).problem;
+    Scene scene = load_scene(options.scene, set, load_options(options));
+    if (first + i == 0) warn_of_notes(scene);
+    points[i].problem = std::move(scene.problem);
   }
   return points;
 }

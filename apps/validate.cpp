@@ -11,6 +11,12 @@
 namespace backdrive::app {
 namespace {
 
+nlohmann::json texts(const std::vector<SceneNote>& notes) {
+  nlohmann::json lines = nlohmann::json::array();
+  for (const SceneNote& note : notes) lines.push_back(note.text);
+  return lines;
+}
+
 nlohmann::json to_json(const Scene& scene) {
   const Problem& p = scene.problem;
   const Topology& t = p.model.topology;
@@ -33,6 +39,7 @@ nlohmann::json to_json(const Scene& scene) {
           {"numbers", variable_layout(p).total},
           {"loss", loss},
           {"warnings", doubts(scene)},
+          {"not_taken_over", texts(scene.notes)},
           {"method", p.optimize.method},
           {"starts", p.optimize.starts},
           {"goal", p.optimize.goal},

@@ -34,6 +34,6 @@ set(CPACK_THREADS 0)  # all: compressing takes longest
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # What backdrive-config.cmake looks for, and what builds with it: of use to developers only.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, g++, libqhull-dev, libyaml-cpp-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, g++, libpugixml-dev, libqhull-dev, libyaml-cpp-dev")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

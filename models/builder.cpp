@@ -358,6 +358,7 @@ BodyIndex ModelBuilder::add_body(const std::string& name, const BodyOptions& opt
   model_.body_names.push_back(name);
   append_item(model_, FieldGroup::bodies, body + 1);
   put_body(options, body, model_.bodies);
+  model_.unphysical_inertias.push_back(options.unphysical_inertia);
   return body;
 }
 
@@ -399,6 +400,9 @@ Model ModelBuilder::build() const {
   const std::vector<int> joint_of = joints_of_bodies(model);
   model.topology.links = ordered_links(model, joint_of);
   mark_leaves_and_last_children(model.topology);
+  for (Link& link : model.topology.links) {
+    link.unphysical_inertia = link.body >= 0 && model.unphysical_inertias[link.body];
+  }
   append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
   number_bodies(model);

@@ -22,6 +22,7 @@ struct Frame {
 
 struct BodyOptions {
   BACKDRIVE_BODY_PARAMETERS(BACKDRIVE_OPTION, )
+  bool unphysical_inertia = false;  ///< may be one that no rigid body has (Model::unphysical_inertias)
 };
 
 BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )

@@ -137,7 +137,8 @@ struct Link {
   bool leaf = true;         ///< has no children
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
   EffortParts acts = {};
-  bool touches = false;  ///< its body has shapes that may touch others
+  bool touches = false;             ///< its body has shapes that may touch others
+  bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };
 
 /// Rows of a body in a state of the semi-implicit integrator: unit quaternion of its link frame and the position of its
@@ -243,6 +244,9 @@ struct Model : Parameters {
   PoolVector<int> joint_parents;  ///< body index, −1: world
   PoolVector<int> joint_children;
   PoolVector<bool> joint_loops;  ///< whether it closes a loop: its child hangs on another joint
+  /// Whether a body may have an inertia that no rigid body has: a principal moment below zero or above the sum of the
+  /// other two. Robot files hold such ones.
+  PoolVector<bool> unphysical_inertias;
   PoolVector<GeometryType> shape_types;
   PoolVector<int> shape_bodies;  ///< body index, −1: world
   PoolVector<CollisionFilter> shape_filters;

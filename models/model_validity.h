@@ -153,6 +153,15 @@ struct WorldValidity {
   /// Of the inertia a body was given, without its shapes.
   BACKDRIVE_HD PrincipalMoments moments(int body) const { return principal_moments(explicit_mass(read, body).inertia); }
 
+  BACKDRIVE_HD bool inertias_can_be() const {
+    for (int i = 0; i < model.link_count; ++i) {
+      const Link& link = model.links[i];
+      if (link.body < 0 || link.unphysical_inertia) continue;
+      if (fault_of(moments(link.body)) != InertiaFault::none) return false;
+    }
+    return true;
+  }
+
   /// Whether the joint of every link that moves moves inertia for sure, whatever hangs on it: its body resists every
   /// motion by itself, or it has an armature.
   BACKDRIVE_HD bool all_joints_sound() const {

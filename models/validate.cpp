@@ -139,6 +139,7 @@ void check_inertias(const Model& model, const ParametersView& view) {
   const Parameter& inertia = model.bodies.inertia;
   for (int w = 0; w < inertia.worlds(); ++w) {
     for (int b = 0; b < inertia.items(); ++b) {
+      if (model.unphysical_inertias[b]) continue;
       const PrincipalMoments m = WorldValidity{structure, {view, nullptr, w}}.moments(b);
       const InertiaFault fault = fault_of(m);
       if (fault == InertiaFault::none) continue;

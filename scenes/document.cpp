@@ -13,7 +13,8 @@ namespace backdrive::scene {
 
 std::string Sources::name(Place place) const {
   if (place.source > 0) return overrides.at(place.source - 1);
-  return file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+  return (place.source < 0 ? robots.at(-place.source - 1) : file) + ":" + std::to_string(place.line) + ":" +
+         std::to_string(place.column);
 }
 
 void fail(const Sources& sources, Place place, const std::string& path, const std::string& what,
@@ -82,34 +83,6 @@ size_t utf8_length(std::string_view s, size_t i) {
 std::string hex_byte(unsigned char c) {
   const char* digits = "0123456789ABCDEF";
   return std::string("0x") + digits[c >> 4] + digits[c & 15];
-}
-
-void check_bytes(std::string_view text, const Sources& sources, int source) {
-  if (text.size() > kMaxBytes) {
-    fail(sources, {source, 1, 1}, "", "value of " + std::to_string(text.size()) + " bytes",
-         "at most " + std::to_string(kMaxBytes) + " bytes (16 MiB)");
-  }
-  Place place{source, 1, 1};
-  bool indentation = true;
-  for (size_t i = 0; i < text.size();) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const size_t length = utf8_length(text, i);
-    if (length == 0) fail(sources, place, "", "value '" + hex_byte(c) + "'", "text in UTF-8");
-    if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F) {
-      fail(sources, place, "", "value '" + hex_byte(c) + "'", "text without control characters");
-    }
-    if (indentation && c == '\t') {
-      fail(sources, place, "", "value '\\t'", "indentation by spaces, not by tabs");
-    }
-    if (c != ' ') indentation = false;
-    ++place.column;
-    if (c == '\n') {
-      ++place.line;
-      place.column = 1;
-      indentation = true;
-    }
-    i += length;
-  }
 }
 
 std::string line_at(std::string_view text, int line, int column) {
@@ -301,8 +274,36 @@ class TreeHandler : public YAML::EventHandler {
 
 }  // namespace
 
+void check_text(std::string_view text, const Sources& sources, int source, bool tabs_refused) {
+  if (text.size() > kMaxBytes) {
+    fail(sources, {source, 1, 1}, "", "value of " + std::to_string(text.size()) + " bytes",
+         "at most " + std::to_string(kMaxBytes) + " bytes (16 MiB)");
+  }
+  Place place{source, 1, 1};
+  bool indentation = true;
+  for (size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const size_t length = utf8_length(text, i);
+    if (length == 0) fail(sources, place, "", "value '" + hex_byte(c) + "'", "text in UTF-8");
+    if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F) {
+      fail(sources, place, "", "value '" + hex_byte(c) + "'", "text without control characters");
+    }
+    if (tabs_refused && indentation && c == '\t') {
+      fail(sources, place, "", "value '\\t'", "indentation by spaces, not by tabs");
+    }
+    if (c != ' ') indentation = false;
+    ++place.column;
+    if (c == '\n') {
+      ++place.line;
+      place.column = 1;
+      indentation = true;
+    }
+    i += length;
+  }
+}
+
 NodePtr parse_document(std::string_view text, const Sources& sources, int source) {
-  check_bytes(text, sources, source);
+  check_text(text, sources, source, true);
   TreeHandler handler(sources, source);
   try {
     // Without a line break at the end yaml-cpp takes an unclosed bracket for a key.

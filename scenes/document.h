@@ -17,7 +17,7 @@ constexpr size_t kMaxBytes = size_t{16} << 20;  ///< of a scene file or of a tab
 constexpr int kMaxDepth = 64;                   ///< of nesting, counted through aliases
 constexpr size_t kMaxNodes = 1'000'000;         ///< values in a document, counted through aliases
 
-/// Where a value was written. Source 0 is the scene file, source k the k-th override.
+/// Where a value was written. Source 0 is the scene file, source k the k-th override, source −k the k-th robot file.
 struct Place {
   int source = 0;
   int line = 1;    ///< from 1
@@ -27,7 +27,8 @@ struct Place {
 /// What the sources are called in messages.
 struct Sources {
   std::string file;
-  std::vector<std::string> overrides;  ///< "--set path=value"
+  std::vector<std::string> overrides = {};  ///< "--set path=value"
+  std::vector<std::string> robots = {};     ///< robot files that the scene names
   /// "scene.yaml:3:7" or "--set path=value".
   std::string name(Place place) const;
 };
@@ -56,6 +57,10 @@ struct Node {
   /// The value of a key, or null when a map does not have it. O(keys).
   NodePtr find(std::string_view key) const;
 };
+
+/// Throws Error (input) with place and expectation: not UTF-8, control characters, more than kMaxBytes, and, where
+/// `tabs_refused`, a line that begins with a tab.
+void check_text(std::string_view text, const Sources& sources, int source, bool tabs_refused);
 
 /// Reads one YAML document. Throws Error (input) with place, value and expectation: not UTF-8,
 /// control characters, tabs in indentation, too large, too deep, too many nodes, several documents,

@@ -121,7 +121,7 @@ class Setter {
     };
     if (!in_group(kept)) return;
     std::erase_if(map.map, [&](const Entry& entry) {
-      return entry.key != kept && in_group(entry.key) && entry.place.source == 0;
+      return entry.key != kept && in_group(entry.key) && entry.place.source <= 0;
     });
   }
 
@@ -299,9 +299,11 @@ int each_path(const NodePtr& root, std::vector<std::string> path, const Visit& v
 
 }  // namespace
 
-NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources) {
+NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources,
+                        const std::function<bool(std::string_view)>& which) {
   NodePtr result = root;
   for (size_t k = 0; k < overrides.size(); ++k) {
+    if (which && !which(overrides[k].path)) continue;
     const Place place{static_cast<int>(k) + 1, 1, 1};
     const NodePtr value = parse_document(overrides[k].value, sources, place.source);
     if (overrides[k].path.empty()) fail(sources, place, "", "path ''", "a path, like simulation/time_step");

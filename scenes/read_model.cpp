@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/builder.h"
+#include "scenes/pose.h"
 #include "scenes/reader.h"
 
 namespace backdrive::scene {
@@ -18,16 +19,6 @@ Numbers3 numbers3(const View& view, const JointType* joint = nullptr) {
 
 Frame read_frame(const View& view) {
   return {numbers3(view["position"]), read_orientation(view["orientation"])};
-}
-
-std::array<double, 4> product(const std::array<double, 4>& a, const std::array<double, 4>& b) {
-  return {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] + a[1] * b[3] + a[2] * b[0] - a[0] * b[2],
-          a[3] * b[2] + a[2] * b[3] + a[0] * b[1] - a[1] * b[0], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
-}
-
-std::array<double, 4> turn(const Numbers3& unit_axis, double angle) {
-  const double s = std::sin(angle / 2);
-  return {s * unit_axis[0], s * unit_axis[1], s * unit_axis[2], std::cos(angle / 2)};
 }
 
 /// Names of collision groups as bits of a CollisionFilter, in the order in which shapes name them.
@@ -97,6 +88,7 @@ class ModelReader {
       options.com = numbers3(body["com"]);
       const std::vector<double> inertia = body["inertia"].numbers();
       for (size_t i = 0; i < inertia.size(); ++i) options.inertia[i] = inertia[i];
+      options.unphysical_inertia = body["unphysical_inertia"].flag();
       bodies_[name] = builder_.add_body(name, options);
       body_names_.push_back(name);
     }
@@ -340,10 +332,9 @@ std::array<double, 4> read_orientation(const View& view) {
     const double norm = std::hypot(axis[0], axis[1], axis[2]);
     if (!(norm > 0) || !std::isfinite(norm)) view["axis"].refuse("an axis that is not zero");
     for (double& x : axis) x /= norm;
-    return turn(axis, view["angle"].number());
+    return turn_about(axis, view["angle"].number());
   }
-  const Numbers3 rpy = numbers3(view["rpy"]);
-  return product(turn({0, 0, 1}, rpy[2]), product(turn({0, 1, 0}, rpy[1]), turn({1, 0, 0}, rpy[0])));
+  return turn_of_rpy(numbers3(view["rpy"]));
 }
 
 Dimension dimension_of(const Field& field) {

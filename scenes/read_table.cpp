@@ -165,7 +165,9 @@ MotionRecord listed_record(const View& view, const RecordedQuantity& what) {
 
 }  // namespace
 
-fs::path resolve_inside(const fs::path& directory, const View& file, std::size_t most_bytes) {
+namespace {
+
+fs::path canonical_inside(const fs::path& directory, const View& file) {
   const fs::path relative(file.text());
   const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
   if (file.text().empty() || relative.is_absolute() || climbs || file.text().size() > 4000) {
@@ -178,6 +180,15 @@ fs::path resolve_inside(const fs::path& directory, const View& file, std::size_t
   if (code) file.refuse("an existing file in " + folder.string());
   const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   if (end != folder.end()) file.refuse("a file inside the scene's folder (the path leaves it through a link)");
+  return path;
+}
+
+}  // namespace
+
+fs::path resolve_inside(const fs::path& directory, const View& file, std::size_t most_bytes) {
+  const bool of_robot = file.node()->place.source < 0;
+  const fs::path path = of_robot ? fs::path(file.text()) : canonical_inside(directory, file);
+  std::error_code code;
   if (!fs::is_regular_file(path, code)) file.refuse("a regular file");
   if (fs::file_size(path, code) > most_bytes || code) {
     file.refuse("a file of at most " + std::to_string(most_bytes >> 20) + " MiB");

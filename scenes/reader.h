@@ -1,6 +1,7 @@
 #pragma once
 // Reading a checked document: views that know schema, path and place, and the readers of its parts.
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,8 +65,9 @@ struct View::Named {
   Place place;  ///< of the name
 };
 
-/// The document with the overrides in place; the given tree is not changed.
-NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources);
+/// The document with the overrides in place whose paths are of the kind asked for; the given tree is not changed.
+NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources,
+                        const std::function<bool(std::string_view)>& which = nullptr);
 
 /// The name of a body's i-th listed shape.
 std::string listed_shape_name(const std::string& body, const Node& list, size_t i);
@@ -89,7 +91,8 @@ NodePtr set_value(const NodePtr& root, const std::vector<std::string>& path, con
 /// `directory`: of the scene file.
 Model read_model(const View& root, const std::filesystem::path& directory);
 
-/// The file that a scene names, which must lie inside its folder also when links are followed.
+/// The file that a scene names, which must lie inside its folder also when links are followed. What a robot file names
+/// was found by RobotFiles (scenes/robots/robot_files.h) and stands as its canonical path.
 std::filesystem::path resolve_inside(const std::filesystem::path& directory, const View& file, std::size_t most_bytes);
 
 /// Hull of the vertices of a mesh file, and the heights of a graymap from 0 (black) to 1 (white). The same file gives

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "scenes/reader.h"
+#include "scenes/robots/expand.h"
 
 namespace backdrive {
 namespace {
@@ -33,29 +35,42 @@ std::string read_text(const std::filesystem::path& path) {
   return text;
 }
 
+void refuse_what_was_left_out(const std::vector<SceneNote>& notes) {
+  std::string lines;
+  for (const SceneNote& note : notes) {
+    if (note.changes_motion) lines += (lines.empty() ? "" : "\n") + note.text;
+  }
+  if (!lines.empty()) input_error(lines + ": expected nothing that is not supported (--strict)");
+}
+
 }  // namespace
 
-Scene load_scene(const std::filesystem::path& path, std::span<const Override> overrides) {
-  const std::string text = read_text(path);
+Scene load_scene(const std::filesystem::path& path, std::span<const Override> overrides, const LoadOptions& options) {
+  std::string text = read_text(path);
+  if (scene::looks_like_xml(text)) text = scene::scene_of_robot(path);
   std::filesystem::path directory = path.parent_path();
   if (directory.empty()) directory = ".";
-  Scene result = parse_scene(text, path.string(), directory, overrides);
+  Scene result = parse_scene(text, path.string(), directory, overrides, options);
   if (result.name.empty()) result.name = path.stem().string();
   return result;
 }
 
 Scene parse_scene(std::string_view text, const std::string& file, const std::filesystem::path& directory,
-                  std::span<const Override> overrides) {
-  Sources sources{file, {}};
+                  std::span<const Override> overrides, const LoadOptions& options) {
+  Sources sources{file};
   for (const Override& one : overrides) {
     sources.overrides.push_back("--set " + scene::excerpt(one.path, 200) + "=" + scene::excerpt(one.value, 100));
   }
   NodePtr root = scene::parse_document(text, sources, 0);
-  root = scene::apply_overrides(root, overrides, sources);
+  Scene result;
+  // Which robots there are comes first: other overrides may name what is in them.
+  root = scene::apply_overrides(root, overrides, sources, scene::is_about_robots);
+  root = scene::expand_robots(root, directory, options, sources, result.notes);
+  root = scene::apply_overrides(root, overrides, sources, std::not_fn(scene::is_about_robots));
   scene::check_document(*root, sources);
+  if (options.strict) refuse_what_was_left_out(result.notes);
 
   const scene::View view(sources, root, scene::scene_schema(), "");
-  Scene result;
   result.document = root;
   result.directory = directory;
   if (const scene::View name = view["name"]) result.name = name.text();

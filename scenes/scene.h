@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "autodiff/problem/problem.h"
 #include "engine/error.h"
@@ -25,23 +26,40 @@ struct Override {
   std::string value;
 };
 
+/// What loading a scene needs to know beside the scene.
+struct LoadOptions {
+  /// Folders with robots, packages and meshes, before those of BACKDRIVE_ROBOT_PATH and ROS_PACKAGE_PATH.
+  std::vector<std::filesystem::path> robot_path = {};
+  /// Whether what is not taken over from a robot file, and changes how it moves, is an error.
+  bool strict = false;
+};
+
+/// What a robot file says and the model does not have: "robot.urdf:7:5: <mimic>: …".
+struct SceneNote {
+  std::string text;
+  bool changes_motion = true;
+};
+
 struct Scene {
   Problem problem;  ///< SI units
   std::string name;
   std::string description;
   std::filesystem::path directory;  ///< of the scene file; what it refers to lies inside
-  /// The document after overrides, shared and never changed.
+  /// The document after overrides, with robots written out; shared and never changed.
   std::shared_ptr<const scene::Node> document;
+  std::vector<SceneNote> notes;  ///< of its robot files
 };
 
-/// Reads a scene file. Throws Error (input) naming file, line, column, the offending value and what
-/// was expected; for overrides "--set path=value" stands in place of file, line and column.
-Scene load_scene(const std::filesystem::path& path, std::span<const Override> overrides = {});
+/// Reads a scene file, or a robot file (URDF) as a scene that has only this. Throws Error (input) naming file, line,
+/// column, the offending value and what was expected; for overrides "--set path=value" stands in place of file, line
+/// and column.
+Scene load_scene(const std::filesystem::path& path, std::span<const Override> overrides = {},
+                 const LoadOptions& options = {});
 
 /// The same from text; `file` is what messages call it, `directory` where files it refers to are
 /// looked for.
 Scene parse_scene(std::string_view text, const std::string& file, const std::filesystem::path& directory,
-                  std::span<const Override> overrides = {});
+                  std::span<const Override> overrides = {}, const LoadOptions& options = {});
 
 /// The scene's document with the numbers of `filled` in place of its own: controls, initial state,
 /// and every model parameter that differs from the scene's. `filled` must have the model of the

@@ -20,7 +20,8 @@ struct Key {
   std::string default_text;  ///< YAML; what an absent key reads as; empty: nothing
   std::string doc;           ///< one line
   bool required = false;
-  std::string default_words;  ///< documentation, where default_text is empty
+  std::string default_words;    ///< documentation, where default_text is empty
+  bool robot_may_give = false;  ///< required, but where a robot file gives it
 };
 
 enum class SchemaKind {
@@ -67,6 +68,9 @@ const Schema& scene_schema();
 /// missing keys, wrong types, units, lengths and ranges. Dimensions that depend on a joint's type
 /// are checked when they are read.
 void check_document(const Node& root, const Sources& sources);
+
+/// The same of a part of it.
+void check_value(const Node& node, const Schema& schema, const Sources& sources, const std::string& path);
 
 /// The option of a choice or of variants that a node of this shape falls under; the schema itself
 /// when it is neither, null when none fits.

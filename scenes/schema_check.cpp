@@ -309,7 +309,11 @@ double read_quantity(const Node& node, const Schema& schema, Dimension dimension
 }
 
 void check_document(const Node& root, const Sources& sources) {
-  Checker(sources).check(root, scene_schema(), "");
+  check_value(root, scene_schema(), sources, "");
+}
+
+void check_value(const Node& node, const Schema& schema, const Sources& sources, const std::string& path) {
+  Checker(sources).check(node, schema, path);
 }
 
 }  // namespace backdrive::scene

@@ -73,7 +73,7 @@ Json map_json(const Schema& schema) {
       value["default"] = is_json && !is_word ? Json::parse(fallback->text) : Json(fallback->text);
     }
     json["properties"][key.name] = value;
-    if (key.required) required.push_back(key.name);
+    if (key.required && !key.robot_may_give) required.push_back(key.name);
   }
   if (!required.empty()) json["required"] = required;
   for (const auto& group : schema.exclusive_keys) {

@@ -106,6 +106,12 @@ inline SchemaPtr names(SchemaPtr entry, std::string words) {
 inline Key required(std::string name, SchemaPtr schema, std::string doc) {
   return {std::move(name), std::move(schema), "", std::move(doc), true, ""};
 }
+/// A required key that an entry of the scene may leave to a robot file.
+inline Key required_or_of_robot(std::string name, SchemaPtr schema, std::string doc) {
+  Key key = required(std::move(name), std::move(schema), std::move(doc));
+  key.robot_may_give = true;
+  return key;
+}
 inline Key optional(std::string name, SchemaPtr schema, std::string default_text, std::string doc) {
   return {std::move(name), std::move(schema), std::move(default_text), std::move(doc), false, ""};
 }

@@ -97,16 +97,18 @@ SchemaPtr frame(FieldGroup group, const std::string& name) {
 
 SchemaPtr geometry() {
   auto schema = map({
-      required("type", word({"plane", "sphere", "ellipsoid", "capsule", "box", "cylinder", "mesh", "height_field"}),
-               "What it is. Volumes are centred on the frame, the long axis along its z. Planes and height fields are "
-               "of the world. Ellipsoids and cylinders touch these two only."),
+      required_or_of_robot(
+          "type", word({"plane", "sphere", "ellipsoid", "capsule", "box", "cylinder", "mesh", "height_field"}),
+          "What it is. Volumes are centred on the frame, the long axis along its z. Planes and height fields are "
+          "of the world. Ellipsoids and cylinders touch these two only."),
       absent("scale", choice({at_least(0, Dimension::length), vector(Dimension::length, {1, 2, 3})}),
              "0.1 each; mesh: [1, 1, 1]",
              "Sphere: radius; ellipsoid: three radii; capsule and cylinder: radius, half length; box: three half "
              "extents; plane: none; mesh: three factors, without unit, that turn the file's unit into m; height field "
              "(required): half extents in x and y, and height of white."),
       absent("file", text(), "",
-             "Of a mesh or a height field, inside the scene's folder. Mesh: OBJ or STL; the shape is the convex hull "
+             "Of a mesh or a height field, inside the scene's folder. Mesh: OBJ, STL or COLLADA; the shape is the "
+             "convex hull "
              "of its vertices, by at most 64 of them. Height field: portable graymap (PGM), black at height 0, its "
              "first row at the highest y."),
       absent("vertices", list(vector(Dimension::none, {3}), "vertex"), "", "Of a mesh, instead of `file`."),
@@ -146,9 +148,9 @@ SchemaPtr shape(bool in_body) {
     keys.push_back(absent("name", name(), "the body's name, with `_0`, `_1`, … when it has several shapes",
                           "Name of the shape, unique among all shapes."));
   } else {
-    keys.push_back(required("body", name(), "The body it belongs to, or `world`."));
+    keys.push_back(required_or_of_robot("body", name(), "The body it belongs to, or `world`."));
   }
-  keys.push_back(required("geometry", geometry(), "Form and size."));
+  keys.push_back(required_or_of_robot("geometry", geometry(), "Form and size."));
   keys.push_back(optional("frame", frame(group, "frame"), "", "Where it is in the body's frame."));
   keys.push_back(key_of(group, "density"));
   keys.push_back(optional("material", nest(group, "material"), "",
@@ -166,30 +168,63 @@ SchemaPtr shape(bool in_body) {
 
 SchemaPtr body() {
   constexpr FieldGroup group = FieldGroup::bodies;
-  return titled(map({
-                    key_of(group, "mass"),
-                    key_of(group, "com", "[0, 0, 0]"),
-                    optional("inertia", vector(Dimension::inertia, {3, 6}), "[0, 0, 0, 0, 0, 0]",
-                             "About the com, link axes: xx, yy, zz, xy, xz, yz, or just xx, yy, zz."),
-                    optional("shapes", list(shape(true), "shape"), "[]", "Shapes fixed to the body."),
-                }),
-                "model/bodies/<name>",
-                "A rigid body. It needs a joint that names it as child. Mass properties are what is given "
-                "here plus what "
-                "its shapes with a `density` add.");
+  return titled(
+      map({
+          key_of(group, "mass"),
+          key_of(group, "com", "[0, 0, 0]"),
+          optional("inertia", vector(Dimension::inertia, {3, 6}), "[0, 0, 0, 0, 0, 0]",
+                   "About the com, link axes: xx, yy, zz, xy, xz, yz, or just xx, yy, zz."),
+          optional("unphysical_inertia", boolean(), "false",
+                   "Whether `inertia` may be one that no rigid body has: a principal moment below zero, or above "
+                   "the sum of the other two. Robot files hold such ones."),
+          optional("shapes", list(shape(true), "shape"), "[]", "Shapes fixed to the body."),
+      }),
+      "model/bodies/<name>",
+      "A rigid body. It needs a joint that names it as child. Mass properties are what is given "
+      "here plus what "
+      "its shapes with a `density` add.");
+}
+
+SchemaPtr robot_base() {
+  return word({"fixed", "floating"});
+}
+
+/// Of a pose that is no parameter.
+SchemaPtr plain_frame() {
+  return map({optional("position", vector(Dimension::length, {3}), "[0, 0, 0]", "m, world axes."),
+              optional("orientation", orientation_schema(), "[0, 0, 0, 1]", "Quaternion (x, y, z, w), or words.")});
+}
+
+SchemaPtr robot() {
+  return titled(
+      map({
+          required("file", text(),
+                   "A URDF file inside the scene's folder, or a folder of `--robot-path`, `BACKDRIVE_ROBOT_PATH` or "
+                   "`ROS_PACKAGE_PATH`; or `package://NAME/FILE` in these."),
+          optional(
+              "base", robot_base(), "fixed",
+              "Whether the root link is held by the joint `base` of type `fixed`, or moves by one of type `free`."),
+          optional("frame", plain_frame(), "", "Where the root link is in the world, or where it begins."),
+          optional("collision", boolean(), "true",
+                   "Whether collision shapes are read. Without them no meshes are needed."),
+          optional("self_collision", boolean(), "false",
+                   "Whether shapes of the robot may touch each other. Without it they are in a collision group of the "
+                   "robot's name and meet `default` and other robots."),
+      }),
+      "model/robots/<name>", "A robot from a file.");
 }
 
 SchemaPtr joint() {
   constexpr FieldGroup group = FieldGroup::joints;
   return titled(
       map({
-          required(
+          required_or_of_robot(
               "type", word({"revolute", "prismatic", "fixed", "universal", "planar", "ball", "free"}),
               "How the child moves against the parent: `revolute` turns about `axis`, `prismatic` slides along it; "
               "`universal` turns about x, then about the turned y; `planar` slides along x and y, then turns about z; "
               "`ball` turns any way; `free` moves any way against the world (a floating base)."),
           optional("parent", name(), "world", "The body it hangs on, or `world`."),
-          required("child", name(), "The body it carries."),
+          required_or_of_robot("child", name(), "The body it carries."),
           optional("frame", frame(group, "frame"), "",
                    "The joint in the parent's frame, and the child's frame at position zero."),
           optional(
@@ -230,12 +265,23 @@ SchemaPtr model_schema() {
   return titled(
       map({
           key_of(FieldGroup::model, "gravity", "[0, 0, -9.81]"),
-          required("bodies", names(body(), "body"), "The bodies, by name."),
-          required("joints", names(joint(), "joint"), "The joints, by name."),
+          required_or_of_robot("bodies", names(body(), "body"), "The bodies, by name."),
+          required_or_of_robot("joints", names(joint(), "joint"), "The joints, by name."),
           optional("shapes", names(shape(false), "shape"), "{}", "Shapes that are not listed with a body, by name."),
           optional("contacts", contacts(), "", "Pairs that may touch or may not."),
+          absent("robots", names(robot(), "robot"), "",
+                 "Robots from files, by name. The names of their links and joints begin with `<robot>_`."),
+          absent("file", text(), "",
+                 "One robot, whose names stay as they are; `base`, `frame`, `collision` and `self_collision` beside it "
+                 "are those of `model/robots/<name>`."),
+          absent("base", robot_base(), "", "Of the robot in `file`."),
+          absent("frame", plain_frame(), "", "Of the robot in `file`."),
+          absent("collision", boolean(), "", "Of the robot in `file`."),
+          absent("self_collision", boolean(), "", "Of the robot in `file`."),
       }),
-      "model", "What is simulated.");
+      "model",
+      "What is simulated: bodies, joints and shapes that are listed here, and robots from files "
+      "([robots.md](robots.md)). What is listed under a name that a robot has adds to it and replaces it, key by key.");
 }
 
 }  // namespace backdrive::scene

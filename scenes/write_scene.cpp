@@ -1,7 +1,7 @@
 // A scene with numbers filled in, as text that reads back to the same numbers.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <span>
 
 #include "models/fields.h"
@@ -19,9 +19,8 @@ NodePtr number_node(double value, const std::string& path) {
     throw Error(ErrorKind::non_finite,
                 path + ": value " + std::to_string(value) + " cannot be written to a scene: expected a finite number");
   }
-  char text[40];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return make_scalar(text);
+  char text[40];  // as few digits as read back to the same bits
+  return make_scalar({text, std::to_chars(text, text + sizeof text, value).ptr});
 }
 
 NodePtr list_node(const std::vector<double>& values, const std::string& path) {

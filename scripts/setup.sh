@@ -158,7 +158,7 @@ with_lock() {
 build_asan() {
   configure asan "$@"
   build_targets asan test_engine test_models test_guards test_integrators test_gpu test_autodiff test_bad_input \
-    fuzz_scene fuzz_mesh
+    fuzz_scene fuzz_mesh fuzz_robot
 }
 
 # What has threads.
@@ -170,7 +170,7 @@ build_tsan() {
 # The fuzz targets and, since it is clang that compiles here and each source by itself, the program.
 build_fuzz() {
   configure fuzz "$@"
-  build_targets fuzz fuzz_scene fuzz_mesh simctl
+  build_targets fuzz fuzz_scene fuzz_mesh fuzz_robot simctl
 }
 
 # All kernels for GPUs, linked.

@@ -164,9 +164,7 @@ struct WriteParameters {
     for (int j = 0; j < joints; ++j) {
       if (!own.limits_in_order(j)) return Possible::no;
     }
-    for (int b = 0; b < structure.body_count; ++b) {
-      if (fault_of(own.moments(b)) != InertiaFault::none) return Possible::no;
-    }
+    if (!own.inertias_can_be()) return Possible::no;
     return own.all_joints_sound() ? Possible::yes : Possible::undecided;
   }
 };

@@ -35,6 +35,8 @@ struct SolveLimits {
   static constexpr double tolerance = kIsDual<Real> ? 1e-13 : narrow ? 1e-5 : 1e-13;
   /// Rounding of velocities, which stiff contacts magnify: some ulps.
   static constexpr double rounding = narrow ? 3e-8 : 5e-17;
+  /// Of the velocities: slips below it count as this long in the slope of friction.
+  static constexpr double least_slip = 3e-4;
   static constexpr int bold_steps = 6;  ///< after which no step is taken without looking where it leads
   static constexpr int newton_steps = kIsDual<Real> ? 1000 : 60;
   /// Of the energy of the residual, by which conjugate gradients end.
@@ -347,6 +349,20 @@ BACKDRIVE_INLINE Vec3<Real> slip_from_impulse(const PairLaw<Real>& law, const Ve
   return choose(sticks, gap, zero3<Real>());
 }
 
+/// In float32, K_t of a contact that sticks is no more than what the bound of friction makes of a small part of the
+/// velocities: some thousand times the mass that it stops. What K_t is beyond that changes no impulse, as slips come
+/// from these, but would leave nothing of the inertia of a light body in the sum.
+template <class Real>
+BACKDRIVE_INLINE void soften(const PairLaw<Real>& law, const ContactState<Real>& s, const ContactForce<Real>& force,
+                             ContactBlock<Real>& block) {
+  if constexpr (SolveLimits<Real>::narrow && !kIsDual<Real>) {
+    const Real slip = constant<Real>(SolveLimits<Real>::least_slip) *
+                      square_root(dot(s.start.lin, s.start.lin) + dot(s.smooth.lin, s.smooth.lin));
+    const Real most = law.dt * force.normal.value * law.material.friction / (slip + no_impulse<Real>());
+    block.tangential = minimum(block.tangential, most);
+  }
+}
+
 /// Forces, blocks and residuals at x. At the start x is 0, and forces are those of the path at the centred velocity,
 /// e = a − b, that a body at rest takes; the residual says how far Newton's step leads from there. bold: where slips
 /// come from impulses.
@@ -370,6 +386,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<
       gap = slip_from_impulse(pair.law, c.state.normal, p.lin, bold, force);
     }
     c.block = block_of(pair.law, c.state.normal, force);
+    soften(pair.law, c.state, force, c.block);
     if constexpr (Start) {
       // Where it slips, the secant: it is stiffer than the objective anywhere, and so is never too bold.
       c.block.slide = where_short(c.block.slide);

@@ -7,7 +7,12 @@
 //       − N(q) − (Δt N′(q) + c r′(q)) q̇⁺
 //
 // (docs/theory.md, equation 9), split into a part known before q̈ and the increment that multiplies −q̈ in D of (2).
-// The saturation is decided with q̇ in place of q̇⁺; a saturated drive adds nothing to D.
+// Beyond its limit L at q̇ a drive acts with its gains scaled so that there it is L: with its effort x at q̇ and what it
+// adds to D, b = Δt (d + Δt k),
+//
+//   (13) sat(x − b q̈) = s (x − b q̈)      s = min(1, L/|x|)
+//
+// which ends where the drive would be content, and so cannot throw a light joint past that; L alone would.
 #include "engine/real.h"
 #include "integrators/rollout/joint_efforts.h"
 
@@ -34,19 +39,24 @@ struct LimitRamp {
   }
 };
 
+/// Of (13).
 template <class Real>
 struct DriveState {
-  Real effort;  ///< before saturation
+  Real effort;     ///< x: command and drive at q̇
+  Real increment;  ///< b
+  Real share;      ///< s
   decltype(value_of(std::declval<Real>()) < value_of(std::declval<Real>())) saturated;
 };
 
 template <class Real, class Const>
 BACKDRIVE_INLINE DriveState<Real> drive_state(const JointEfforts<Const>& c, const JointInput<Real>& in,
                                               const Real& dt) {
-  const Real error = in.target_position - in.q - dt * in.qd;
+  const Real one = constant<Real>(1), error = in.target_position - in.q - dt * in.qd;
   const Real x = in.effort + error * c.drive.stiffness + (in.target_velocity - in.qd) * c.drive.damping;
-  const Real bound = constant<Real>(0) + c.drive.effort_limit;
-  return {x, value_of(x) > value_of(bound) || value_of(x) < value_of(-bound)};
+  const Real bound = constant<Real>(0) + c.drive.effort_limit, size = maximum(x, -x);
+  const auto saturated = value_of(size) > value_of(bound);
+  return {x, dt * (c.drive.damping + dt * c.drive.stiffness),
+          select(saturated, bound / select(saturated, size, one), one), saturated};
 }
 
 /// μ/√(q̇² + ε²): friction as a damping coefficient per unit of level μ.
@@ -66,7 +76,7 @@ BACKDRIVE_PART void joint_force(const Joint& joint, const JointEfforts<Const>& c
     const DriveState<Real> drive = drive_state(c, in, dt);
     const Real bound = constant<Real>(0) + c.drive.effort_limit;
     effort = clamped(drive.effort, -bound, bound);
-    increment += select(drive.saturated, constant<Real>(0), dt * (c.drive.damping + dt * c.drive.stiffness));
+    increment += drive.share * drive.increment;
   }
   if (joint.acts.friction) damping += friction_factor(in.qd) * c.friction;
   if (joint.acts.spring) effort -= (in.q - c.spring.rest) * c.spring.stiffness;
@@ -101,17 +111,19 @@ BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const
   }
   if (joint.acts.drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
-    const Real live = select(drive.saturated, zero, w);
+    // s x is L, and s b = L b / |x|.
+    const Real one = constant<Real>(1), per_effort = one / select(drive.saturated, drive.effort, one);
+    const Real slowed = resisted * drive.increment * per_effort;
+    const Real live = select(drive.saturated, drive.share * slowed, w), next_bar = resisted * drive.share;
     bar.effort += live;
     bar.target_position += live * c.drive.stiffness;
     bar.target_velocity += live * c.drive.damping;
     bar.q -= live * c.drive.stiffness;
     bar.qd -= live * (c.drive.damping + dt * c.drive.stiffness);
     if (gradient) {
-      const Real live_next = select(drive.saturated, zero, w_next);
-      gradient->drive.stiffness += live * (in.target_position - in.q) - dt * live_next;
-      gradient->drive.damping += live * in.target_velocity - live_next;
-      const Real sign = select(value_of(drive.effort) > value_of(zero), w, -w);
+      gradient->drive.stiffness += live * (in.target_position - in.q - dt * in.qd) - dt * dt * next_bar;
+      gradient->drive.damping += live * (in.target_velocity - in.qd) - dt * next_bar;
+      const Real least = w - slowed, sign = select(value_of(drive.effort) > value_of(zero), least, -least);
       gradient->drive.effort_limit += select(drive.saturated, sign, zero);
     }
   } else {

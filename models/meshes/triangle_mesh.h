@@ -28,8 +28,8 @@ struct Bounds {
 };
 Bounds bounds_of(std::span<const Vec3<double>> points);
 
-/// Reads a mesh by the file's extension, .obj or .stl in any case. Throws Error (input) that names the file, line and
-/// column (in binary files the byte), the value and what was expected: see parse_obj and parse_stl.
+/// Reads a mesh by the file's extension, .obj, .stl or .dae in any case. Throws Error (input) that names the file, line and
+/// column (in binary files the byte), the value and what was expected: see parse_obj, parse_stl and parse_dae.
 TriangleMesh read_mesh(const std::filesystem::path& path);
 
 /// Wavefront OBJ: `v` (what follows the three coordinates is passed over) and `f` (v, v/vt, v//vn, v/vt/vn; negative
@@ -41,6 +41,11 @@ TriangleMesh parse_obj(std::string_view text, const std::string& name);
 /// STL, binary or ASCII. Many binary files begin with "solid" too: the size they state tells them apart. The stated
 /// normals are passed over, as the order of the vertices says which side is out. The result is welded().
 TriangleMesh parse_stl(std::string_view bytes, const std::string& name);
+
+/// COLLADA 1.4 or 1.5: triangles, polylists and polygons of all geometries, placed as the nodes of the visual scenes do
+/// (all at the origin where there are none), in m by the file's unit. Its up axis is passed over, as the programs of
+/// ROS do: many exporters state a wrong one. The result is welded().
+TriangleMesh parse_dae(std::string_view text, const std::string& name);
 
 /// Vertices at the very same place become one, in order of first use; vertices that no triangle has are dropped, and so
 /// are triangles with two corners in one place, which bound nothing. O(n log n).

@@ -247,11 +247,13 @@ void add_effort(const Reader& read, int j, const D& q, const D& qd, const std::v
     const D bound = read.number(t.effort_limit, j);
     const D position = u.empty() ? zero : u[target], velocity = u.empty() ? zero : u[target + 1];
     effort += k * (position - q - dt * qd) + d * (velocity - qd);
+    D resists = dt * (d + dt * k);
     if (std::abs(effort.value) > bound.value) {
-      effort = effort.value > 0 ? bound : -bound;
-    } else {
-      e.A[j][j] += dt * (d + dt * k);
+      const D limited = effort.value > 0 ? bound : -bound;
+      resists = resists * limited / effort;
+      effort = limited;
     }
+    e.A[j][j] += resists;
   }
   effort -= read.number(t.spring_stiffness, j) * (q - read.number(t.spring_rest, j));
   rate += read.number(t.friction, j) / square_root(qd * qd + D(kFrictionVelocity * kFrictionVelocity));

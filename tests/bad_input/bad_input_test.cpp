@@ -81,7 +81,7 @@ const Case kCases[] = {
     {"mesh_flat", "mesh_flat.obj", "", "expected"},
     {"mesh_missing", "mesh_missing.yaml:3:105", "value 'no_such_mesh.obj'", "expected an existing file in "},
     {"mesh_of_box", "mesh_of_box.yaml:3:104", "value 'flat.obj'", "expected no file for a box: meshes and height fields have one"},
-    {"mesh_of_other_format", "table.csv", "value '.csv' as the extension", "expected a mesh file, .obj or .stl"},
+    {"mesh_of_other_format", "table.csv", "value '.csv' as the extension", "expected a mesh file, .obj, .stl or .dae"},
     {"mesh_scale_of_one", "mesh_scale_of_one.yaml:3:134", "value '0.001'", "expected 3 factors for a mesh"},
     {"mesh_scale_with_unit", "mesh_scale_with_unit.yaml:3:131", "value '2 mm'", "expected a number"},
     {"mesh_scale_zero", "mesh_scale_zero.yaml:3:138", "0, expected a finite factor > 0", "expected a finite factor > 0 (a mesh has 3)"},

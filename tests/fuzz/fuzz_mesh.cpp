@@ -1,6 +1,6 @@
-// libFuzzer target: whatever the bytes, the readers of OBJ, STL and graymaps return something sound or throw an Error
-// of kind input that says what was expected; a mesh that they accept has a convex hull, or an Error that says why not.
-// Without libFuzzer, main replays files: fuzz_mesh FILE…
+// libFuzzer target: whatever the bytes, the readers of OBJ, STL, COLLADA and graymaps return something sound or throw
+// an Error of kind input that says what was expected; a mesh that they accept has a convex hull, or an Error that says
+// why not. Without libFuzzer, main replays files: fuzz_mesh FILE…
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -60,6 +60,7 @@ void check_mesh(const TriangleMesh& mesh) {
 void check(std::string_view bytes) {
   guarded([&] { check_mesh(parse_obj(bytes, "fuzz")); });
   guarded([&] { check_mesh(parse_stl(bytes, "fuzz")); });
+  guarded([&] { check_mesh(parse_dae(bytes, "fuzz")); });
   guarded([&] {
     const HeightField field = parse_pgm(bytes, {{1, 1}, 0, 1}, "fuzz");
     if (!(field.lowest >= 0 && field.highest <= 1)) die("heights beyond black and white", "");

@@ -104,8 +104,9 @@ constexpr int kEvery = 1;
 #endif
 class SmallAdjoint : public Adjoint {};
 TEST_P(SmallAdjoint, EveryNumberIsRight) {
-  // The friction of a contact is a difference of velocities over its creep, which takes a digit.
-  const double tolerance = GetParam().contact ? 10 * kTolerance : kTolerance;
+  // The friction of a contact is a difference of velocities over its creep, which takes a digit; so is what a drive's
+  // limit changes, once the drive is slowed by contact.
+  const double tolerance = GetParam().contact ? 30 * kTolerance : kTolerance;
   int number = 0;
   for (const Field& field : fields()) {
     const Parameter& g = field.in(gradient.parameters);

@@ -14,6 +14,7 @@
 #include "engine/error.h"
 #include "models/meshes/text_reader.h"
 #include "models/meshes/triangle_mesh.h"
+#include "tests/support/places.h"
 
 namespace backdrive {
 namespace {
@@ -306,6 +307,48 @@ TEST(ParseStl, RefusesBinariesItCannotBelieve) {
   for (const BadText& bad : cases) expect_refused(bad, parse_stl);
 }
 
+// ---- COLLADA --------------------------------------------------------------------------------------------------------
+
+/// A unit cube of all kinds of faces (tests/fuzz/meshes/cube.dae), in centimetres, doubled, turned about z by 90° and
+/// moved.
+TEST(Dae, ReadsFacesUnitsAndNodes) {
+  const TriangleMesh mesh = read_mesh(test::kRepository + "/tests/fuzz/meshes/cube.dae");
+  ASSERT_EQ(mesh.vertices.size(), 8u);
+  ASSERT_EQ(mesh.triangles.size(), 12u);
+  const SolidMoments<double> moments = solid_moments(mesh, "cube.dae");
+  EXPECT_NEAR(moments.volume, 8e-6, 1e-18);
+  // Up to (1, 1, 6) in the inner node; doubled, turned: (−2, 2, 12); moved: x −1…1, y 2…4, z 13…15.
+  Vec3<double> low{9, 9, 9}, high{-9, -9, -9};
+  for (const Vec3<double>& v : mesh.vertices) {
+    low = {std::min(low.x, v.x), std::min(low.y, v.y), std::min(low.z, v.z)};
+    high = {std::max(high.x, v.x), std::max(high.y, v.y), std::max(high.z, v.z)};
+  }
+  const double got[] = {low.x, low.y, low.z, high.x, high.y, high.z}, wanted[] = {-1, 2, 13, 1, 4, 15};
+  for (int k = 0; k < 6; ++k) EXPECT_NEAR(got[k], wanted[k] / 100, 1e-15) << k;
+}
+
+TEST(Dae, RefusesWhatIsBroken) {
+  const auto mesh = [](const std::string& faces, const std::string& numbers = "0 0 0 1 0 0 0 1 0") {
+    return "<COLLADA><library_geometries><geometry id=\"g\"><mesh><source id=\"x\"><float_array>" + numbers +
+           "</float_array></source><vertices id=\"v\"><input semantic=\"POSITION\" source=\"#x\"/></vertices>" + faces +
+           "</mesh></geometry></library_geometries></COLLADA>";
+  };
+  const std::string input = "<input semantic=\"VERTEX\" source=\"#v\" offset=\"0\"/>";
+  const auto refused = [](const std::string& text) { return message_of([&] { parse_dae(text, "a.dae"); }); };
+  EXPECT_EQ(parse_dae(mesh("<triangles>" + input + "<p>0 1 2</p></triangles>"), "a.dae").triangles.size(), 1u);
+  expect_words(refused("<COLLADA>"), {"a.dae:1:", "expected XML ("});
+  expect_words(refused("<!DOCTYPE x><COLLADA/>"), {"a.dae:1:", "document type"});
+  expect_words(refused("<x/>"), {"expected a COLLADA document"});
+  expect_words(refused(mesh("")), {"no faces"});
+  expect_words(refused(mesh("<triangles>" + input + "<p>0 1 3</p></triangles>")), {"indices of vertices, 0 to 2"});
+  expect_words(refused(mesh("<triangles>" + input + "<p>0 1 -1</p></triangles>")), {"indices of vertices, 0 to 2"});
+  expect_words(refused(mesh("<triangles>" + input + "<p>0 1 x</p></triangles>")), {"expected numbers"});
+  expect_words(refused(mesh("<triangles><p>0 1 2</p></triangles>")), {"expected an input VERTEX"});
+  expect_words(refused(mesh("<triangles>" + input + "<p>0 1 2</p></triangles>", "0 0 0 1e99 0 0 0 1 0")),
+               {"up to 1e9"});
+  expect_words(refused("<COLLADA><asset><unit meter=\"0\"/></asset></COLLADA>"), {"a unit of more than 0 m"});
+}
+
 // ---- files ----------------------------------------------------------------------------------------------------------
 
 TEST_F(MeshFiles, RefusesWhatIsNoMeshFile) {
@@ -314,8 +357,9 @@ TEST_F(MeshFiles, RefusesWhatIsNoMeshFile) {
   fs::create_directory(folder_ / "folder.stl");
   expect_words(message_of([&] { read_mesh(folder_ / "folder.stl"); }), {"expected a regular file"});
   expect_words(message_of([&] { read_mesh(write("a.ply", "ply")); }),
-               {"value '.ply'", "expected a mesh file, .obj or .stl"});
-  expect_words(message_of([&] { read_mesh(write("plain", "")); }), {"value ''", "expected a mesh file, .obj or .stl"});
+               {"value '.ply'", "expected a mesh file, .obj, .stl or .dae"});
+  expect_words(message_of([&] { read_mesh(write("plain", "")); }),
+               {"value ''", "expected a mesh file, .obj, .stl or .dae"});
   const fs::path bad = write("bad.obj", "v 1 2 3\nv 1 2 three\n");
   expect_words(message_of([&] { read_mesh(bad); }), {bad.string() + ":2:7: value 'three': expected a coordinate"});
 }

@@ -1,0 +1,238 @@
+#include "scenes/robots/expand.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "scenes/reader.h"
+#include "scenes/robots/robot.h"
+
+namespace backdrive::scene {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Keys of the model that are about one robot, as those of an entry of `robots` are.
+bool is_robot_key(std::string_view key) {
+  return key == "file" || key == "base" || key == "frame" || key == "collision" || key == "self_collision";
+}
+
+/// One more of the scene's entries beneath those of a robot.
+NodePtr merged(const NodePtr& below, const NodePtr& above, std::string_view key) {
+  const bool whole = key == "orientation" || (key == "geometry" && above->find("type"));
+  if (below->kind != NodeKind::map || above->kind != NodeKind::map || whole) return above;
+  auto result = std::make_shared<Node>(*below);
+  result->place = above->place;
+  for (const Entry& entry : above->map) {
+    const auto known = std::ranges::find(result->map, entry.key, &Entry::key);
+    if (known == result->map.end()) {
+      result->map.push_back(entry);
+    } else {
+      known->value = merged(known->value, entry.value, entry.key);
+      known->place = entry.place;
+    }
+  }
+  return result;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string text(kMaxBytes + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+class Expander {
+ public:
+  Expander(const fs::path& directory, const LoadOptions& options, Sources& sources, std::vector<SceneNote>& notes)
+      : directory_(directory), options_(options), sources_(sources), notes_(notes) {
+    roots_ = options.robot_path;
+    for (fs::path& root : robot_path_of_environment()) roots_.push_back(std::move(root));
+  }
+
+  NodePtr expand(const NodePtr& root, const NodePtr& model) {
+    model_ = std::make_shared<Node>(*model);
+    model_->map.clear();
+    const Schema& schema = *scene_schema().key("model")->schema;
+    NodePtr own = make_map(model->place), of_robot = make_map(model->place);
+    for (const Entry& entry : model->map) {
+      if (entry.key == "robots") continue;
+      (is_robot_key(entry.key) ? of_robot : own)->map.push_back(entry);
+    }
+    if (of_robot->find("file")) {
+      const View view(sources_, of_robot, *schema.key("robots")->schema->entry, "model");
+      check_value(*of_robot, *schema.key("robots")->schema->entry, sources_, "model");
+      add_robot(view, "", {"default"});
+    } else if (!of_robot->map.empty()) {
+      const Entry& entry = of_robot->map.front();
+      fail(sources_, entry.place, "model", "key '" + entry.key + "' without the key 'file'",
+           "a robot that it is about");
+    }
+    if (const NodePtr robots = model->find("robots")) {
+      check_value(*robots, *schema.key("robots")->schema, sources_, "model/robots");
+      const View view(sources_, robots, *schema.key("robots")->schema, "model/robots");
+      for (const auto& [name, robot, place] : view.entries()) {
+        std::vector<std::string> meets{"default"};
+        for (const Entry& other : robots->map) {
+          if (other.key != name) meets.push_back(other.key);
+        }
+        add_robot(robot, name, std::move(meets));
+      }
+      keep_known_groups();
+    }
+    merge_shapes(*own);
+    NodePtr result = merged(model_, own, "model");
+    auto document = std::make_shared<Node>(*root);
+    for (Entry& entry : document->map) {
+      if (entry.key == "model") entry.value = result;
+    }
+    return document;
+  }
+
+ private:
+  NodePtr& part(const std::string& key) {
+    const auto known = std::ranges::find(model_->map, key, &Entry::key);
+    if (known != model_->map.end()) return known->value;
+    model_->map.push_back({key, model_->place, make_map(model_->place)});
+    return model_->map.back().value;
+  }
+
+  void add_robot(const View& view, const std::string& name, std::vector<std::string> meets) {
+    const View file = view["file"];
+    const RobotFiles beside(directory_ / "scene", roots_);
+    const fs::path path = beside.find(file.text(), sources_, file.node()->place, file.path());
+    RobotRequest request;
+    request.prefix = name.empty() ? "" : name + "_";
+    request.floating = view["base"].text() == "floating";
+    request.place = view.given("base") ? view["base"].node()->place : file.node()->place;
+    const std::vector<double> position = view["frame"]["position"].numbers();
+    request.frame = {{position[0], position[1], position[2]}, read_orientation(view["frame"]["orientation"])};
+    request.collision = view["collision"].flag();
+    request.self_collision = view["self_collision"].flag();
+    request.meets = std::move(meets);
+
+    sources_.robots.push_back((path == fs::weakly_canonical(directory_ / file.text()) ? directory_ / file.text() : path)
+                                  .lexically_normal()
+                                  .string());
+    const int source = -static_cast<int>(sources_.robots.size());
+    const std::string text = text_of(path);
+    if (!looks_like_xml(text)) {
+      fail(sources_, {source, 1, 1}, "", "value '" + excerpt(text.substr(0, text.find('\n'))) + "'",
+           "a robot file: URDF, which begins with '<'");
+    }
+    const XmlElement robot = parse_xml(text, sources_, source);
+    if (robot.name == "mujoco" || robot.name == "sdf") {
+      fail(sources_, robot.place, "", "element '" + robot.name + "'",
+           robot.name == "sdf" ? "URDF (SDF is not read)" : "URDF (MJCF is not read yet)");
+    }
+    if (robot.name != "robot") {
+      fail(sources_, robot.place, "", "element '" + excerpt(robot.name) + "'", "a robot file: URDF, <robot>");
+    }
+    const XmlAttribute* const title = robot.attribute("name");
+    request.group = !name.empty() ? name : title && !title->value.empty() ? title->value : "robot";
+    if (request.group == "default") request.group = "robot";
+    if (request.self_collision && name.empty()) request.group.clear();
+    const RobotParts parts = read_urdf(robot, request, RobotFiles(path, roots_), sources_);
+    const std::pair<const char*, const NodePtr&> all[] = {
+        {"bodies", parts.bodies}, {"joints", parts.joints}, {"shapes", parts.shapes}};
+    for (const auto& [key, map] : all) {
+      NodePtr& known = part(key);
+      for (const Entry& entry : map->map) {
+        if (known->find(entry.key)) {
+          fail(sources_, entry.place, "model/" + std::string(key), "name '" + excerpt(entry.key) + "'",
+               "a name that no other has");
+        }
+        known->map.push_back(entry);
+      }
+    }
+    has_shapes_.push_back({request.group, has_shape(*parts.bodies) || !parts.shapes->map.empty()});
+    for (const RobotNote& note : parts.notes) {
+      notes_.push_back({sources_.name(note.place) + ": " + note.what + (note.times > 1 ? " (" : "") +
+                            (note.times > 1 ? std::to_string(note.times) + " times)" : ""),
+                        note.changes_motion});
+    }
+  }
+
+  static bool has_shape(const Node& bodies) {
+    return std::ranges::any_of(bodies.map, [](const Entry& body) { return body.value->find("shapes") != nullptr; });
+  }
+
+  /// Robots without shapes are in no group, which none may meet then.
+  void keep_known_groups() {
+    const auto unknown = [&](const NodePtr& group) {
+      return std::ranges::any_of(has_shapes_,
+                                 [&](const auto& robot) { return robot.first == group->text && !robot.second; });
+    };
+    for (const Entry& body : part("bodies")->map) {
+      const NodePtr shapes = body.value->find("shapes");
+      for (const NodePtr& shape : shapes ? shapes->list : std::vector<NodePtr>{}) {
+        const NodePtr collision = shape->find("collision");
+        const NodePtr meets = collision ? collision->find("meets") : nullptr;
+        if (meets) std::erase_if(meets->list, unknown);
+      }
+    }
+  }
+
+  /// What the scene says in its `shapes` of shapes that a robot lists with its bodies goes there.
+  void merge_shapes(Node& own) {
+    const auto shapes = std::ranges::find(own.map, "shapes", &Entry::key);
+    if (shapes == own.map.end() || shapes->value->kind != NodeKind::map) return;
+    auto rest = std::make_shared<Node>(*shapes->value);
+    rest->map.clear();
+    Node holder;
+    holder.kind = NodeKind::map;
+    holder.map.push_back({"model", {}, model_});
+    for (const Entry& entry : shapes->value->map) {
+      const std::vector<std::string> location = shape_location(holder, entry.key);
+      if (location.size() == 5) {
+        NodePtr& listed = model_->find("bodies")->find(location[2])->find("shapes")->list[std::stoul(location[4])];
+        listed = merged(listed, entry.value, "shape");
+      } else {
+        rest->map.push_back(entry);
+      }
+    }
+    shapes->value = rest;
+  }
+
+  const fs::path& directory_;
+  const LoadOptions& options_;
+  Sources& sources_;
+  std::vector<SceneNote>& notes_;
+  std::vector<fs::path> roots_;
+  NodePtr model_;
+  std::vector<std::pair<std::string, bool>> has_shapes_;  ///< by collision group
+};
+
+}  // namespace
+
+bool looks_like_xml(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '<';
+}
+
+std::string scene_of_robot(const fs::path& file) {
+  NodePtr root = make_map(), model = make_map();
+  model->map.push_back({"file", {}, make_scalar(file.filename().string(), {}, true)});
+  root->map.push_back({"model", {}, model});
+  return to_yaml(*root);
+}
+
+bool is_about_robots(std::string_view path) {
+  if (!path.starts_with("model/")) return false;
+  path.remove_prefix(6);
+  const std::string_view key = path.substr(0, path.find('/'));
+  return key == "robots" || is_robot_key(key);
+}
+
+NodePtr expand_robots(const NodePtr& root, const fs::path& directory, const LoadOptions& options, Sources& sources,
+                      std::vector<SceneNote>& notes) {
+  const NodePtr model = root->kind == NodeKind::map ? root->find("model") : nullptr;
+  if (!model || model->kind != NodeKind::map) return root;
+  const bool names_robots = std::ranges::any_of(
+      model->map, [](const Entry& entry) { return entry.key == "robots" || is_robot_key(entry.key); });
+  return names_robots ? Expander(directory, options, sources, notes).expand(root, model) : root;
+}
+
+}  // namespace backdrive::scene

@@ -1,0 +1,603 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "models/fields.h"
+#include "models/meshes/text_reader.h"
+#include "models/meshes/triangle_mesh.h"
+#include "models/model_validity.h"
+#include "scenes/robots/robot.h"
+
+namespace backdrive::scene {
+
+void RobotParts::note(Place place, const std::string& what, bool changes_motion) {
+  const auto known = std::ranges::find(notes, what, &RobotNote::what);
+  if (known != notes.end()) {
+    ++known->times;
+  } else {
+    notes.push_back({place, what, 1, changes_motion});
+  }
+}
+
+namespace {
+
+/// The shortest text that reads back to the same number.
+std::string shortest(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+NodePtr scalar_of(double value, Place place) {
+  return make_scalar(shortest(value), place);
+}
+
+template <class Numbers>
+NodePtr list_of(const Numbers& values, Place place) {
+  NodePtr list = make_list(place);
+  for (const double value : values) list->list.push_back(scalar_of(value, place));
+  return list;
+}
+
+void set_key(const NodePtr& map, const std::string& key, NodePtr value, Place place) {
+  map->map.push_back({key, place, std::move(value)});
+}
+
+bool is_zero(const Numbers3& x) {
+  return x == Numbers3{0, 0, 0};
+}
+
+/// A link or joint by its element, as messages call it.
+std::string title(const XmlElement& element) {
+  const XmlAttribute* const name = element.attribute("name");
+  return element.name + (name ? " '" + excerpt(name->value) + "'" : "");
+}
+
+/// Reads numbers, words and poses of elements; its errors name place, element, value and expectation.
+class UrdfValues {
+ public:
+  explicit UrdfValues(const Sources& sources) : sources_(sources) {}
+
+  [[noreturn]] void refuse(const XmlElement& owner, const XmlAttribute& value, const std::string& expected,
+                           const std::string& hint = {}) const {
+    fail(sources_, value.place, title(owner) + ": " + value.name, "value '" + excerpt(value.value) + "'", expected,
+         hint);
+  }
+  [[noreturn]] void missing(const XmlElement& owner, const std::string& expected) const {
+    fail(sources_, owner.place, title(owner), "nothing", expected);
+  }
+
+  const XmlAttribute& attribute(const XmlElement& element, const char* name, const std::string& what) const {
+    const XmlAttribute* const found = element.attribute(name);
+    if (!found) missing(element, "the attribute '" + std::string(name) + "' (" + what + ")");
+    return *found;
+  }
+
+  template <std::size_t N>
+  std::array<double, N> numbers(const XmlElement& owner, const XmlAttribute& attribute) const {
+    constexpr std::string_view spaces = " \t\r\n";
+    std::array<double, N> values{};
+    std::string_view rest = attribute.value;
+    std::size_t count = 0;
+    for (;; ++count) {
+      rest.remove_prefix(std::min(rest.find_first_not_of(spaces), rest.size()));
+      if (rest.empty()) break;
+      const std::size_t end = std::min(rest.find_first_of(spaces), rest.size());
+      std::string_view word = rest.substr(0, end);
+      if (word.starts_with('+')) word.remove_prefix(1);
+      const std::optional<double> value = parse_decimal(word);
+      if (!value || count == N) break;
+      values[count] = *value;
+      rest.remove_prefix(end);
+    }
+    if (count != N || !rest.empty()) {
+      refuse(owner, attribute, N == 1 ? "a number" : std::to_string(N) + " numbers with spaces between them");
+    }
+    return values;
+  }
+  double number(const XmlElement& owner, const XmlAttribute& attribute) const {
+    return numbers<1>(owner, attribute)[0];
+  }
+  double not_negative(const XmlElement& owner, const XmlAttribute& attribute) const {
+    const double value = number(owner, attribute);
+    if (value < 0) refuse(owner, attribute, "a number of at least 0");
+    return value;
+  }
+  double number_or(const XmlElement& element, const char* name, double otherwise) const {
+    const XmlAttribute* const found = element.attribute(name);
+    return found ? number(element, *found) : otherwise;
+  }
+  double length(const XmlElement& element, const char* name) const {
+    return not_negative(element, attribute(element, name, "a length in m"));
+  }
+
+  struct Origin {
+    Numbers3 position{0, 0, 0}, rpy{0, 0, 0};
+    Place place;
+    Pose pose() const { return {position, turn_of_rpy(rpy)}; }
+    bool is_identity() const { return is_zero(position) && is_zero(rpy); }
+  };
+  /// The child `origin` of an element; where there is none, no offset and no turn.
+  Origin origin(const XmlElement& element) const {
+    Origin origin;
+    origin.place = element.place;
+    const XmlElement* const child = element.child("origin");
+    if (!child) return origin;
+    origin.place = child->place;
+    if (const XmlAttribute* const xyz = child->attribute("xyz")) origin.position = numbers<3>(element, *xyz);
+    if (const XmlAttribute* const rpy = child->attribute("rpy")) origin.rpy = numbers<3>(element, *rpy);
+    return origin;
+  }
+
+ private:
+  const Sources& sources_;
+};
+
+class UrdfReader {
+ public:
+  UrdfReader(const XmlElement& robot, const RobotRequest& request, const RobotFiles& files, const Sources& sources)
+      : robot_(robot), request_(request), files_(files), sources_(sources), values_(sources) {}
+
+  RobotParts read() {
+    if (const XmlAttribute* const name = robot_.attribute("name")) parts_.name = name->value;
+    for (const XmlElement& element : robot_.children) {
+      if (element.name == "link") {
+        learn(element, links_, "link");
+      } else if (element.name == "joint") {
+        learn(element, joints_, "joint");
+      } else if (element.name.starts_with("xacro:")) {
+        fail(sources_, element.place, "", "element '" + excerpt(element.name) + "'",
+             "plain URDF; expand the macros first: xacro robot.urdf.xacro > robot.urdf");
+      } else {
+        leave_out(element);
+      }
+    }
+    if (links_.empty()) values_.missing(robot_, "at least one link");
+    find_root();
+    add_base();
+    for (const XmlElement* const link : links_in_order_) add_link(*link);
+    for (const XmlElement* const joint : joints_in_order_) add_joint(*joint);
+    return std::move(parts_);
+  }
+
+ private:
+  using Elements = std::map<std::string, const XmlElement*, std::less<>>;
+
+  /// What changes nothing about motion: looks, and what other programs do with the robot.
+  void leave_out(const XmlElement& element) {
+    static const std::set<std::string, std::less<>> looks{"material",    "visual",  "transmission",         "sensor",
+                                                          "calibration", "verbose", "contact_coefficients", "version"};
+    parts_.note(element.place, "<" + excerpt(element.name) + ">", !looks.contains(element.name));
+  }
+
+  void learn(const XmlElement& element, Elements& known, const std::string& kind) {
+    const XmlAttribute& name = values_.attribute(element, "name", "of the " + kind);
+    if (name.value.empty()) values_.refuse(element, name, "a name");
+    const auto [at, is_new] = known.emplace(name.value, &element);
+    if (!is_new) {
+      values_.refuse(
+          element, name,
+          "another name: a " + kind + " at line " + std::to_string(at->second->place.line) + " has this one");
+    }
+    (kind == "link" ? links_in_order_ : joints_in_order_).push_back(&element);
+  }
+
+  const XmlAttribute& link_of(const XmlElement& joint, const char* end) const {
+    const XmlElement* const element = joint.child(end);
+    if (!element) values_.missing(joint, "an element <" + std::string(end) + " link=...>");
+    const XmlAttribute& link = values_.attribute(*element, "link", "the name of a link");
+    if (!links_.contains(link.value)) {
+      std::vector<std::string> known;
+      for (const auto& [name, unused] : links_) known.push_back(name);
+      values_.refuse(joint, link, "the name of a link", nearest_name(link.value.substr(0, 200), known));
+    }
+    return link;
+  }
+
+  /// The one link that is nobody's child.
+  void find_root() {
+    std::map<std::string, const XmlElement*, std::less<>> joint_above;
+    for (const XmlElement* const joint : joints_in_order_) {
+      link_of(*joint, "parent");
+      const XmlAttribute& child = link_of(*joint, "child");
+      const auto [at, is_new] = joint_above.emplace(child.value, joint);
+      if (!is_new) {
+        values_.refuse(*joint, child,
+                       "a link that hangs on one joint only (it hangs on " + title(*at->second) + " at line " +
+                           std::to_string(at->second->place.line) + " already)");
+      }
+    }
+    for (const XmlElement* const link : links_in_order_) {
+      if (joint_above.contains(link->attribute("name")->value)) continue;
+      if (root_) {
+        fail(sources_, link->place, title(*link), "a second link that is no joint's child",
+             "one such link, the root (" + title(*root_) + " at line " + std::to_string(root_->place.line) + ")");
+      }
+      root_ = link;
+    }
+    if (!root_) fail(sources_, robot_.place, "", "a circle of joints", "a tree, with a link that is no joint's child");
+    root_is_world_ = root_->attribute("name")->value == "world";
+  }
+
+  /// A name as scenes may have it.
+  std::string scene_name(const std::string& name) const {
+    std::string result = request_.prefix + name;
+    for (char& c : result) {
+      if (c == '/' || c == '*' || c == '\n') c = '_';
+    }
+    return result;
+  }
+  std::string body_name(const std::string& link) const {
+    return root_is_world_ && link == "world" ? "world" : scene_name(link);
+  }
+
+  NodePtr orientation_node(const Numbers3& rpy, Place place) const {
+    NodePtr node = make_map(place);
+    set_key(node, "rpy", list_of(rpy, place), place);
+    return node;
+  }
+  NodePtr frame_node(const UrdfValues::Origin& origin) const {
+    NodePtr node = make_map(origin.place);
+    if (!is_zero(origin.position)) set_key(node, "position", list_of(origin.position, origin.place), origin.place);
+    if (!is_zero(origin.rpy)) set_key(node, "orientation", orientation_node(origin.rpy, origin.place), origin.place);
+    return node;
+  }
+  NodePtr frame_node(const Pose& pose, Place place) const {
+    NodePtr node = make_map(place);
+    set_key(node, "position", list_of(pose.position, place), place);
+    set_key(node, "orientation", list_of(pose.orientation, place), place);
+    return node;
+  }
+  bool frame_is_identity() const {
+    return is_zero(request_.frame.position) && request_.frame.orientation == Turn{0, 0, 0, 1};
+  }
+
+  /// The joint that holds the root, or lets it move.
+  void add_base() {
+    if (root_is_world_) {
+      if (request_.floating) {
+        fail(sources_, request_.place, "base", "value 'floating'",
+             "'fixed': the root link of this robot is called world, and stands for it");
+      }
+      return;
+    }
+    std::string name = "base";
+    while (joints_.contains(name)) name += "_";
+    const Place place = root_->place;
+    NodePtr joint = make_map(place);
+    set_key(joint, "type", make_scalar(request_.floating ? "free" : "fixed", place), place);
+    set_key(joint, "child", make_scalar(body_name(root_->attribute("name")->value), place, true), place);
+    if (!frame_is_identity()) set_key(joint, "frame", frame_node(request_.frame, place), place);
+    set_key(parts_.joints, scene_name(name), joint, place);
+  }
+
+  void add_link(const XmlElement& link) {
+    const std::string name = link.attribute("name")->value;
+    const bool is_world = &link == root_ && root_is_world_;
+    NodePtr body = make_map(link.place), shapes = make_list(link.place);
+    for (const XmlElement& element : link.children) {
+      if (element.name == "inertial") {
+        if (is_world) {
+          parts_.note(element.place, "<inertial> of the link world, which does not move", false);
+        } else {
+          add_inertial(*body, link, element);
+        }
+      } else if (element.name == "collision") {
+        if (request_.collision) add_shape(shapes, link, element);
+      } else {
+        leave_out(element);
+      }
+    }
+    if (is_world) {
+      for (std::size_t i = 0; i < shapes->list.size(); ++i) {
+        const NodePtr& shape = shapes->list[i];
+        shape->map.insert(shape->map.begin(), {"body", link.place, make_scalar("world", link.place)});
+        set_key(parts_.shapes, scene_name("world_" + std::to_string(i)), shape, link.place);
+      }
+      return;
+    }
+    if (!shapes->list.empty()) set_key(body, "shapes", shapes, link.place);
+    set_key(parts_.bodies, body_name(name), body, link.place);
+  }
+
+  void set_key(const NodePtr& map, const std::string& key, NodePtr value, Place place) const {
+    scene::set_key(map, key, std::move(value), place);
+  }
+  static void set_key(Node& map, const std::string& key, NodePtr value, Place place) {
+    map.map.push_back({key, place, std::move(value)});
+  }
+
+  void add_inertial(Node& body, const XmlElement& link, const XmlElement& inertial) {
+    if (body.find("mass")) fail(sources_, inertial.place, title(link), "a second <inertial>", "one");
+    const XmlElement* const mass = inertial.child("mass");
+    if (!mass) values_.missing(inertial, "an element <mass value=...>");
+    const XmlAttribute& value = values_.attribute(*mass, "value", "kg");
+    set_key(body, "mass", scalar_of(values_.not_negative(link, value), value.place), value.place);
+    const UrdfValues::Origin origin = values_.origin(inertial);
+    if (!is_zero(origin.position)) set_key(body, "com", list_of(origin.position, origin.place), origin.place);
+    const XmlElement* const inertia = inertial.child("inertia");
+    if (!inertia) values_.missing(inertial, "an element <inertia ixx=... iyy=... izz=...>");
+    const auto moment = [&](const char* name) {
+      const XmlAttribute* const found = inertia->attribute(name);
+      return found ? values_.number(link, *found) : 0.0;
+    };
+    Sym3<double> about_com{moment("ixx"), moment("iyy"), moment("izz"), moment("ixy"), moment("ixz"), moment("iyz")};
+    if (!is_zero(origin.rpy)) about_com = rotated(matrix_of(turn_of_rpy(origin.rpy)), about_com);
+    const std::array<double, 6> all{about_com.xx, about_com.yy, about_com.zz, about_com.xy, about_com.xz, about_com.yz};
+    set_key(body, "inertia", list_of(all, inertia->place), inertia->place);
+    if (fault_of(principal_moments(about_com)) != InertiaFault::none) {
+      parts_.note(inertia->place, "<inertia> that no rigid body has: taken as it is", false);
+      set_key(body, "unphysical_inertia", make_scalar("true", inertia->place), inertia->place);
+    }
+  }
+
+  void add_shape(const NodePtr& shapes, const XmlElement& link, const XmlElement& collision) {
+    const XmlElement* const geometry = collision.child("geometry");
+    if (!geometry) values_.missing(collision, "an element <geometry>");
+    NodePtr shape = make_map(collision.place);
+    set_key(shape, "geometry", geometry_node(link, *geometry), geometry->place);
+    const UrdfValues::Origin origin = values_.origin(collision);
+    if (!origin.is_identity()) set_key(shape, "frame", frame_node(origin), origin.place);
+    if (!request_.group.empty()) set_key(shape, "collision", filter_node(collision.place), collision.place);
+    for (const XmlElement& element : collision.children) {
+      if (element.name != "geometry" && element.name != "origin") leave_out(element);
+    }
+    shapes->list.push_back(shape);
+  }
+
+  /// The robot's own group, and whom it meets: everybody where the robot may touch itself.
+  NodePtr filter_node(Place place) const {
+    const auto list = [&](const std::vector<std::string>& names) {
+      NodePtr node = make_list(place);
+      for (const std::string& name : names) node->list.push_back(make_scalar(name, place, true));
+      return node;
+    };
+    NodePtr filter = make_map(place);
+    set_key(filter, "groups", list({request_.group}), place);
+    if (!request_.self_collision) set_key(filter, "meets", list(request_.meets), place);
+    return filter;
+  }
+
+  NodePtr geometry_node(const XmlElement& link, const XmlElement& geometry) const {
+    if (geometry.children.size() != 1) {
+      fail(sources_, geometry.place, title(link) + ": geometry", std::to_string(geometry.children.size()) + " elements",
+           "one of <box>, <sphere>, <cylinder>, <capsule> and <mesh>");
+    }
+    const XmlElement& form = geometry.children[0];
+    const auto node = [&](const char* type, const auto& scale) {
+      NodePtr result = make_map(form.place);
+      set_key(result, "type", make_scalar(type, form.place), form.place);
+      set_key(result, "scale", list_of(scale, form.place), form.place);
+      return result;
+    };
+    if (form.name == "box") {
+      const XmlAttribute& size = values_.attribute(form, "size", "three lengths in m");
+      Numbers3 half = values_.numbers<3>(link, size);
+      for (double& side : half) {
+        if (side < 0) values_.refuse(link, size, "three numbers of at least 0");
+        side /= 2;
+      }
+      return node("box", half);
+    }
+    if (form.name == "sphere") return node("sphere", std::array<double, 1>{values_.length(form, "radius")});
+    if (form.name == "cylinder" || form.name == "capsule") {
+      return node(form.name.c_str(),
+                  std::array<double, 2>{values_.length(form, "radius"), values_.length(form, "length") / 2});
+    }
+    if (form.name == "mesh") return mesh_node(link, form);
+    fail(sources_, form.place, title(link) + ": geometry", "element '" + excerpt(form.name) + "'",
+         "one of <box>, <sphere>, <cylinder>, <capsule> and <mesh>");
+  }
+
+  NodePtr mesh_node(const XmlElement& link, const XmlElement& mesh) const {
+    const XmlAttribute& name = values_.attribute(mesh, "filename", "of an OBJ, STL or COLLADA file");
+    const std::string what = title(link) + ": mesh";
+    const std::filesystem::path path = files_.find(name.value, sources_, name.place, what);
+    Numbers3 scale{1, 1, 1};
+    if (const XmlAttribute* const given = mesh.attribute("scale")) scale = values_.numbers<3>(link, *given);
+    NodePtr node = make_map(mesh.place);
+    set_key(node, "type", make_scalar("mesh", mesh.place), mesh.place);
+    if (std::ranges::any_of(scale, [](double factor) { return factor < 0; })) {
+      // A mirrored mesh: factors of a shape are not negative, so that its vertices are.
+      NodePtr vertices = make_list(mesh.place);
+      for (const Vec3<double>& v : read_mesh(path).vertices) {
+        vertices->list.push_back(list_of(Numbers3{v.x * scale[0], v.y * scale[1], v.z * scale[2]}, mesh.place));
+      }
+      set_key(node, "vertices", vertices, mesh.place);
+      return node;
+    }
+    set_key(node, "file", make_scalar(path.string(), name.place, true), name.place);
+    if (scale != Numbers3{1, 1, 1}) set_key(node, "scale", list_of(scale, mesh.place), mesh.place);
+    return node;
+  }
+
+  void add_joint(const XmlElement& element) {
+    const std::string name = element.attribute("name")->value;
+    const XmlAttribute& type = values_.attribute(element, "type", "of the joint");
+    const std::string parent = body_name(link_of(element, "parent").value);
+    const XmlAttribute& child = link_of(element, "child");
+    UrdfValues::Origin origin = values_.origin(element);
+    NodePtr joint = make_map(element.place);
+    const auto begin = [&](const char* word) {
+      set_key(joint, "type", make_scalar(word, type.place), type.place);
+      if (parent != "world") set_key(joint, "parent", make_scalar(parent, element.place, true), element.place);
+      set_key(joint, "child", make_scalar(body_name(child.value), child.place, true), child.place);
+      if (parent == "world" && !frame_is_identity()) {
+        set_key(joint, "frame", frame_node(request_.frame * origin.pose(), origin.place), origin.place);
+      } else if (!origin.is_identity()) {
+        set_key(joint, "frame", frame_node(origin), origin.place);
+      }
+    };
+    if (type.value == "fixed") {
+      begin("fixed");
+    } else if (type.value == "revolute" || type.value == "continuous" || type.value == "prismatic") {
+      begin(type.value == "prismatic" ? "prismatic" : "revolute");
+      add_axis(joint, element);
+      add_limit(joint, element, type.value != "continuous");
+    } else if (type.value == "floating") {
+      if (parent != "world" && !hangs_on_fixed_root(element)) {
+        values_.refuse(element, type, "a joint of another type: a floating one must hang on the fixed root link");
+      }
+      free_from_root(joint, element, origin, type, child);
+    } else if (type.value == "planar") {
+      add_planar(joint, element, origin, parent, body_name(child.value), type);
+    } else {
+      static const std::vector<std::string> types{"revolute", "continuous", "prismatic", "fixed", "floating", "planar"};
+      values_.refuse(element, type, "one of revolute, continuous, prismatic, fixed, floating and planar",
+                     nearest_name(type.value.substr(0, 100), types));
+    }
+    if (type.value != "fixed") add_dynamics(joint, element);
+    set_key(parts_.joints, scene_name(name), joint, element.place);
+    for (const XmlElement& part : element.children) {
+      static const std::set<std::string, std::less<>> known{"origin", "parent", "child", "axis", "limit", "dynamics"};
+      if (known.contains(part.name)) continue;
+      if (part.name == "mimic") {
+        parts_.note(part.place, "<mimic>: the joint moves by itself, as couplings are not there yet");
+      } else if (part.name == "safety_controller") {
+        parts_.note(part.place, "<safety_controller>: its soft limits do not act");
+      } else {
+        leave_out(part);
+      }
+    }
+  }
+
+  bool hangs_on_fixed_root(const XmlElement& joint) const {
+    return !request_.floating && link_of(joint, "parent").value == root_->attribute("name")->value;
+  }
+
+  /// A joint that moves freely against the world, in which the root stands.
+  void free_from_root(const NodePtr& joint, const XmlElement& element, const UrdfValues::Origin& origin,
+                      const XmlAttribute& type, const XmlAttribute& child) {
+    set_key(joint, "type", make_scalar("free", type.place), type.place);
+    set_key(joint, "child", make_scalar(body_name(child.value), child.place, true), child.place);
+    const Pose frame = request_.frame * origin.pose();
+    if (!origin.is_identity() || !frame_is_identity()) {
+      set_key(joint, "frame", frame_node(frame, element.place), element.place);
+    }
+  }
+
+  /// Axis in the joint's frame, (1, 0, 0) where none is given.
+  Numbers3 axis_of(const XmlElement& joint) const {
+    const XmlElement* const axis = joint.child("axis");
+    if (!axis) return {1, 0, 0};
+    const XmlAttribute& xyz = values_.attribute(*axis, "xyz", "three numbers");
+    const Numbers3 direction = values_.numbers<3>(joint, xyz);
+    if (!(std::hypot(direction[0], direction[1], direction[2]) > 0)) {
+      values_.refuse(joint, xyz, "an axis that is not zero");
+    }
+    return direction;
+  }
+  void add_axis(const NodePtr& joint, const XmlElement& element) const {
+    const XmlElement* const axis = element.child("axis");
+    const Place place = axis ? axis->place : element.place;
+    set_key(joint, "axis", list_of(axis_of(element), place), place);
+  }
+
+  void add_limit(const NodePtr& joint, const XmlElement& element, bool bounded) {
+    const XmlElement* const limit = element.child("limit");
+    if (!limit) {
+      if (bounded) parts_.note(element.place, "revolute and prismatic joints without <limit>: nothing stops them");
+      return;
+    }
+    const XmlAttribute *const lower = limit->attribute("lower"), *const upper = limit->attribute("upper");
+    if (bounded && (lower || upper)) {
+      const double low = values_.number_or(*limit, "lower", 0), high = values_.number_or(*limit, "upper", 0);
+      if (low > high) {
+        values_.refuse(element, lower ? *lower : *upper,
+                       "a lower limit that is not above the upper one (" + shortest(high) + ")");
+      }
+      if (low == high) {
+        parts_.note(limit->place, "<limit> with lower equal to upper: read as no limits");
+        add_effort_limit(joint, element, *limit);
+        return;
+      }
+      NodePtr node = make_map(limit->place);
+      set_key(node, "lower", scalar_of(low, lower ? lower->place : limit->place), limit->place);
+      set_key(node, "upper", scalar_of(high, upper ? upper->place : limit->place), limit->place);
+      set_key(joint, "limit", node, limit->place);
+    } else if (bounded) {
+      parts_.note(limit->place, "<limit> without lower and upper: nothing stops the joint");
+    }
+    add_effort_limit(joint, element, *limit);
+  }
+
+  /// A drive without gains bounds the efforts that a scene commands.
+  void add_effort_limit(const NodePtr& joint, const XmlElement& element, const XmlElement& limit) {
+    if (const XmlAttribute* const effort = limit.attribute("effort")) {
+      const double most = values_.not_negative(element, *effort);
+      if (most > 0) {
+        NodePtr drive = make_map(limit.place);
+        set_key(drive, "effort_limit", scalar_of(most, effort->place), effort->place);
+        set_key(joint, "drive", drive, limit.place);
+      } else {
+        parts_.note(effort->place, "<limit effort=\"0\">: taken as not given, efforts are not bounded");
+      }
+    }
+    if (const XmlAttribute* const velocity = limit.attribute("velocity")) {
+      if (values_.number(element, *velocity) > 0) {
+        parts_.note(velocity->place, "<limit velocity=...>: velocities are not bounded");
+      }
+    }
+  }
+
+  void add_dynamics(const NodePtr& joint, const XmlElement& element) const {
+    const XmlElement* const dynamics = element.child("dynamics");
+    if (!dynamics) return;
+    for (const char* const key : {"damping", "friction"}) {
+      const XmlAttribute* const value = dynamics->attribute(key);
+      if (!value) continue;
+      const double level = values_.not_negative(element, *value);
+      if (level > 0) set_key(joint, key, scalar_of(level, value->place), value->place);
+    }
+  }
+
+  /// Slides in the plane across the axis and turns about it. A scene's planar joint has z for its axis: for another one
+  /// the joint's frame is turned, and a body without mass turns back what hangs on it.
+  void add_planar(const NodePtr& joint, const XmlElement& element, const UrdfValues::Origin& origin,
+                  const std::string& parent, const std::string& child, const XmlAttribute& type) {
+    const Numbers3 axis = axis_of(element);
+    const double norm = std::hypot(axis[0], axis[1], axis[2]), across = std::hypot(axis[0], axis[1]);
+    const Turn to_axis = across > 0 ? turn_about({-axis[1] / across, axis[0] / across, 0}, std::atan2(across, axis[2]))
+                         : axis[2] > 0 ? Turn{0, 0, 0, 1}
+                                       : Turn{1, 0, 0, 0};
+    const bool is_z = axis[2] == norm;
+    const Pose base = parent == "world" ? request_.frame * origin.pose() : origin.pose();
+    const std::string plane = scene_name(element.attribute("name")->value + "_plane");
+    set_key(joint, "type", make_scalar("planar", type.place), type.place);
+    if (parent != "world") set_key(joint, "parent", make_scalar(parent, element.place, true), element.place);
+    set_key(joint, "child", make_scalar(is_z ? child : plane, element.place, true), element.place);
+    set_key(joint, "frame", frame_node(base * Pose{{0, 0, 0}, to_axis}, origin.place), origin.place);
+    if (is_z) return;
+    set_key(parts_.bodies, plane, make_map(element.place), element.place);
+    NodePtr back = make_map(element.place);
+    set_key(back, "type", make_scalar("fixed", element.place), element.place);
+    set_key(back, "parent", make_scalar(plane, element.place, true), element.place);
+    set_key(back, "child", make_scalar(child, element.place, true), element.place);
+    const Pose turned_back{{0, 0, 0}, {-to_axis[0], -to_axis[1], -to_axis[2], to_axis[3]}};
+    set_key(back, "frame", frame_node(turned_back, element.place), element.place);
+    set_key(parts_.joints, plane, back, element.place);
+  }
+
+  const XmlElement& robot_;
+  const RobotRequest& request_;
+  const RobotFiles& files_;
+  const Sources& sources_;
+  UrdfValues values_;
+  RobotParts parts_;
+  Elements links_, joints_;
+  std::vector<const XmlElement*> links_in_order_, joints_in_order_;
+  const XmlElement* root_ = nullptr;
+  bool root_is_world_ = false;
+};
+
+}  // namespace
+
+RobotParts read_urdf(const XmlElement& robot, const RobotRequest& request, const RobotFiles& files,
+                     const Sources& sources) {
+  return UrdfReader(robot, request, files, sources).read();
+}
+
+}  // namespace backdrive::scene

@@ -1,0 +1,51 @@
+#pragma once
+// Robots from files of other formats, as the bodies, joints and shapes of a scene's model.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "scenes/document.h"
+#include "scenes/pose.h"
+#include "scenes/robots/robot_files.h"
+#include "scenes/robots/xml.h"
+
+namespace backdrive::scene {
+
+/// What a scene says of a robot that it names.
+struct RobotRequest {
+  std::string prefix;              ///< of all names: "left_"
+  bool floating = false;           ///< whether the root link moves freely, or stands on the world
+  bool base_given = false;         ///< whether the scene says which
+  Pose frame;                      ///< of the root link, at position zero, in the world
+  bool collision = true;           ///< whether its collision shapes are read
+  bool self_collision = false;     ///< whether its own shapes touch one another
+  std::string group;               ///< collision group of its shapes; empty: that of all
+  std::vector<std::string> meets;  ///< groups that its shapes touch then
+  Place place;                     ///< where the scene names it
+};
+
+/// What of a file was not taken over: of one kind, the first place, how often, and what that means.
+struct RobotNote {
+  Place place;
+  std::string what;
+  int times = 1;
+  bool changes_motion = true;  ///< whether the robot would move differently if it had been
+};
+
+/// Maps as the keys `bodies`, `joints` and `shapes` of a scene's model hold them, every value with its place in the
+/// robot's file.
+struct RobotParts {
+  std::string name;
+  NodePtr bodies = make_map(), joints = make_map(), shapes = make_map();
+  std::vector<RobotNote> notes;
+
+  void note(Place place, const std::string& what, bool changes_motion = true);
+};
+
+/// A robot of the Unified Robot Description Format (wiki.ros.org/urdf/XML). Angles rad, lengths m; the link's frame is
+/// that of the joint it hangs on; inertias turned into link axes. Throws Error (input) about what is missing, unknown
+/// or no tree.
+RobotParts read_urdf(const XmlElement& robot, const RobotRequest& request, const RobotFiles& files,
+                     const Sources& sources);
+
+}  // namespace backdrive::scene
