@@ -46,8 +46,7 @@ std::string text_of(const fs::path& path) {
 class Expander {
  public:
   Expander(const fs::path& directory, const LoadOptions& options, Sources& sources, std::vector<SceneNote>& notes)
-      : directory_(directory), options_(options), sources_(sources), notes_(notes) {
-    roots_ = options.robot_path;
+      : directory_(directory), sources_(sources), notes_(notes), roots_(options.robot_path) {
     for (fs::path& root : robot_path_of_environment()) roots_.push_back(std::move(root));
   }
 
@@ -196,7 +195,6 @@ class Expander {
   }
 
   const fs::path& directory_;
-  const LoadOptions& options_;
   Sources& sources_;
   std::vector<SceneNote>& notes_;
   std::vector<fs::path> roots_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "scenes/document.h"
 #include "scenes/scene.h"
 
 namespace backdrive::scene {

@@ -21,7 +21,7 @@ class SimctlResultsTest : public SimctlTest {
 TEST_F(SimctlResultsTest, RunWritesTrajectory) {
   const Outcome o = simctl({"run", pendulum_, "--output", "out"});
   ASSERT_EQ(o.exit, 0) << o.err;
-  EXPECT_EQ(entries("out"), (Names{"log.txt", "trajectory.csv"}));
+  EXPECT_EQ(entries("out"), (Names{"log.txt", "scene.yaml", "trajectory.csv"}));
   const Rows rows = parse_csv(read("out/trajectory.csv"));
   ASSERT_EQ(rows.size(), 102u);
   EXPECT_EQ(rows[0], (Names{"time", "hinge/position", "hinge/velocity", "hinge/effort"}));
