@@ -13,6 +13,7 @@
 #include "apps/log.h"
 #include "apps/options.h"
 #include "apps/progress.h"
+#include "apps/report.h"
 #include "apps/simulate.h"
 #include "apps/table.h"
 #include "apps/zero_gradient.h"
@@ -235,6 +236,7 @@ int run_optimize(const OptimizeArguments& options) {
   if (!checks.empty()) write_contacts(folder.file("contacts.csv"), written.problem, replay);
   log_detail("loss " + exact(replay.loss) + " in " + number(result.seconds) + " s");
   const std::string output = folder.commit().string();
+  if (options.report) write_report(output);
   if (options.json) {
     nlohmann::json object = to_json(scene, result, replay, output, zeros);
     const ObjectiveMemory memory = plan_objective(scene.problem, how);
@@ -243,6 +245,7 @@ int run_optimize(const OptimizeArguments& options) {
     print_json(object);
   } else {
     print_summary(scene, result, replay, output);
+    if (options.report) std::cout << "report: " << output << "/report.html   (open it in a browser)\n";
     if (options.report_memory) std::cout << '\n' << memory_table();
   }
   return exit_code_of(scene.problem, result, zeros);
@@ -277,6 +280,7 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
       ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("SIZE");
   command->add_flag("--report-memory", options.report_memory, "print memory counters at the end");
+  add_report_flag(*command, options);
   add_output(*command, options, "result folder [results/SCENE-optimize-N]");
   add_precision(*command, options);
   add_execution(*command, options);

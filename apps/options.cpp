@@ -118,6 +118,10 @@ void add_output(CLI::App& command, Options& options, const std::string& meaning)
   command.add_flag("--force", options.force, "replace an existing result at --output");
 }
 
+void add_report_flag(CLI::App& command, Options& options) {
+  command.add_flag("--report", options.report, "write report.html into the result folder too (simctl report)");
+}
+
 void finish_command(CLI::App& command, Invocation& invocation, const Options& options, const std::string& examples,
                     std::function<int()> body) {
   // A blank line before "Usage:".
@@ -236,9 +240,9 @@ void warn_of_unsolved(const Problem& problem, const WorldStatus& status) {
 }
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names = {"optimize", "run",        "gradient", "gradcheck", "bench",
-                                                 "sweep",    "validate",   "info",     "dynamics",  "convert",
-                                                 "schema",   "completion", "manual"};
+  static const std::vector<std::string> names = {"optimize", "run",      "gradient",   "gradcheck", "bench",
+                                                 "sweep",    "validate", "info",       "report",    "dynamics",
+                                                 "convert",  "schema",   "completion", "manual"};
   return names;
 }
 

@@ -26,6 +26,7 @@ struct Options {
   int threads = 0;  ///< 0: all
   std::uint64_t seed = 0;
   std::string output;
+  bool report = false;
 
   bool is_float32() const { return precision == "float32"; }
 };
@@ -58,6 +59,8 @@ void add_scene(CLI::App& command, Options& options, bool required = true);
 void add_execution(CLI::App& command, Options& options);
 void add_precision(CLI::App& command, Options& options);
 void add_output(CLI::App& command, Options& options, const std::string& meaning);
+/// --report, of commands that write result folders.
+void add_report_flag(CLI::App& command, Options& options);
 /// Ends the help text: examples, then exit codes; says what the subcommand does when it is chosen.
 void finish_command(CLI::App& command, Invocation& invocation, const Options& options, const std::string& examples,
                     std::function<int()> body);
@@ -99,6 +102,7 @@ void add_bench(CLI::App& app, Invocation& invocation);
 void add_sweep(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);
 void add_info(CLI::App& app, Invocation& invocation);
+void add_report(CLI::App& app, Invocation& invocation);
 void add_dynamics(CLI::App& app, Invocation& invocation);
 void add_convert(CLI::App& app, Invocation& invocation);
 void add_schema(CLI::App& app, Invocation& invocation);

@@ -10,6 +10,7 @@
 #include "apps/log.h"
 #include "apps/options.h"
 #include "apps/progress.h"
+#include "apps/report.h"
 #include "apps/simulate.h"
 
 namespace backdrive::app {
@@ -73,6 +74,7 @@ nlohmann::json to_json(const Scene& scene, const SimulationResult& result, int e
 int run_run(const Options& options) {
   const ExecutionOptions how = execution(options);
   const bool to_stdout = options.output == "-";
+  if (to_stdout && options.report) usage_error("--output - and --report: expected a folder for the report");
   if (to_stdout && options.json) usage_error("--output - and --json both want stdout; expected one of them");
   const Scene scene = load(options);
   std::optional<OutputFolder> folder;
@@ -107,8 +109,10 @@ int run_run(const Options& options) {
   }
   write_trajectory(folder->file("trajectory.csv"), problem, result);
   if (may_touch(problem)) write_contacts(folder->file("contacts.csv"), problem, result);
+  folder->file("scene.yaml") << scene_with_values(scene, problem);
   log_file.reset();
   const std::string output = folder->commit().string();
+  if (options.report) write_report(output);
   if (options.json) {
     print_json(to_json(scene, result, exit_code, output));
     return exit_code;
@@ -117,6 +121,7 @@ int run_run(const Options& options) {
             << state_table(problem, result);
   if (!result.term_names.empty()) std::cout << '\n' << loss_table(result);
   std::cout << "\nresult: " << output << "\n";
+  if (options.report) std::cout << "report: " << output << "/report.html   (open it in a browser)\n";
   return exit_code;
 }
 
@@ -126,10 +131,12 @@ void add_run(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "run",
       "Simulate a scene. Writes trajectory.csv (time, position, velocity and controls of every joint),\n"
-      "contacts.csv (what touched, and the forces) and log.txt to a result folder; prints the last state and, when the "
+      "contacts.csv (what touched, and the forces), scene.yaml (what was run) and log.txt to a result folder; prints "
+      "the last state and, when the "
       "scene has a loss, its terms.");
   static Options options;
   add_scene(*command, options);
+  add_report_flag(*command, options);
   add_output(*command, options, "result folder, or - for the trajectory as CSV on stdout [results/SCENE-run-N]");
   add_precision(*command, options);
   add_execution(*command, options);

@@ -1,0 +1,11 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace backdrive::app {
+
+/// The page of a report: one HTML text that needs no other file, apps/report/page.html filled with styles, three.js,
+/// Chart.js, the page's script and `data` (report_data). Nothing in the data can end the element that holds it.
+std::string report_page(const nlohmann::json& data);
+
+}  // namespace backdrive::app

@@ -1,0 +1,210 @@
+// simctl report: one page that shows what the files hold, drawn by a real browser where there is one.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/apps/simctl_process.h"
+
+namespace backdrive {
+namespace {
+
+using nlohmann::json;
+
+/// Run in the page after everything: errors, requests, what is drawn at two times, where points of bodies are drawn,
+/// and what the plot holds. The answer is the only text of #verdict.
+const char* const kQuestions = R"(<script>
+const verdict = {errors: window.caught, requests: performance.getEntriesByType('resource').length};
+try {
+  const canvas = document.getElementById('scene'), page = window.backdrive, n = page.times.length;
+  const pixels = () => {
+    page.draw();
+    const copy = document.createElement('canvas');
+    copy.width = canvas.width, copy.height = canvas.height;
+    const context = copy.getContext('2d');
+    context.drawImage(canvas, 0, 0);
+    return context.getImageData(0, 0, copy.width, copy.height).data;
+  };
+  page.show(0);
+  const first = pixels();
+  const kinds = new Set();
+  for (let i = 0; i < first.length; i += 4) kinds.add(first[i] << 16 | first[i + 1] << 8 | first[i + 2]);
+  verdict.colours = kinds.size;
+  page.show(Math.floor(n / 2));
+  const later = pixels();
+  let moved = 0;
+  for (let i = 0; i < first.length; i += 4) moved += first[i] !== later[i] || first[i + 1] !== later[i + 1];
+  verdict.moved = moved;
+  verdict.frame = page.frame(), verdict.time = page.times[page.frame()];
+  verdict.slider = +document.getElementById('time').value, verdict.clock = document.getElementById('clock').textContent;
+  // By hand: camera and target to pixels, of the origin of the last body.
+  const b = page.data.bodies.length - 1, link = page.links[b].position, camera = page.camera;
+  camera.updateMatrixWorld();
+  const eye = camera.position, to = page.controls.target.clone().sub(eye).normalize();
+  const right = to.clone().cross(camera.up).normalize(), up = right.clone().cross(to), d = link.clone().sub(eye);
+  const focal = canvas.clientHeight / 2 / Math.tan(camera.fov * Math.PI / 360);
+  const x = canvas.clientWidth / 2 + focal * d.dot(right) / d.dot(to), y = canvas.clientHeight / 2 - focal * d.dot(up) / d.dot(to);
+  const drawn = page.project(b, [0, 0, 0]);
+  verdict.off = Math.hypot(drawn[0] - x, drawn[1] - y);
+  verdict.position = [link.x, link.y, link.z];
+  const plot = window.backdrivePlot;
+  verdict.plotted = plot.data.datasets.filter(s => s.label !== 'limit').map(s => [s.label, s.data.length, s.data[s.data.length - 1].y]);
+  verdict.title = document.title, verdict.name = document.getElementById('name').textContent;
+} catch (error) { verdict.errors.push(String(error)); }
+const said = document.createElement('pre');
+said.id = 'verdict';
+said.textContent = JSON.stringify(verdict);
+document.body.appendChild(said);
+</script>)";
+
+class SimctlReportTest : public test::SimctlTest {
+ protected:
+  static bool has_browser() { return std::system("command -v chromium >/dev/null 2>&1") == 0; }
+
+  static std::string replaced(std::string text, const std::string& what, const std::string& by) {
+    const std::size_t at = text.find(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    if (at != std::string::npos) text.replace(at, what.size(), by);
+    return text;
+  }
+
+  /// What the page says of itself in a browser.
+  json verdict(const std::string& page) const {
+    std::string text = read(page);
+    text = replaced(
+        text, "<header>",
+        "<script>window.caught = []; addEventListener('error', e => window.caught.push(e.message)); "
+        "const tell = console.error; console.error = (...a) => { window.caught.push(a.join(' ')); tell(...a); };"
+        "document.addEventListener('securitypolicyviolation', e => "
+        "window.caught.push(e.blockedURI));</script><header>");
+    text = replaced(text, "</body>", std::string(kQuestions) + "</body>");
+    write("asked.html", text);
+    const std::string command = "cd " + path("").string() +
+                                " && timeout 120 chromium --headless=new --no-sandbox --use-angle=swiftshader "
+                                "--enable-unsafe-swiftshader --user-data-dir=" +
+                                path("browser").string() +
+                                " --window-size=1280,900 --virtual-time-budget=8000 --dump-dom file://" +
+                                path("asked.html").string() + " >dom.html 2>browser.log";
+    EXPECT_EQ(std::system(command.c_str()), 0) << read("browser.log");
+    const std::string dom = read("dom.html");
+    const std::string begin = "<pre id=\"verdict\">";
+    const std::size_t at = dom.find(begin);
+    if (at == std::string::npos) {
+      ADD_FAILURE() << "no verdict: " << read("browser.log");
+      return {};
+    }
+    std::string answer = dom.substr(at + begin.size(), dom.find("</pre>", at) - at - begin.size());
+    for (const auto& [code, character] : {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}}) {
+      for (std::size_t k; (k = answer.find(code)) != std::string::npos;)
+        answer.replace(k, std::string(code).size(), character);
+    }
+    return json::parse(answer);
+  }
+};
+
+TEST_F(SimctlReportTest, PagesShowWhatTheFilesHold) {
+  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  const std::vector<std::vector<std::string>> scenes{{"cartpole_swingup", "initial_state/hinge/position=100 deg"},
+                                                     {"quadruped_hop"},
+                                                     {"toss"},
+                                                     {"double_pendulum"},
+                                                     {"bounce_throw"},
+                                                     {"robot_stand"}};
+  for (const auto& names : scenes) {
+    const std::string& name = names[0];
+    SCOPED_TRACE(name);
+    std::vector<std::string> arguments{"run", scene(name), "--report", "--output", name, "--quiet"};
+    if (names.size() > 1) arguments.insert(arguments.end(), {"--set", names[1]});
+    const test::Outcome run = simctl(arguments);
+    ASSERT_EQ(run.exit, 0) << run.err;
+    const json said = verdict(name + "/report.html");
+    ASSERT_TRUE(said.is_object());
+    EXPECT_EQ(said["errors"], json::array());
+    EXPECT_EQ(said["requests"], 0);
+    EXPECT_GT(said["colours"], 20);
+    EXPECT_GT(said["moved"], 100);  // pixels
+    EXPECT_EQ(said["slider"], said["frame"]);
+    EXPECT_LT(said["off"], 3);  // pixels
+    // The last row of the CSV is the last point of each line.
+    const test::Rows rows = test::parse_csv(read(name + "/trajectory.csv"));
+    for (const json& line : said["plotted"]) {
+      const auto column = std::ranges::find(rows[0], line[0].get<std::string>()) - rows[0].begin();
+      ASSERT_LT(column, static_cast<std::ptrdiff_t>(rows[0].size()));
+      EXPECT_EQ(line[1], rows.size() - 1);
+      const double wanted = test::number(rows.back()[column]);
+      EXPECT_NEAR(line[2], wanted, 1e-6 * std::max(1.0, std::abs(wanted))) << line[0];  // float32
+    }
+    EXPECT_FALSE(said["plotted"].empty());
+  }
+}
+
+TEST_F(SimctlReportTest, ThePoleIsWhereTheTrajectorySays) {
+  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  ASSERT_EQ(simctl({"run", scene("cartpole_swingup"), "--report", "--output", "out", "--quiet"}).exit, 0);
+  const json said = verdict("out/report.html");
+  const test::Rows rows = test::parse_csv(read("out/trajectory.csv"));
+  const auto slider = std::ranges::find(rows[0], "slider/position") - rows[0].begin();
+  for (const auto& row : rows) {
+    if (row == rows[0] || std::abs(test::number(row[0]) - said["time"].get<double>()) > 1e-4) continue;
+    EXPECT_NEAR(said["position"][0], test::number(row[slider]), 1e-5);
+    return;
+  }
+  FAIL() << "no row at " << said["time"];
+}
+
+TEST_F(SimctlReportTest, HostileNamesDoNoHarm) {
+  const std::string hostile = "</script><script>document.title = 'taken'</script>";
+  const std::string file =
+      write("hostile.yaml", "name: \"" + hostile + "\"\ndescription: \"<img src=x onerror=alert(1)>\"\n" + R"(
+simulation: {duration: 0.2 s}
+model:
+  bodies: {"<b>x": {mass: 1, inertia: [1, 1, 1], shapes: [{geometry: {type: sphere}}]}}
+  joints: {"=1+1": {type: free, child: "<b>x"}}
+)");
+  ASSERT_EQ(simctl({"run", file, "--report", "--output", "out", "--quiet"}).exit, 0);
+  const std::string page = read("out/report.html");
+  EXPECT_EQ(page.find(hostile), std::string::npos);
+  EXPECT_EQ(page.find("<img"), std::string::npos);
+  EXPECT_EQ(page.find("<b>"), std::string::npos);
+  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  const json said = verdict("out/report.html");
+  EXPECT_EQ(said["errors"], json::array());
+  EXPECT_EQ(said["title"], hostile);
+  EXPECT_EQ(said["name"], hostile);
+}
+
+TEST_F(SimctlReportTest, FoldersOfOthersAreRefused) {
+  std::filesystem::create_directory(path("mine"));
+  const test::Outcome outcome = simctl({"report", "mine"});
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_NE(outcome.err.find("expected a result folder of simctl run or optimize"), std::string::npos);
+  EXPECT_TRUE(entries("mine").empty());
+  EXPECT_EQ(simctl({"report", "none"}).exit, 3);
+  ASSERT_EQ(simctl({"run", write("p.yaml", test::kPendulum), "--output", "out", "--quiet"}).exit, 0);
+  write("out/trajectory.csv", "time,other/position\n0,1\n");
+  EXPECT_EQ(simctl({"report", "out"}).exit, 3);
+  write("out/trajectory.csv", "time,hinge/position\n0\n");
+  const test::Outcome cut = simctl({"report", "out"});
+  EXPECT_EQ(cut.exit, 3);
+  EXPECT_NE(cut.err.find("trajectory.csv:2:1: 1 cells: expected 2"), std::string::npos) << cut.err;
+  EXPECT_FALSE(std::filesystem::exists(path("out/report.html")));
+}
+
+TEST_F(SimctlReportTest, IsSmallAndStandsByItself) {
+  ASSERT_EQ(simctl({"run", scene("cartpole_swingup"), "--output", "out", "--quiet"}).exit, 0);
+  const json said = simctl({"report", "out", "--json"}).json();
+  EXPECT_LT(said["bytes"], 1'500'000);
+  EXPECT_EQ(std::filesystem::file_size(path("out/report.html")), said["bytes"]);
+  EXPECT_EQ(simctl({"report", "out", "-o", "-"}).out, read("out/report.html"));
+  EXPECT_EQ(simctl({"report", "out"}).exit, 0);  // again
+  write("other.html", "mine");
+  EXPECT_EQ(simctl({"report", "out", "-o", "other.html"}).exit, 2);
+  EXPECT_EQ(read("other.html"), "mine");
+}
+
+}  // namespace
+}  // namespace backdrive
