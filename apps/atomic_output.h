@@ -34,8 +34,8 @@ class OutputFolder {
 };
 
 /// Everything simctl ever writes into a result folder.
-inline const std::vector<std::string> kResultFiles = {"result.yaml",  "scene.yaml", "history.csv", "trajectory.csv",
-                                                      "contacts.csv", "log.txt",    "report.html"};
+inline const std::vector<std::string> kResultFiles = {"result.yaml", "scene.yaml",   "history.csv", "trajectory.csv",
+                                                      "before.csv",  "contacts.csv", "log.txt",     "report.html"};
 
 /// A single file in the making; the same rules.
 class OutputFile {

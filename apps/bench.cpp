@@ -300,11 +300,12 @@ void add_bench(CLI::App& app, Invocation& invocation) {
                                      ->type_name("NAME");
   add_execution(*command, options);
   add_json_and_quiet(*command, options);
-  finish_command(*command, invocation, options,
-                 "  simctl bench scenes/arm_reach.yaml\n"
-                 "  simctl bench scenes/chain32.yaml --worlds 1024 --steps 100 --threads 1 --precision float32 --json\n"
-                 "  simctl bench scenes/arm_reach.yaml --device cuda --worlds 65536",
-                 [precision] { return run_bench(options, precision->count() > 0); });
+  finish_command(
+      *command, invocation, options,
+      "  simctl bench scenes/arm_reach.yaml\n"
+      "  simctl bench scenes/chain32.yaml --worlds 1024 --steps 100 --threads 1 --precision float32 --json\n"
+      "  simctl bench scenes/arm_reach.yaml --device cuda --worlds 65536",
+      [precision] { return run_bench(options, precision->count() > 0); }, WhenInterrupted::keeps_results);
 }
 
 }  // namespace backdrive::app

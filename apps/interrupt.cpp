@@ -32,7 +32,11 @@ void catch_interrupts() {
   action.sa_flags = SA_RESTART;
   const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
   for (const int number : numbers) sigaction(number, &action, nullptr);
-  // A reader that goes away (`| head`) does not take the results with it.
+  survive_closed_pipes();
+}
+
+// A reader that goes away (`| head`) does not take the results with it.
+void survive_closed_pipes() {
   signal(SIGPIPE, SIG_IGN);
 }
 

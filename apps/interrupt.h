@@ -7,4 +7,7 @@ namespace backdrive::app {
 void catch_interrupts();
 bool interrupted();
 
+/// SIGPIPE is ignored: what writes to a pipe without a reader finds that out, and whoever is told of it.
+void survive_closed_pipes();
+
 }  // namespace backdrive::app

@@ -130,7 +130,7 @@ int run_command_line(int argc, char** argv) {
   }
   try {
     start_log(invocation.quiet);
-    catch_interrupts();
+    invocation.keeps_results ? catch_interrupts() : survive_closed_pipes();
     const int code = invocation.body();
     finish_stdout();
     return code;

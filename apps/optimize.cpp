@@ -199,6 +199,15 @@ void print_summary(const Scene& scene, const OptimizeResult& result, const Simul
             << "result: " << output << "\nreplay: simctl run " << output << "/result.yaml\n";
 }
 
+/// The motion that the best start began with, for comparison; where it ends before its time, there is none.
+void write_before(OutputFolder& folder, const Problem& problem, const OptimizeResult& result,
+                  const ExecutionOptions& how) {
+  const int starts = static_cast<int>(result.starts.size());
+  const Problem before = with_values(problem, initial_points(problem, starts, how.seed)[result.best]);
+  const SimulationResult motion = simulate(before, how);
+  if (!motion.status.stopped()) write_trajectory(folder.file("before.csv"), before, motion);
+}
+
 int run_optimize(const OptimizeArguments& options) {
   ExecutionOptions how = execution(options);
   how.worlds = options.worlds;
@@ -233,6 +242,7 @@ int run_optimize(const OptimizeArguments& options) {
   warn_of_contacts(checks);
   write_history(folder.file("history.csv"), result, checks);
   write_trajectory(folder.file("trajectory.csv"), written.problem, replay);
+  write_before(folder, scene.problem, result, how);
   if (!checks.empty()) write_contacts(folder.file("contacts.csv"), written.problem, replay);
   log_detail("loss " + exact(replay.loss) + " in " + number(result.seconds) + " s");
   const std::string output = folder.commit().string();
@@ -258,7 +268,8 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
       "optimize",
       "Minimise a scene's loss over its variables: controls, initial states, model parameters.\n"
       "Several random starts run as worlds of one batch. The result folder holds result.yaml (the scene\n"
-      "with the best values filled in; 'simctl run' replays it), history.csv, trajectory.csv and log.txt.\n"
+      "with the best values filled in; 'simctl run' replays it), history.csv, trajectory.csv, before.csv (the\n"
+      "motion that it began with) and log.txt.\n"
       "Ctrl-C stops early and keeps the best so far. Exit 1 when the scene's goal was not reached.");
   static OptimizeArguments options;
   add_scene(*command, options);
@@ -285,11 +296,12 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
   add_precision(*command, options);
   add_execution(*command, options);
   add_json_and_quiet(*command, options);
-  finish_command(*command, invocation, options,
-                 "  simctl optimize scenes/cartpole_swingup.yaml\n"
-                 "  simctl optimize scenes/pendulum_swingup.yaml --worlds 4 --set optimize/method=adam\n"
-                 "  simctl optimize scenes/arm_reach.yaml --precision float32 --output results/arm --json",
-                 [] { return run_optimize(options); });
+  finish_command(
+      *command, invocation, options,
+      "  simctl optimize scenes/cartpole_swingup.yaml\n"
+      "  simctl optimize scenes/pendulum_swingup.yaml --worlds 4 --set optimize/method=adam\n"
+      "  simctl optimize scenes/arm_reach.yaml --precision float32 --output results/arm --json",
+      [] { return run_optimize(options); }, WhenInterrupted::keeps_results);
 }
 
 }  // namespace backdrive::app

@@ -123,12 +123,13 @@ void add_report_flag(CLI::App& command, Options& options) {
 }
 
 void finish_command(CLI::App& command, Invocation& invocation, const Options& options, const std::string& examples,
-                    std::function<int()> body) {
+                    std::function<int()> body, WhenInterrupted when) {
   // A blank line before "Usage:".
   command.description(command.get_description() + "\n");
   command.footer("Examples:\n" + examples + "\n\n" + exit_codes_text());
-  command.callback([&invocation, &options, body = std::move(body)] {
+  command.callback([&invocation, &options, when, body = std::move(body)] {
     invocation.quiet = options.quiet;
+    invocation.keeps_results = when == WhenInterrupted::keeps_results;
     invocation.body = body;
   });
 }

@@ -34,6 +34,7 @@ struct Options {
 /// What main() runs once the command line is understood, and how errors are to be told.
 struct Invocation {
   bool quiet = false;
+  bool keeps_results = false;  ///< an interrupted one writes what it has; others end at once
   std::function<int()> body;
 };
 
@@ -61,9 +62,11 @@ void add_precision(CLI::App& command, Options& options);
 void add_output(CLI::App& command, Options& options, const std::string& meaning);
 /// --report, of commands that write result folders.
 void add_report_flag(CLI::App& command, Options& options);
-/// Ends the help text: examples, then exit codes; says what the subcommand does when it is chosen.
+/// Ends the help text: examples, then exit codes; says what the subcommand does when it is chosen, and when it is
+/// interrupted.
+enum class WhenInterrupted { ends_at_once, keeps_results };
 void finish_command(CLI::App& command, Invocation& invocation, const Options& options, const std::string& examples,
-                    std::function<int()> body);
+                    std::function<int()> body, WhenInterrupted when = WhenInterrupted::ends_at_once);
 
 /// Checks --device and turns the options into those of the library. Throws Error (device).
 ExecutionOptions execution(const Options& options);

@@ -255,32 +255,41 @@ std::vector<std::size_t> picked(std::size_t rows, std::size_t stride, std::size_
   return indices;
 }
 
-/// Poses of all bodies, times, and what touched, frame by frame.
-void add_motion(const Problem& problem, const CsvTable& trajectory, const fs::path& contacts_file, Json& data) {
-  const Model& model = problem.model;
-  std::vector<std::size_t> columns;
+/// Poses of all bodies in some rows of a trajectory: position and quaternion of each.
+std::string poses_of(const Model& model, const CsvTable& trajectory, const std::vector<std::size_t>& frames) {
   const std::vector<std::string> names = position_names(model);
+  std::vector<std::size_t> columns;
   for (int row = 0; row < model.topology.joint_nq; ++row) columns.push_back(trajectory.column(names[row]));
-  const double dt = problem.simulation.time_step;
-  const auto stride = static_cast<std::size_t>(std::max(1.0, std::floor(1 / (kFramesPerSecond * dt) + 1e-9)));
-  const std::vector<std::size_t> frames = picked(trajectory.rows.size(), stride, kMostFrames);
-  std::vector<float> poses, times;
+  std::vector<float> poses;
   std::vector<double> q(model.topology.nq, 0.0);
   for (const std::size_t frame : frames) {
     for (std::size_t row = 0; row < columns.size(); ++row) q[row] = trajectory.number(frame, columns[row]);
-    times.push_back(static_cast<float>(trajectory.number(frame, 0)));
     for (const reference::LinkPose& pose : reference::body_poses(model, q)) {
       for (const double x : pose.position) poses.push_back(static_cast<float>(x));
       for (const double x : quaternion_of(pose.rotation)) poses.push_back(static_cast<float>(x));
     }
   }
-  data["poses"] = base64(poses);
+  return base64(poses);
+}
+
+/// Poses of all bodies, times, and what touched, frame by frame; and poses before, where there are any.
+void add_motion(const Problem& problem, const CsvTable& trajectory, const fs::path& folder, Json& data) {
+  const double dt = problem.simulation.time_step;
+  const auto stride = static_cast<std::size_t>(std::max(1.0, std::floor(1 / (kFramesPerSecond * dt) + 1e-9)));
+  const std::vector<std::size_t> frames = picked(trajectory.rows.size(), stride, kMostFrames);
+  std::vector<float> times;
+  for (const std::size_t frame : frames) times.push_back(static_cast<float>(trajectory.number(frame, 0)));
   data["times"] = base64(times);
+  data["poses"] = poses_of(problem.model, trajectory, frames);
+  if (fs::exists(folder / "before.csv")) {
+    const CsvTable before(folder / "before.csv");
+    if (before.rows.size() == trajectory.rows.size()) data["before"] = poses_of(problem.model, before, frames);
+  }
 
   std::vector<float> touches;
   std::vector<int> starts(frames.size() + 1, 0);
-  if (fs::exists(contacts_file)) {
-    const CsvTable contacts(contacts_file);
+  if (fs::exists(folder / "contacts.csv")) {
+    const CsvTable contacts(folder / "contacts.csv");
     const std::size_t step = contacts.column("step"), point = contacts.column("point/x"),
                       force = contacts.column("force/x");
     std::size_t row = 0;
@@ -344,7 +353,7 @@ Json report_data(const fs::path& folder) {
             {"bodies", bodies_json(scene.problem.model)},
             {"limits", limits_json(scene.problem.model)},
             {"history", history_json(folder / "history.csv")}};
-  add_motion(scene.problem, trajectory, folder / "contacts.csv", data);
+  add_motion(scene.problem, trajectory, folder, data);
   add_plots(trajectory, data);
   return data;
 }

@@ -141,12 +141,13 @@ void add_run(CLI::App& app, Invocation& invocation) {
   add_precision(*command, options);
   add_execution(*command, options);
   add_json_and_quiet(*command, options);
-  finish_command(*command, invocation, options,
-                 "  simctl run scenes/double_pendulum.yaml\n"
-                 "  simctl run scenes/double_pendulum.yaml --set 'initial_state/shoulder/position=90 deg'\n"
-                 "  simctl run scenes/double_pendulum.yaml --output - --quiet | head\n"
-                 "  simctl run results/cartpole_swingup-optimize-1/result.yaml --json",
-                 [] { return run_run(options); });
+  finish_command(
+      *command, invocation, options,
+      "  simctl run scenes/double_pendulum.yaml\n"
+      "  simctl run scenes/double_pendulum.yaml --set 'initial_state/shoulder/position=90 deg'\n"
+      "  simctl run scenes/double_pendulum.yaml --output - --quiet | head\n"
+      "  simctl run results/cartpole_swingup-optimize-1/result.yaml --json",
+      [] { return run_run(options); }, WhenInterrupted::keeps_results);
 }
 
 }  // namespace backdrive::app

@@ -246,12 +246,13 @@ void add_sweep(CLI::App& app, Invocation& invocation) {
   add_precision(*command, options);
   add_execution(*command, options);
   add_json_and_quiet(*command, options);
-  finish_command(*command, invocation, options,
-                 "  simctl sweep scenes/double_pendulum.yaml --set joints/elbow/damping=0,0.01,0.1 \\\n"
-                 "      --set 'initial_state/shoulder/position=10 deg,90 deg' --output sweep.csv\n"
-                 "  simctl sweep scenes/pendulum_swingup.yaml --do optimize --set bodies/rod/mass=0.5,1,2\n"
-                 "  A value may be a list: --set 'gravity=[0, 0, -9.81],[0, 0, -1.62]'",
-                 [] { return run_sweep(options); });
+  finish_command(
+      *command, invocation, options,
+      "  simctl sweep scenes/double_pendulum.yaml --set joints/elbow/damping=0,0.01,0.1 \\\n"
+      "      --set 'initial_state/shoulder/position=10 deg,90 deg' --output sweep.csv\n"
+      "  simctl sweep scenes/pendulum_swingup.yaml --do optimize --set bodies/rod/mass=0.5,1,2\n"
+      "  A value may be a list: --set 'gravity=[0, 0, -9.81],[0, 0, -1.62]'",
+      [] { return run_sweep(options); }, WhenInterrupted::keeps_results);
 }
 
 }  // namespace backdrive::app

@@ -159,6 +159,11 @@ function replay() {
   }
   scene.add(ground);
 
+  // Before the optimisation: the same bodies, pale.
+  const before = data.before ? floats(data.before) : null, ghosts = before ? data.bodies.map(() => new THREE.Group()) : [];
+  for (const ghost of ghosts) { ghost.visible = false; scene.add(ghost); }
+  const pale = new THREE.MeshStandardMaterial({color: 0x808a99, transparent: true, opacity: 0.32, depthWrite: false, side: THREE.DoubleSide});
+  $('before-part').hidden = !before;
   const links = data.bodies.map(() => { const g = new THREE.Group(); scene.add(g); return g; });
   const still = new THREE.Group();
   scene.add(still);
@@ -172,6 +177,12 @@ function replay() {
       mesh.position.set(...shape.position);
       mesh.quaternion.set(...shape.orientation);
       (shape.body < 0 ? still : links[shape.body]).add(mesh);
+      if (before && shape.body >= 0) {
+        const ghost = new THREE.Mesh(geometry, pale);
+        ghost.position.copy(mesh.position);
+        ghost.quaternion.copy(mesh.quaternion);
+        ghosts[shape.body].add(ghost);
+      }
     }
   }
   // What has no shape is drawn as lines from joint to joint, and a ball at its centre of mass.
@@ -199,6 +210,15 @@ function replay() {
     }
   });
 
+  data.bodies.forEach((_, b) => {  // of what has no shape the lines
+    if (!before || has.has(b)) return;
+    for (const part of links[b].children) {
+      const ghost = new THREE.Mesh(part.geometry, pale);
+      ghost.position.copy(part.position);
+      ghost.quaternion.copy(part.quaternion);
+      ghosts[b].add(ghost);
+    }
+  });
   const axes = data.bodies.map((_, b) => { const a = new THREE.AxesHelper(size * 0.08); a.visible = false; links[b].add(a); return a; });
   const masses = data.bodies.map((body, b) => {
     const ball = new THREE.Mesh(new THREE.SphereBufferGeometry(size * 0.01, 16, 10),
@@ -258,6 +278,11 @@ function replay() {
       links[b].position.set(poses[i], poses[i + 1], poses[i + 2]);
       links[b].quaternion.set(poses[i + 3], poses[i + 4], poses[i + 5], poses[i + 6]);
     }
+    ghosts.forEach((ghost, b) => {
+      const i = (frame * bodies + b) * 7;
+      ghost.position.set(before[i], before[i + 1], before[i + 2]);
+      ghost.quaternion.set(before[i + 3], before[i + 4], before[i + 5], before[i + 6]);
+    });
     const b = +$('follow').value;
     if (b >= 0) {
       if (followed) {
@@ -292,6 +317,7 @@ function replay() {
   };
   $('trace').onchange = placeTrace;
   $('forces').onchange = place;
+  $('before').onchange = () => { for (const ghost of ghosts) ghost.visible = $('before').checked; dirty = true; };
   $('frames').onchange = () => { for (const a of axes) a.visible = $('frames').checked; dirty = true; };
   $('masses').onchange = () => { for (const m of masses) m.visible = $('masses').checked; dirty = true; };
   controls.addEventListener('change', () => { dirty = true; });
@@ -432,4 +458,5 @@ show(0);
 // …report.html#t=0.5 opens at that time.
 const asked = /(?:^#|&)t=([0-9.]+)/.exec(location.hash);
 if (asked) showTime(+asked[1]);
+if (/(?:^#|&)before/.test(location.hash) && data.before) $('before').click();
 })();

@@ -1,4 +1,5 @@
 // What run and optimize leave behind: complete results or nothing.
+#include <chrono>
 #include <cmath>
 #include <csignal>
 
@@ -104,7 +105,7 @@ TEST_F(SimctlResultsTest, NonFiniteExitsWithFourAndNamesStepAndJoint) {
 TEST_F(SimctlResultsTest, OptimizeLeavesACompleteResultThatReplays) {
   const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--json"});
   ASSERT_EQ(o.exit, 0) << o.err;
-  EXPECT_EQ(entries("out"), (Names{"history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
+  EXPECT_EQ(entries("out"), (Names{"before.csv", "history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
   const nlohmann::json object = o.json();
   EXPECT_TRUE(object.at("reached_goal"));
   EXPECT_LT(object.at("loss"), 0.5);
@@ -166,7 +167,7 @@ TEST_F(SimctlResultsTest, MissedGoalExitsWithOneAndKeepsTheResult) {
       simctl({"optimize", pendulum_, "--output", "out", "--iterations", "2", "--set", "optimize/goal=1e-9"});
   EXPECT_EQ(o.exit, 1) << o.err;
   EXPECT_NE(o.out.find("not reached"), std::string::npos) << o.out;
-  EXPECT_EQ(entries("out").size(), 4u);
+  EXPECT_EQ(entries("out").size(), 5u);
 }
 
 TEST_F(SimctlResultsTest, ThreadsLeaveNoTraceAndSeedsDo) {
@@ -190,11 +191,24 @@ TEST_F(SimctlResultsTest, InterruptedOptimizeKeepsTheBestSoFar) {
                            settings);
   EXPECT_EQ(o.exit, 130) << o.err;
   EXPECT_EQ(o.json().at("exit_code"), 130);
-  EXPECT_EQ(entries("out"), (Names{"history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
+  EXPECT_EQ(entries("out"), (Names{"before.csv", "history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
   EXPECT_EQ(simctl({"validate", "out/result.yaml"}).exit, 0);
 }
 
 // A terminal that closes asks for an end too, and `timeout` asks twice.
+TEST_F(SimctlResultsTest, ChecksEndAtOnce) {
+  // A minute of work and more: were the signal only noted, this would wait for it.
+  for (const int number : {SIGINT, SIGTERM}) {
+    Settings settings;
+    settings.interrupt_at = "checking";
+    settings.signals = {number};
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome o = simctl({"gradcheck", scene("quadruped_hop"), "--set", "simulation/duration=10"}, settings);
+    EXPECT_EQ(o.exit, 128 + number) << o.err;
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  }
+}
+
 TEST_F(SimctlResultsTest, HangUpsAndDoubledSignalsKeepTheBestSoFar) {
   const std::vector<int> kinds[] = {
       {SIGHUP}, {SIGTERM}, {SIGTERM, SIGTERM}, {SIGINT, SIGTERM, SIGINT}, {SIGPIPE, SIGTERM}};
@@ -207,7 +221,7 @@ TEST_F(SimctlResultsTest, HangUpsAndDoubledSignalsKeepTheBestSoFar) {
                               "optimize/tolerance=0", "--set", "optimize/goal=0", "--set", "optimize/method=adam"},
                              settings);
     EXPECT_EQ(o.exit, 130) << o.err;
-    EXPECT_EQ(entries(out), (Names{"history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
+    EXPECT_EQ(entries(out), (Names{"before.csv", "history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
   }
 }
 
