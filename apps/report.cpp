@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "apps/atomic_output.h"
+#include "apps/gltf.h"
 #include "apps/log.h"
 #include "apps/options.h"
 #include "apps/report_data.h"
@@ -12,7 +13,25 @@
 namespace backdrive::app {
 namespace {
 
-int run_report(const Options& options) {
+struct ReportArguments : Options {
+  std::string gltf;
+};
+
+int run_gltf(const ReportArguments& options) {
+  const std::string bytes = motion_as_gltf(options.scene);
+  OutputFile file(options.gltf, options.force);
+  file.stream() << bytes;
+  file.commit();
+  if (options.json) {
+    print_json({{"gltf", options.gltf}, {"bytes", bytes.size()}, {"exit_code", static_cast<int>(kDone)}});
+  } else {
+    std::cout << "motion: " << options.gltf << "\n";
+  }
+  return kDone;
+}
+
+int run_report(const ReportArguments& options) {
+  if (!options.gltf.empty()) return run_gltf(options);
   const bool own = options.output.empty();
   const std::filesystem::path output =
       own ? std::filesystem::path(options.scene) / "report.html" : std::filesystem::path(options.output);
@@ -48,14 +67,18 @@ void add_report(CLI::App& app, Invocation& invocation) {
                                                "Make one HTML file of a result folder of run or optimize: the motion "
                                                "to replay, with contact forces, and plots of\n"
                                                "states, controls and losses. It needs no other file and no network.");
-  static Options options;
+  static ReportArguments options;
   command->add_option("folder", options.scene, "result folder")->type_name(kAnyPath)->required();
   command->add_option("-o,--output", options.output, "file to write [report.html in the folder]; -: stdout")
       ->type_name(kAnyPath);
-  command->add_flag("--force", options.force, "replace an existing file at --output");
+  command
+      ->add_option("--gltf", options.gltf, "write the motion as binary glTF (.glb) instead, for Blender and the like")
+      ->type_name(kAnyPath);
+  command->add_flag("--force", options.force, "replace an existing file at --output or --gltf");
   add_json_and_quiet(*command, options);
   finish_command(*command, invocation, options,
                  "  simctl report results/cartpole_swingup-1\n"
+                 "  simctl report results/cartpole_swingup-1 --gltf swing.glb\n"
                  "  simctl run robot.urdf --report",
                  [] { return run_report(options); });
 }

@@ -1,6 +1,9 @@
 // simctl report: one page that shows what the files hold, drawn by a real browser where there is one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -83,6 +86,11 @@ class SimctlReportTest : public test::SimctlTest {
         "window.caught.push(e.blockedURI));</script><header>");
     text = replaced(text, "</body>", std::string(kQuestions) + "</body>");
     write("asked.html", text);
+    return answer();
+  }
+
+  /// Of asked.html.
+  json answer() const {
     const std::string command = "cd " + path("").string() +
                                 " && timeout 120 chromium --headless=new --no-sandbox --use-angle=swiftshader "
                                 "--enable-unsafe-swiftshader --user-data-dir=" +
@@ -154,6 +162,72 @@ TEST_F(SimctlReportTest, ThePoleIsWhereTheTrajectorySays) {
     return;
   }
   FAIL() << "no row at " << said["time"];
+}
+
+TEST_F(SimctlReportTest, GltfIsWhatThreeLoads) {
+  ASSERT_EQ(simctl({"run", scene("toss"), "--output", "out", "--quiet"}).exit, 0);
+  ASSERT_EQ(simctl({"report", "out", "--gltf", "toss.glb"}).exit, 0);
+  EXPECT_EQ(simctl({"report", "out", "--gltf", "toss.glb"}).exit, 2);  // exists
+  const std::string bytes = read("toss.glb");
+  const auto number = [&](std::size_t at) {
+    std::uint32_t value = 0;
+    for (std::size_t k = 0; k < 4; ++k)
+      value |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + k])) << (8 * k);
+    return value;
+  };
+  ASSERT_EQ(bytes.substr(0, 4), "glTF");
+  EXPECT_EQ(number(4), 2u);
+  EXPECT_EQ(number(8), bytes.size());
+  const json gltf = json::parse(bytes.substr(20, number(12)));
+  for (const json& view : gltf["bufferViews"]) {
+    EXPECT_EQ(view["byteOffset"].get<int>() % 4, 0);
+    EXPECT_LE(view["byteOffset"].get<int>() + view["byteLength"].get<int>(),
+              gltf["buffers"][0]["byteLength"].get<int>());
+  }
+  const std::string three = "/usr/share/javascript/three/";
+  if (!has_browser() || !std::filesystem::exists(three + "examples/js/loaders/GLTFLoader.js")) {
+    GTEST_SKIP() << "no chromium or no three.js here";
+  }
+  // Where the last node is at the end, by three's own reader and mixer.
+  std::string list;
+  for (const char c : bytes) list += std::to_string(static_cast<unsigned char>(c)) + ",";
+  write("asked.html", "<html><body><script>" + read(three + "three.min.js") + "</script><script>" +
+                          read(three + "examples/js/loaders/GLTFLoader.js") + R"(</script><script>
+const said = document.createElement('pre');
+said.id = 'verdict';
+const tell = what => { said.textContent = JSON.stringify(what); document.body.appendChild(said); };
+new THREE.GLTFLoader().parse(new Uint8Array([)" +
+                          list + R"(]).buffer, '', gltf => {
+  const mixer = new THREE.AnimationMixer(gltf.scene), clip = gltf.animations[0];
+  const action = mixer.clipAction(clip);
+  action.setLoop(THREE.LoopOnce);
+  action.clampWhenFinished = true;
+  action.play();
+  mixer.setTime ? mixer.setTime(clip.duration) : mixer.update(clip.duration);
+  gltf.scene.updateMatrixWorld(true);
+  const body = gltf.scene.getObjectByName(')" +
+                          gltf["nodes"][1]["name"].get<std::string>() + R"(');
+  let triangles = 0;
+  gltf.scene.traverse(o => { if (o.geometry) triangles += o.geometry.index.count / 3; });
+  const p = body.getWorldPosition(new THREE.Vector3());
+  tell({duration: clip.duration, tracks: clip.tracks.length, triangles, position: [p.x, p.y, p.z]});
+}, error => tell({error: String(error)}));
+</script></body></html>)");
+  const json said = answer();
+  ASSERT_FALSE(said.contains("error")) << said;
+  const test::Rows rows = test::parse_csv(read("out/trajectory.csv"));
+  EXPECT_NEAR(said["duration"], test::number(rows.back()[0]), 1e-5);
+  EXPECT_EQ(said["tracks"], gltf["animations"][0]["channels"].size());
+  EXPECT_GT(said["triangles"], 10);
+  const auto at = [&](const char* name) {
+    const auto column = std::ranges::find(rows[0], name) - rows[0].begin();
+    return test::number(rows.back()[column]);
+  };
+  // y up: (x, y, z) is at (x, z, −y).
+  const std::string joint = rows[0][1].substr(0, rows[0][1].find('/'));
+  EXPECT_NEAR(said["position"][0], at((joint + "/position/x").c_str()), 1e-4);
+  EXPECT_NEAR(said["position"][1], at((joint + "/position/z").c_str()), 1e-4);
+  EXPECT_NEAR(said["position"][2], -at((joint + "/position/y").c_str()), 1e-4);
 }
 
 TEST_F(SimctlReportTest, HostileNamesDoNoHarm) {
