@@ -1,4 +1,4 @@
-// Khronos, glTF 2.0 specification: section 3 (nodes, meshes, animations), section 4 (the GLB container).
+// Khronos (2021), glTF 2.0 Specification: §3 (nodes, meshes, animations), §4 (the GLB container).
 #include "apps/gltf.h"
 
 #include <algorithm>

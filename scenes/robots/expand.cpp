@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <unordered_set>
 
 #include "scenes/reader.h"
 #include "scenes/robots/robot.h"
@@ -137,8 +138,10 @@ class Expander {
         {"bodies", parts.bodies}, {"joints", parts.joints}, {"shapes", parts.shapes}};
     for (const auto& [key, map] : all) {
       NodePtr& known = part(key);
+      std::unordered_set<std::string> names;
+      for (const Entry& entry : known->map) names.insert(entry.key);
       for (const Entry& entry : map->map) {
-        if (known->find(entry.key)) {
+        if (!names.insert(entry.key).second) {
           fail(sources_, entry.place, "model/" + std::string(key), "name '" + excerpt(entry.key) + "'",
                "a name that no other has");
         }

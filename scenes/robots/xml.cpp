@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <pugixml.hpp>
+#include <unordered_set>
 
 namespace backdrive::scene {
 
@@ -68,10 +69,11 @@ class XmlReader {
            "at most " + std::to_string(kMaxDepth) + " levels");
     }
     count(result.place);
+    std::unordered_set<std::string_view> names;
     for (const pugi::xml_attribute& attribute : node.attributes()) {
       const Place at = place_of(attribute.value(), result.place);
       count(at);
-      if (result.attribute(attribute.name())) {
+      if (!names.insert(attribute.name()).second) {
         fail(sources_, at, result.name, "attribute '" + excerpt(attribute.name()) + "' a second time",
              "each attribute once");
       }
@@ -92,22 +94,28 @@ class XmlReader {
   }
 
   /// Where a pointer into the buffer points; `otherwise` for one that does not.
-  Place place_of(const char* pointer, Place otherwise) const {
+  Place place_of(const char* pointer, Place otherwise) {
     const bool inside = pointer >= buffer_.data() && pointer < buffer_.data() + buffer_.size();
     return inside ? place(static_cast<std::size_t>(pointer - buffer_.data())) : otherwise;
   }
-  Place place_of(const pugi::xml_node& node) const {
+  Place place_of(const pugi::xml_node& node) {
     const std::ptrdiff_t name = std::max<std::ptrdiff_t>(node.offset_debug(), 1);
     return place(static_cast<std::size_t>(name) - (node.type() == pugi::node_element ? 1 : 0));
   }
-  Place place(std::size_t offset) const {
-    const auto next = std::ranges::upper_bound(line_starts_, std::min(offset, text_.size()));
+  Place place(std::size_t offset) {
+    offset = std::min(offset, text_.size());
+    const auto next = std::ranges::upper_bound(line_starts_, offset);
     const std::size_t start = *(next - 1);
-    int column = 1;
-    for (std::size_t i = start; i < offset && i < text_.size(); ++i) {
-      column += (static_cast<unsigned char>(text_[i]) & 0xC0u) != 0x80u;  // of UTF-8 the first byte of a character
+    // Places are asked for in the order of the text: on a line of megabytes each goes on from the last.
+    if (counted_from_ != start || counted_to_ > offset) {
+      counted_from_ = counted_to_ = start;
+      counted_ = 0;
     }
-    return {source_, static_cast<int>(next - line_starts_.begin()), column};
+    for (; counted_to_ < offset; ++counted_to_) {
+      counted_ +=
+          (static_cast<unsigned char>(text_[counted_to_]) & 0xC0u) != 0x80u;  // of UTF-8 a character's first byte
+    }
+    return {source_, static_cast<int>(next - line_starts_.begin()), counted_ + 1};
   }
   std::string line_from(Place at) const {
     const std::size_t start = std::min(line_starts_[at.line - 1] + at.column - 1, text_.size());
@@ -120,6 +128,8 @@ class XmlReader {
   int source_;
   std::size_t nodes_ = 0;
   std::vector<std::size_t> line_starts_{0};
+  std::size_t counted_from_ = 0, counted_to_ = 0;  ///< of one line the part whose characters are counted
+  int counted_ = 0;
   pugi::xml_document document_;
   pugi::xml_node root_;
 };

@@ -1,7 +1,9 @@
-// Every malformed robot file of tests/bad_input/robots is refused with its place, what stands there and what was expected.
+// Every malformed robot file of tests/bad_input/robots is refused with its place, what stands there and what was
+// expected.
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <ostream>
 #include <set>
 #include <string>
@@ -136,6 +138,34 @@ TEST(BadRobotFolder, HasNoFileThatNoCaseReads) {
   for (const Case& one : kCases) cases.insert(one.name);
   EXPECT_EQ(files, cases);
   EXPECT_GE(cases.size(), 60u);
+}
+
+/// Megabytes on one line: what took the square of their number would not end while the test runs.
+TEST(BadRobotFile, HugeOnesAreRefused) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "backdrive_huge_robot.urdf";
+  const auto refused = [&](const std::string& text) -> std::string {
+    std::ofstream(file, std::ios::binary) << text;
+    try {
+      load_scene(file);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), 3);
+      return error.what();
+    }
+    return "accepted";
+  };
+  const auto repeated = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  EXPECT_NE(refused("<robot name='r'>" + repeated("<a/>", 3'000'000) + "</robot>").find("1:4000009: more than 1000000"),
+            std::string::npos);
+  EXPECT_NE(refused(repeated("<a>", 3'000'000)).find("expected XML"), std::string::npos);
+  std::string attributes = "<robot";
+  for (int i = 0; i < 300'000; ++i) attributes += " a" + std::to_string(i) + "=''";
+  EXPECT_NE(refused(attributes + "/>").find("expected at least one link"), std::string::npos);
+  EXPECT_NE(refused(std::string((std::size_t{16} << 20) + 1, '<')).find("16 MiB"), std::string::npos);
+  std::filesystem::remove(file);
 }
 
 }  // namespace
