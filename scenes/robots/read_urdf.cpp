@@ -283,7 +283,7 @@ class UrdfReader {
         if (is_world) {
           parts_.note(element.place, "<inertial> of the link world, which does not move", false);
         } else {
-          add_inertial(*body, link, element);
+          add_inertial(body, link, element);
         }
       } else if (element.name == "collision") {
         if (request_.collision) add_shape(shapes, link, element);
@@ -303,15 +303,8 @@ class UrdfReader {
     set_key(parts_.bodies, body_name(name), body, link.place);
   }
 
-  void set_key(const NodePtr& map, const std::string& key, NodePtr value, Place place) const {
-    scene::set_key(map, key, std::move(value), place);
-  }
-  static void set_key(Node& map, const std::string& key, NodePtr value, Place place) {
-    map.map.push_back({key, place, std::move(value)});
-  }
-
-  void add_inertial(Node& body, const XmlElement& link, const XmlElement& inertial) {
-    if (body.find("mass")) fail(sources_, inertial.place, title(link), "a second <inertial>", "one");
+  void add_inertial(const NodePtr& body, const XmlElement& link, const XmlElement& inertial) {
+    if (body->find("mass")) fail(sources_, inertial.place, title(link), "a second <inertial>", "one");
     const XmlElement* const mass = inertial.child("mass");
     if (!mass) values_.missing(inertial, "an element <mass value=...>");
     const XmlAttribute& value = values_.attribute(*mass, "value", "kg");
