@@ -93,7 +93,7 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
   State<T> state = place_bodies<T>(nullptr, problem.model, initial_state<T>(problem, 1, memory), options, memory);
   const int longest = piece_of(problem.model.topology);
   const int nq = problem.model.topology.nq, nv = problem.model.topology.nv;
-  const auto observer = observe_loss<T>(problem, options, 1, memory);
+  const auto observer = observe_loss<T>(problem, control, options, 1, memory);
   while (result.steps < steps) {
     options.steps = std::min(longest, steps - result.steps);
     Control<T> part;

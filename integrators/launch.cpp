@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "engine/launch.h"
 #include "engine/parallel.h"
 #include "integrators/featherstone/device_launch.h"
 #include "integrators/kernels.h"
+#include "integrators/rollout/block_launch.h"
+#include "integrators/rollout/effort_kernel.h"
 #include "integrators/semi_implicit/device_launch.h"
 
 namespace backdrive {
@@ -23,6 +26,15 @@ void on_threads(typename KernelTable<T>::template Kernel<Arguments> KernelTable<
   parallel_for(threads, groups, [&](Range range, int part) {
     (table.*kernel)(arguments, range.begin, range.end, scratch.get() + bytes * part);
   });
+}
+
+template <template <class> class Functor, class T>
+void on_device(const EffortArguments<T>& arguments, Memory& memory) {
+  if constexpr (std::is_same_v<T, Dual<double>>) {
+    refuse_duals(memory);
+  } else {
+    launch_on_device(*memory.backend(), arguments.launch.worlds, Functor<T>{arguments});
+  }
 }
 
 }  // namespace
@@ -57,6 +69,18 @@ void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView&
 }
 
 template <class T>
+void launch_efforts(const EffortArguments<T>& arguments, int threads, Memory& memory) {
+  memory.backend() ? on_device<EffortsWorld>(arguments, memory)
+                   : on_threads(&KernelTable<T>::efforts, arguments, threads, memory);
+}
+
+template <class T>
+void launch_efforts_adjoint(const EffortArguments<T>& arguments, int threads, Memory& memory) {
+  memory.backend() ? on_device<EffortsAdjointWorld>(arguments, memory)
+                   : on_threads(&KernelTable<T>::efforts_adjoint, arguments, threads, memory);
+}
+
+template <class T>
 void launch_place(const PlaceArguments<T>& arguments, int threads, Memory& memory) {
   memory.backend() ? semi_implicit::place_on_device(arguments, memory)
                    : on_threads(&KernelTable<T>::place, arguments, threads, memory);
@@ -77,6 +101,8 @@ bool needs_memory(const TopologyView& tree, bool steps_bodies) {
   template void launch_rollout_adjoint<T>(const RolloutAdjointArguments<T>&, const TopologyView&, int, Memory&); \
   template void launch_poses<T>(const PoseArguments<T>&, const TopologyView&, int, Memory&);                     \
   template void launch_poses_adjoint<T>(const PoseArguments<T>&, const TopologyView&, int, Memory&);             \
+  template void launch_efforts<T>(const EffortArguments<T>&, int, Memory&);                                      \
+  template void launch_efforts_adjoint<T>(const EffortArguments<T>&, int, Memory&);                              \
   template void launch_place<T>(const PlaceArguments<T>&, int, Memory&);                                         \
   template void launch_place_adjoint<T>(const PlaceArguments<T>&, int, Memory&);
 BACKDRIVE_INSTANTIATE(float)

@@ -20,6 +20,10 @@ void launch_poses(const PoseArguments<T>& arguments, const TopologyView& tree, i
 template <class T>
 void launch_poses_adjoint(const PoseArguments<T>& arguments, const TopologyView& tree, int threads, Memory& memory);
 template <class T>
+void launch_efforts(const EffortArguments<T>& arguments, int threads, Memory& memory);
+template <class T>
+void launch_efforts_adjoint(const EffortArguments<T>& arguments, int threads, Memory& memory);
+template <class T>
 void launch_place(const PlaceArguments<T>& arguments, int threads, Memory& memory);
 template <class T>
 void launch_place_adjoint(const PlaceArguments<T>& arguments, int threads, Memory& memory);

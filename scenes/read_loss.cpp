@@ -1,6 +1,7 @@
 // What a scene scores.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "scenes/reader.h"
 
@@ -16,6 +17,40 @@ double weight_of(const View& weight, const char* part) {
 
 bool is_record(const View& target) {
   return target.given("file") || target.given("times");
+}
+
+bool is_range(const View& target) {
+  return target.given("at_least") || target.given("at_most");
+}
+
+/// A target, numbers of which may be `none`, or a range.
+void read_target(const View& view, Dimension dimension, const JointType* joint, LossTerm& term) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  const bool range = is_range(view);
+  const int numbers = term.target_numbers();
+  const auto end = [&](const char* key, double none, auto& to) {
+    for (int k = 0; k < numbers; ++k) to[k] = none;
+    if (!view.given(key)) return;
+    const std::vector<double> given = view[key].numbers(dimension, joint);
+    for (int k = 0; k < numbers; ++k) to[k] = std::isnan(given[k]) ? none : given[k];
+  };
+  if (range) {
+    end("at_least", -infinite, term.target);
+    end("at_most", infinite, term.upper);
+    for (int k = 0; k < numbers; ++k) {
+      if (term.target[k] > term.upper[k]) view["at_most"].refuse("numbers that are not below those of at_least");
+    }
+  } else {
+    const std::vector<double> given = view.numbers(dimension, joint);
+    for (int k = 0; k < numbers; ++k) {
+      term.target[k] = std::isnan(given[k]) ? -infinite : given[k];
+      if (std::isnan(given[k])) term.upper[k] = infinite;
+    }
+  }
+  for (int k = 0; k < numbers; ++k) {
+    if (!std::isinf(term.target[k]) || !std::isinf(term.range(k).upper)) return;
+  }
+  view.refuse("a number that is not none");
 }
 
 }  // namespace
@@ -39,6 +74,8 @@ int ProblemReader::steps_until(const View& time) const {
 
 LossTerm ProblemReader::running_term(const View& view) const {
   LossTerm term{.name = "running", .terminal = false};
+  const std::string& over = view["over"].text();
+  term.over = over == "least" ? OverTime::least : over == "greatest" ? OverTime::greatest : OverTime::sum;
   term.first_step = steps_until(view["from"]) + 1;
   const View until = view["until"];
   term.last_step = until ? steps_until(until) : problem_.simulation.steps;
@@ -106,11 +143,37 @@ void ProblemReader::read_contact_term(const View& view, LossTerm term) {
   const View names = view["contact"];
   term.quantity = LossQuantity::contact_force;
   term.index = contact_pair(names, swapped);
-  const std::vector<double> force = view["force"].numbers();
-  for (int k = 0; k < 3; ++k) term.target[k] = swapped ? -force[k] : force[k];
+  read_target(view["force"], Dimension::joint_effort, nullptr, term);
+  for (int k = 0; swapped && k < 3; ++k) {  // the force on the other one
+    const LossTerm::Range range = term.range(k);
+    term.target[k] = -range.upper;
+    if (term.upper[k] != kNoRange) term.upper[k] = -range.lower;
+  }
   term.weight = view["weight"].number();
   const std::vector<View> shapes = names.items();
   add_term(term, "contact/" + shapes[0].text() + "/" + shapes[1].text());
+}
+
+void ProblemReader::read_distance_term(const View& view, LossTerm term) {
+  const View names = view["distance"], points = view["points"];
+  const std::vector<View> bodies = names.items(), at = points.items();
+  if (bodies.size() != 2) names.refuse("two names of bodies, or one and world");
+  if (at.size() != 2) points.refuse("two points, one of each body");
+  if (bodies[0].text() == bodies[1].text()) names.refuse("two different bodies, or one and world");
+  term.quantity = LossQuantity::distance;
+  // The world may be named first.
+  const int first = bodies[0].text() == "world" ? 1 : 0, second = 1 - first;
+  term.index = body(bodies[first]);
+  term.other = bodies[second].text() == "world" ? -1 : body(bodies[second]);
+  const auto take = [&](int which, std::array<double, 3>& to) {
+    const std::vector<double> point = at[which].numbers();
+    std::copy(point.begin(), point.end(), to.begin());
+  };
+  take(first, term.point);
+  take(second, term.other_point);
+  read_target(view["target"], Dimension::length, nullptr, term);
+  term.weight = view["weight"].number();
+  add_term(term, "distance/" + bodies[0].text() + "/" + bodies[1].text());
 }
 
 void ProblemReader::read_control_term(const View& view, LossTerm term) {
@@ -120,7 +183,7 @@ void ProblemReader::read_control_term(const View& view, LossTerm term) {
   term.channel = channel_of(view["channel"]);
   check_channel(term.index, term.channel, view["channel"]);
   const JointType* const type = &problem_.model.joint_types[term.index];
-  term.target[0] = view["target"].number(dimension_of(term.channel), type);
+  read_target(view["target"], dimension_of(term.channel), type, term);
   term.weight = view["weight"].number();
   const bool is_effort = term.channel == ControlChannel::effort;
   add_term(term, name.text() + "/" + (is_effort ? "effort" : view["channel"].text()));
@@ -130,34 +193,60 @@ bool ProblemReader::on_circle(const View& view, int joint) const {
   const JointParameters& joints = problem_.model.joints;
   const bool turns = problem_.model.joint_types[joint] == JointType::revolute;
   const bool unlimited = std::isinf(joints.limit.lower(joint)) && std::isinf(joints.limit.upper(joint));
-  const bool result = view.given("on_circle") ? view["on_circle"].flag() : turns && unlimited;
+  const bool range = is_range(view["position"]);
+  const bool result = view.given("on_circle") ? view["on_circle"].flag() : turns && unlimited && !range;
   if (result && !turns) view["on_circle"].refuse("false for a joint that is not revolute");
+  if (result && range) view["on_circle"].refuse("false beside a range");
   return result;
+}
+
+void ProblemReader::read_quantity_term(const View& view, const RecordedQuantity& what, LossTerm term,
+                                       const std::string& owner) {
+  const char* const quantity = what.quantity.c_str();
+  const View target = view[quantity];
+  if (is_record(target)) {
+    follow(target, what, term);
+  } else if (what.turns) {
+    term.target = read_orientation(target);
+  } else {
+    read_target(target, what.dimension, what.joint, term);
+  }
+  term.weight = weight_of(view["weight"], quantity);
+  add_term(std::move(term), owner + "/" + quantity);
 }
 
 void ProblemReader::read_joint_term(const View& view, LossTerm term) {
   const View name = view["joint"];
-  term.index = joint_of_one_degree(name);
-  const JointType* const type = &problem_.model.joint_types[term.index];
-  const auto add = [&](LossTerm one, const char* quantity, Dimension dimension) {
-    const View target = view[quantity];
-    if (is_record(target)) {
-      follow(target, {{name.text()}, quantity, 1, dimension, type, false}, one);
-    } else {
-      one.target[0] = target.number(type);
-    }
-    one.weight = weight_of(view["weight"], quantity);
-    add_term(std::move(one), name.text() + "/" + quantity);
+  const int joint = term.index = joint_of_one_degree(name);
+  const JointParameters& joints = problem_.model.joints;
+  const JointType* const type = &problem_.model.joint_types[joint];
+  const auto add = [&](LossTerm one, LossQuantity of, const char* quantity, Dimension dimension) {
+    if (!view.given(quantity)) return;
+    one.quantity = of;
+    read_quantity_term(view, {{name.text()}, quantity, 1, dimension, type, false}, std::move(one), name.text());
   };
-  if (view.given("position")) {
-    LossTerm position = term;
-    position.on_circle = on_circle(view, term.index);
-    add(std::move(position), "position", Dimension::joint_position);
+  LossTerm position = term;
+  if (view.given("position")) position.on_circle = on_circle(view, joint);
+  add(position, LossQuantity::joint_position, "position", Dimension::joint_position);
+  add(term, LossQuantity::joint_velocity, "velocity", Dimension::joint_velocity);
+  if (const View margin = view["limit_margin"]) {
+    LossTerm inside = term;
+    const double by = margin.number(Dimension::joint_position, type);
+    inside.target[0] = joints.limit.lower(joint) + by;
+    inside.upper[0] = joints.limit.upper(joint) - by;
+    if (std::isinf(inside.target[0]) && std::isinf(inside.upper[0])) {
+      margin.refuse("no such key for a joint without limits");
+    }
+    if (inside.target[0] > inside.upper[0]) margin.refuse("at most half of the way between the limits");
+    inside.weight = weight_of(view["weight"], "limit_margin");
+    add_term(std::move(inside), name.text() + "/limit_margin");
   }
-  if (view.given("velocity")) {
-    term.quantity = LossQuantity::joint_velocity;
-    add(std::move(term), "velocity", Dimension::joint_velocity);
-  }
+  if (term.terminal) return;
+  constexpr const char* parts[] = {"actuator", "command", "drive", "spring", "damping", "friction", "limit", "total"};
+  const std::string& part = view["part"].text();
+  term.part = static_cast<EffortPart>(std::ranges::find(parts, part) - std::begin(parts));
+  add(term, LossQuantity::joint_effort, "effort", Dimension::joint_effort);
+  add(term, LossQuantity::joint_power, "power", Dimension::power);
 }
 
 std::vector<std::string> ProblemReader::record_owners(int body) const {
@@ -178,39 +267,33 @@ void ProblemReader::read_body_term(const View& view, LossTerm term) {
   term.index = body(name);
   const std::vector<double> point = view["point"].numbers();
   std::copy(point.begin(), point.end(), term.point.begin());
-  if (view.given("position")) {
-    LossTerm position = term;
-    position.quantity = LossQuantity::body_position;
-    const View target = view["position"];
-    if (is_record(target)) {
-      follow(target, {record_owners(term.index), "position", 3, Dimension::length, nullptr, false}, position);
-    } else {
-      const std::vector<double> place = target.numbers();
-      std::copy(place.begin(), place.end(), position.target.begin());
-    }
-    position.weight = weight_of(view["weight"], "position");
-    add_term(std::move(position), name.text() + "/position");
-  }
-  if (view.given("orientation")) {
-    term.quantity = LossQuantity::body_orientation;
-    const View target = view["orientation"];
-    if (is_record(target)) {
-      follow(target, {record_owners(term.index), "orientation", 4, Dimension::none, nullptr, true}, term);
-    } else {
-      term.target = read_orientation(target);
-    }
-    term.weight = weight_of(view["weight"], "orientation");
-    add_term(std::move(term), name.text() + "/orientation");
-  }
+  const auto add = [&](LossQuantity of, const char* quantity, std::size_t numbers, Dimension dimension) {
+    if (!view.given(quantity)) return;
+    LossTerm one = term;
+    one.quantity = of;
+    const RecordedQuantity what{record_owners(term.index), quantity, numbers, dimension, nullptr, numbers == 4};
+    read_quantity_term(view, what, std::move(one), name.text());
+  };
+  add(LossQuantity::body_position, "position", 3, Dimension::length);
+  add(LossQuantity::body_velocity, "velocity", 3, Dimension::velocity);
+  add(LossQuantity::body_orientation, "orientation", 4, Dimension::none);
+  add(LossQuantity::body_angular_velocity, "angular_velocity", 3, Dimension::angular_velocity);
 }
 
 void ProblemReader::read_term(const View& view, LossTerm term) {
+  term.measure = view["measure"].text() == "absolute" ? ErrorMeasure::absolute : ErrorMeasure::squared;
   if (view.given("control")) return read_control_term(view, std::move(term));
   if (view.given("contact")) return read_contact_term(view, std::move(term));
+  if (view.given("distance")) return read_distance_term(view, std::move(term));
   const bool is_joint = view.given("joint");
-  const char* const second = is_joint ? "velocity" : "orientation";
-  if (!view.given("position") && !view.given(second)) {
-    view.refuse(std::string("one of the keys position and ") + second);
+  const std::vector<const char*> quantities =
+      !is_joint       ? std::vector{"position", "velocity", "orientation", "angular_velocity"}
+      : term.terminal ? std::vector{"position", "velocity", "limit_margin"}
+                      : std::vector{"position", "velocity", "limit_margin", "effort", "power"};
+  std::string words;
+  for (const char* const quantity : quantities) words += (words.empty() ? "" : ", ") + std::string(quantity);
+  if (std::ranges::none_of(quantities, [&](const char* quantity) { return view.given(quantity); })) {
+    view.refuse("one of the keys " + words);
   }
   is_joint ? read_joint_term(view, std::move(term)) : read_body_term(view, std::move(term));
 }

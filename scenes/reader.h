@@ -189,6 +189,9 @@ class ProblemReader {
   void read_term(const View& view, LossTerm term);
   void read_control_term(const View& view, LossTerm term);
   void read_contact_term(const View& view, LossTerm term);
+  void read_distance_term(const View& view, LossTerm term);
+  /// One quantity of a joint or body: its target or range, or a record, and its weight.
+  void read_quantity_term(const View& view, const RecordedQuantity& what, LossTerm term, const std::string& owner);
   void read_joint_term(const View& view, LossTerm term);
   void read_body_term(const View& view, LossTerm term);
   /// `name`: behind that of the list.

@@ -65,6 +65,15 @@ inline SchemaPtr vector(Dimension dimension, std::vector<int> lengths) {
   return schema;
 }
 
+/// Numbers of which each may be the word `none`.
+inline SchemaPtr vector_or_none(Dimension dimension, std::vector<int> lengths) {
+  auto schema = make(SchemaKind::vector);
+  schema->dimension = dimension;
+  schema->lengths = std::move(lengths);
+  schema->allow_none = true;
+  return schema;
+}
+
 inline SchemaPtr choice(std::vector<SchemaPtr> options) {
   auto schema = make(SchemaKind::choice);
   schema->options = std::move(options);

@@ -72,11 +72,7 @@ SchemaPtr initial_state() {
 }
 
 SchemaPtr bounds() {
-  auto schema = make(SchemaKind::vector);
-  schema->dimension = Dimension::varied;
-  schema->lengths = {2};
-  schema->allow_none = true;
-  return schema;
+  return vector_or_none(Dimension::varied, {2});
 }
 
 // The numbers of a variable carry the unit of what it varies, which only the reader knows
@@ -136,22 +132,27 @@ SchemaPtr variable() {
   });
 }
 
-SchemaPtr weights(std::string first, std::string second) {
-  return choice({at_least(0, Dimension::none),
-                 map({optional(first, at_least(0, Dimension::none), "1", "Weight of the " + first + "."),
-                      optional(second, at_least(0, Dimension::none), "1", "Weight of the " + second + ".")})});
+SchemaPtr weights(const std::vector<std::string>& quantities) {
+  std::vector<Key> keys;
+  for (const std::string& quantity : quantities) {
+    keys.push_back(optional(quantity, at_least(0, Dimension::none), "1", "Weight of `" + quantity + "`."));
+  }
+  return choice({at_least(0, Dimension::none), map(std::move(keys))});
 }
 
 /// The lists of a loss: what is scored at the end, over a part of the run, or at a time.
 enum class LossList { terminal, running, waypoints };
 
-/// Keys of a term that say when it is scored.
+/// Keys of a term that say how its errors count, and when.
 std::vector<Key> when_keys(LossList of) {
   if (of == LossList::running) {
-    return {optional("from", at_least(0, Dimension::time), "0",
-                     "`running`: the integral over time begins here, rounded to whole steps."),
-            absent("until", positive(Dimension::time), "the end of the run",
-                   "`running`: and ends here, rounded to whole steps.")};
+    return {
+        optional("over", word({"integral", "least", "greatest"}), "integral",
+                 "`running`: what of the time between `from` and `until` counts: its integral, or the step where "
+                 "the error is least (a closest approach) or greatest (a peak), alone."),
+        optional("from", at_least(0, Dimension::time), "0", "`running`: scored from here on, rounded to whole steps."),
+        absent("until", positive(Dimension::time), "the end of the run",
+               "`running`: and until here, rounded to whole steps.")};
   }
   if (of == LossList::waypoints) {
     return {required("at", positive(Dimension::time),
@@ -198,7 +199,21 @@ SchemaPtr target(LossList of, SchemaPtr constant, SchemaPtr values) {
   return choice(std::move(options));
 }
 
+/// A target, or a range in which nothing is scored: of a number, or of each of three.
+SchemaPtr target_or_range(SchemaPtr constant) {
+  const auto of = [](std::vector<Key> keys) {
+    return titled(map(std::move(keys)), "optimize/loss/<list>/<index>/<quantity>, a range",
+                  "What is scored is how far the quantity is beyond the range, in place of how far it is from a "
+                  "target; of a vector for each of its numbers, where `none` is no end.");
+  };
+  return choice({constant, variants({of({required("at_least", constant, "Lower end of the range."),
+                                         absent("at_most", constant, "none", "Upper end of the range.")}),
+                                     of({required("at_most", constant, "Upper end of the range.")})})});
+}
+
 SchemaPtr loss_term(LossList of, std::vector<Key> keys, std::string what, std::string doc) {
+  keys.push_back(optional("measure", word({"squared", "absolute"}), "squared",
+                          "What an error costs, times the weight: its square or its size (of vectors the length)."));
   for (Key& key : when_keys(of)) keys.push_back(std::move(key));
   return titled(map(std::move(keys)), "optimize/loss/<list>/<index>, a " + std::move(what), std::move(doc));
 }
@@ -210,20 +225,32 @@ SchemaPtr rows(Dimension dimension, int numbers) {
 
 SchemaPtr joint_term(LossList of) {
   const Dimension position = Dimension::joint_position, velocity = Dimension::joint_velocity;
-  return loss_term(
-      of,
-      {
-          required("joint", name(), "A revolute or prismatic joint."),
-          absent("position", target(of, number(position), vector(position, {})), "not scored",
-                 "Where it should be; `running`: or a record."),
-          absent("velocity", target(of, number(velocity), vector(velocity, {})), "not scored",
-                 "How fast it should move; `running`: or a record."),
-          optional("weight", weights("position", "velocity"), "1", "Weight of both, or a map with one for each."),
-          absent("on_circle", boolean(), "true for a revolute joint without limits",
-                 "Score 2 − 2 cos(q − target), so that whole turns do not count, instead of "
-                 "(q − target)²."),
-      },
-      "joint", "Weight times the squared error of a joint.");
+  std::vector<std::string> quantities{"position", "velocity", "limit_margin"};
+  std::vector<Key> keys{
+      required("joint", name(), "A revolute or prismatic joint."),
+      absent("position", target(of, target_or_range(number(position)), vector(position, {})), "not scored",
+             "Where it should be: a target or a range; `running`: or a record."),
+      absent("velocity", target(of, target_or_range(number(velocity)), vector(velocity, {})), "not scored",
+             "How fast it should move: a target or a range; `running`: or a record."),
+      absent("limit_margin", at_least(0, position), "not scored",
+             "How far inside its limits it should stay: scored is what is missing of that."),
+  };
+  // In no state does an effort act.
+  if (of != LossList::terminal) {
+    quantities.insert(quantities.end(), {"effort", "power"});
+    keys.push_back(absent("effort", target_or_range(number(Dimension::joint_effort)), "not scored",
+                          "What should act at it, a target or a range, of what `part` says."));
+    keys.push_back(absent("power", target_or_range(number(Dimension::power)), "not scored",
+                          "The power of that: effort times velocity; its integral is the work."));
+    keys.push_back(optional(
+        "part", word({"actuator", "command", "drive", "spring", "damping", "friction", "limit", "total"}), "actuator",
+        "Of `effort` and `power`: the command and the drive together, within the drive's limit; one part; or all."));
+  }
+  keys.push_back(optional("weight", weights(quantities), "1", "Weight of all, or a map with one for each."));
+  keys.push_back(absent("on_circle", boolean(), "true for a revolute joint without limits and range",
+                        "Score 2 − 2 cos(q − target), so that whole turns do not count, instead of "
+                        "(q − target)²."));
+  return loss_term(of, std::move(keys), "joint", "Weight times the squared error of a joint.");
 }
 
 SchemaPtr body_term(LossList of) {
@@ -231,16 +258,40 @@ SchemaPtr body_term(LossList of) {
       of,
       {
           required("body", name(), "A body."),
-          absent("position", target(of, vector(Dimension::length, {3}), rows(Dimension::length, 3)), "not scored",
-                 "Where its point should be, world axes; `running`: or a record."),
+          absent("position",
+                 target(of, target_or_range(vector_or_none(Dimension::length, {3})), rows(Dimension::length, 3)),
+                 "not scored",
+                 "Where its point should be, world axes, `none` for what is not scored, or a range; `running`: or a "
+                 "record."),
+          absent("velocity",
+                 target(of, target_or_range(vector_or_none(Dimension::velocity, {3})), rows(Dimension::velocity, 3)),
+                 "not scored", "How fast its point should move, likewise."),
           absent("orientation", target(of, orientation_schema(), rows(Dimension::none, 4)), "not scored",
                  "How it should be turned; `running`: or a record."),
+          absent("angular_velocity",
+                 target(of, target_or_range(vector_or_none(Dimension::angular_velocity, {3})),
+                        rows(Dimension::angular_velocity, 3)),
+                 "not scored", "How fast it should turn, world axes, as `position`."),
           optional("point", vector(Dimension::length, {3}), "[0, 0, 0]", "Which point of it, in its own axes."),
-          optional("weight", weights("position", "orientation"), "1", "Weight of both, or a map with one for each."),
+          optional("weight", weights({"position", "velocity", "orientation", "angular_velocity"}), "1",
+                   "Weight of all, or a map with one for each."),
       },
       "body",
-      "Weight times the squared distance of a point (m²) or the squared angle of an "
-      "orientation (rad²).");
+      "Weight times the squared distance of a point (m²), the squared angle of an orientation (rad²), or those of "
+      "velocities.");
+}
+
+SchemaPtr distance_term(LossList of) {
+  return loss_term(of,
+                   {
+                       required("distance", list(name(), "body"), "Two bodies, or a body and `world`."),
+                       optional("points", list(vector(Dimension::length, {3}), "point"), "[[0, 0, 0], [0, 0, 0]]",
+                                "Which points of them, each in its body's axes."),
+                       optional("target", target_or_range(at_least(0, Dimension::length)), "0",
+                                "How far they should be from one another: a distance or a range."),
+                       optional("weight", at_least(0, Dimension::none), "1", "Weight."),
+                   },
+                   "distance", "Weight times the squared error of the distance between two points (m²).");
 }
 
 SchemaPtr control_term(LossList of) {
@@ -248,7 +299,8 @@ SchemaPtr control_term(LossList of) {
                    {
                        required("control", name(), "A revolute or prismatic joint."),
                        optional("channel", channel(), "effort", "What of it."),
-                       optional("target", number(Dimension::varied), "0", "What it should be; unit of the channel."),
+                       optional("target", target_or_range(number(Dimension::varied)), "0",
+                                "What it should be, or a range; unit of the channel."),
                        optional("weight", at_least(0, Dimension::none), "1", "Weight."),
                    },
                    "control", "Weight times the squared control.");
@@ -258,15 +310,16 @@ SchemaPtr contact_term(LossList of) {
   return loss_term(of,
                    {
                        required("contact", list(name(), "shape"), "Two shapes that may touch."),
-                       optional("force", vector(Dimension::joint_effort, {3}), "[0, 0, 0]",
-                                "The force on the first one that is sought, world axes."),
+                       optional("force", target_or_range(vector_or_none(Dimension::joint_effort, {3})), "[0, 0, 0]",
+                                "The force on the first one that is sought, world axes, `none` for what is not "
+                                "scored; or a range."),
                        optional("weight", at_least(0, Dimension::none), "1", "Weight."),
                    },
                    "contact", "Weight times the squared difference of a contact's force (N²) from what is sought.");
 }
 
 Key loss_list(LossList of, std::string key, std::string doc) {
-  std::vector<SchemaPtr> terms{joint_term(of), body_term(of)};
+  std::vector<SchemaPtr> terms{joint_term(of), body_term(of), distance_term(of)};
   // No step is taken, and no force acts, at the end.
   if (of != LossList::terminal) terms.insert(terms.end(), {control_term(of), contact_term(of)});
   return optional(std::move(key), list(variants(std::move(terms)), "loss term"), "[]", std::move(doc));

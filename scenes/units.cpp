@@ -45,6 +45,9 @@ constexpr UnitSymbol kSymbols[] = {
     {"Nm", {1, 2, -2, 0}},
     {"mNm", {1, 2, -2, 0}, 1, 1e3},
     {"kNm", {1, 2, -2, 0}, 1e3},
+    {"W", {1, 2, -3, 0}},
+    {"mW", {1, 2, -3, 0}, 1, 1e3},
+    {"kW", {1, 2, -3, 0}, 1e3},
 };
 
 const UnitSymbol* find_symbol(std::string_view name) {
@@ -197,6 +200,8 @@ DimensionRow row_of(Dimension dimension, bool rotates) {
       return row_of(Dimension::joint_damping, true);
     case Dimension::angular_velocity:
       return row_of(Dimension::joint_velocity, true);
+    case Dimension::power:
+      return {{1, 2, -3, 0}, false, "W", "a power (W, mW, kW)"};
     case Dimension::joint_position:
       return rotates ? row_of(Dimension::angle, true) : row_of(Dimension::length, false);
     case Dimension::joint_velocity:

@@ -28,6 +28,7 @@ enum class Dimension {
   angular_stiffness,
   angular_damping,
   angular_velocity,
+  power,
   joint_position,
   joint_velocity,
   joint_effort,

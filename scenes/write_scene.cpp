@@ -158,8 +158,8 @@ NodePtr with_meshes(NodePtr root, const Model& model) {
 }
 
 NodePtr record_node(const LossTerm& term, const std::string& path) {
-  const bool one = term.quantity == LossQuantity::joint_position || term.quantity == LossQuantity::joint_velocity;
-  const std::ptrdiff_t components = term.quantity == LossQuantity::body_position ? 3 : 4;
+  const bool one = term.target_numbers() == 1;
+  const std::ptrdiff_t components = term.target_numbers();
   NodePtr values = make_list(), node = make_map();
   for (const std::array<double, 4>& row : term.record.values) {
     values->list.push_back(one ? number_node(row[0], path) : list_node({row.begin(), row.begin() + components}, path));
@@ -176,7 +176,7 @@ NodePtr with_records(NodePtr root, const std::vector<LossTerm>& loss) {
   if (!running) return root;
   auto term = loss.begin();
   for (std::size_t i = 0; i < running->list.size(); ++i) {
-    for (const char* const quantity : {"position", "velocity", "orientation"}) {
+    for (const char* const quantity : {"position", "velocity", "orientation", "angular_velocity"}) {
       const NodePtr target = running->list[i]->find(quantity);
       if (!target || target->kind != NodeKind::map || !(target->find("file") || target->find("times"))) continue;
       term = std::find_if(term, loss.end(), [](const LossTerm& t) { return !t.record.empty(); });

@@ -14,9 +14,12 @@ LinkDependence loss_dependence(const Problem& problem) {
       links.move_tree_of(t, t.contact_shapes[t.contact_pairs[term.index].a].root);
       continue;
     }
-    const int link = term.is_pose() ? model.link_of_body(term.index) : model.link_of_joint(term.index);
-    links.move_tree_of(model.topology, link);
-    if (term.is_pose()) links.pose(model.topology, link);
+    const auto read = [&](int link) {
+      links.move_tree_of(model.topology, link);
+      if (term.is_of_body()) links.pose(model.topology, link);
+    };
+    read(term.is_of_body() ? model.link_of_body(term.index) : model.link_of_joint(term.index));
+    if (term.quantity == LossQuantity::distance && term.other >= 0) read(model.link_of_body(term.other));
   }
   return links;
 }

@@ -25,9 +25,10 @@ bool scores_contact(const Problem& problem);
 
 /// For one rollout of `worlds` worlds that does not keep its states; null when no term reads them. Keeps copies of what
 /// it needs of the problem. Throws Error (usage) when a second rollout shows it states.
+/// `control`: of that rollout.
 template <class T>
-std::shared_ptr<LossObserver<T>> observe_loss(const Problem& problem, const RolloutOptions& options, int worlds,
-                                              Memory& memory);
+std::shared_ptr<LossObserver<T>> observe_loss(const Problem& problem, const Control<T>& control,
+                                              const RolloutOptions& options, int worlds, Memory& memory);
 
 /// Scores a trajectory. With a tape, records what lies between the trajectory and the terms (body poses) and returns
 /// the seeds that the tape's backward wants. Terms that read states on the way are those of the observer when one is

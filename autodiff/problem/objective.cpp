@@ -10,6 +10,7 @@
 #include "engine/error.h"
 #include "engine/kernel_array.h"
 #include "engine/launch.h"
+#include "integrators/rollout/arguments.h"
 #include "models/builder.h"
 
 namespace backdrive {
@@ -60,7 +61,8 @@ class RolloutObjective final : public BatchObjective {
 
     Tape<T> tape(memory());
     std::shared_ptr<LossObserver<T>> observer;
-    if (!rollout_options_.plan.keeps_all()) observer = observe_loss<T>(problem_, rollout_options_, worlds, memory());
+    if (!rollout_options_.plan.keeps_all())
+      observer = observe_loss<T>(problem_, control_, rollout_options_, worlds, memory());
     const State<T> start = place_bodies(&tape, problem_.model, state_, rollout_options_);
     const Trajectory<T> trajectory = rollout(tape, problem_.model, start, control_, rollout_options_, observer);
     const LossResult<T> result = evaluate_loss(problem_, trajectory, control_, rollout_options_, &tape, observer.get());
@@ -266,23 +268,31 @@ ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& o
   size.state_rows = t.nq + t.nv + (pairs > 0 ? t.nv : 0);  // with the velocities that led to them
   if (scores_contact(problem)) size.state_rows += 2 * pairs * kContactRows;
   const auto is_control = [](const auto& x) { return x.is_control(); };
+  const auto reads_control = [](const LossTerm& term) { return term.is_control() || term.is_effort(); };
   const bool has_control = !problem.controls.empty() || std::ranges::any_of(problem.variables, is_control);
   size.control_rows = has_control ? t.nu : 0;
   const GradientWindow& window = problem.optimize.window;
   if (window.clip > 0) size.window = window.steps > 0 ? window.steps : size.steps;
   std::set<int> bodies;
   int records = 0;
+  bool motions = false;
   for (const LossTerm& term : problem.loss) {
     if (!term.is_on_the_way()) continue;
     if (!term.record.empty()) ++records;
-    if (term.is_pose()) bodies.insert(term.index);
+    if (term.is_of_body()) bodies.insert(term.index);
+    if (term.other >= 0) bodies.insert(term.other);
+    motions = motions || term.is_motion();
     size.seed_rows = size.state_rows;
   }
-  if (!bodies.empty()) size.seed_rows += 2 * 12 * static_cast<int>(bodies.size()) + t.nq;
+  const int rows = motions ? kMotionRows : kPoseRows;
+  if (const auto efforts = std::ranges::count_if(problem.loss, &LossTerm::is_effort); efforts > 0) {
+    size.seed_rows += 2 * static_cast<int>(efforts) + size.state_rows;
+  }
+  if (!bodies.empty()) size.seed_rows += 2 * rows * static_cast<int>(bodies.size()) + t.nq + (motions ? t.nv : 0);
   // Recorded targets, at most nine numbers a step for all worlds together.
   size.seed_rows += (9 * records + size.worlds - 1) / size.worlds;
   // Cotangents of the controls that a loss of theirs starts from.
-  if (std::ranges::any_of(problem.loss, is_control)) size.control_copies = 3;
+  if (std::ranges::any_of(problem.loss, reads_control)) size.control_copies = 3;
   size.fixed_bytes = static_cast<std::size_t>(variable_layout(problem).total) * static_cast<std::size_t>(size.worlds) *
                      sizeof(double) * kept_vectors(problem, options);
   ObjectiveMemory memory{size, {}};

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "autodiff/problem/loss_measure.h"
 #include "autodiff/problem/motion_record.h"
 #include "autodiff/tape/gradient_window.h"
+#include "integrators/rollout/arguments.h"
 #include "models/coordinates.h"
 #include "models/fields.h"
 
@@ -29,10 +31,25 @@ struct ControlSignal {
   bool hold = false;  ///< between knots: false: linear, true: the last knot's value
 };
 
-enum class LossQuantity { joint_position, joint_velocity, body_position, body_orientation, control, contact_force };
+enum class LossQuantity {
+  joint_position,
+  joint_velocity,
+  body_position,
+  body_orientation,
+  body_velocity,          ///< of a point
+  body_angular_velocity,  ///< world axes
+  distance,               ///< between points of two bodies, or of one and the world
+  joint_effort,           ///< that acted in the step, of which LossTerm::part says what
+  joint_power,            ///< the same times the velocity that the step led to
+  control,
+  contact_force
+};
 
-/// Adds weight·|error|² at the end (terminal), or over steps (running): its time integral Σ Δt·weight·|error|², or the
-/// plain sum.
+/// The upper end of a range that is none: the target alone.
+constexpr double kNoRange = -std::numeric_limits<double>::infinity();
+
+/// Adds weight·|error|² at the end (terminal), or over steps (running): its time integral Σ Δt·weight·|error|², the
+/// plain sum, or the least or greatest of them.
 struct LossTerm {
   std::string name;  ///< column in tables: "terminal/hinge/position"
   LossQuantity quantity = LossQuantity::joint_position;
@@ -40,22 +57,51 @@ struct LossTerm {
   /// Running: the first and the last step that are scored, counted from 1. Step k leads to time k·Δt: scored is the
   /// state there, or the control or force during the step. A window that reaches beyond the run ends with it.
   int first_step = 1, last_step = std::numeric_limits<int>::max();
-  bool integral = true;  ///< running: times Δt
-  int index = 0;         ///< joint, body for body_*, pair of the topology's contact_pairs for contact_force
+  bool integral = true;                          ///< running: times Δt
+  OverTime over = OverTime::sum;                 ///< running: otherwise without Δt
+  ErrorMeasure measure = ErrorMeasure::squared;  ///< |error|², or |error|
+  int index = 0;   ///< joint, body for body_* and distance, pair of the topology's contact_pairs for contact_force
+  int other = -1;  ///< distance: the other body; −1: `other_point` is the world's
   ControlChannel channel = ControlChannel::effort;
-  /// Target: [value] of a joint or control; x, y, z of a point, or of the force on the pair's first body, in world
-  /// axes; a unit quaternion of a body.
+  EffortPart part = EffortPart::actuator;
+  /// Target: [value] of a joint, control, effort, power or distance; x, y, z of a point, its velocity or the angular
+  /// velocity, or of the force on the pair's first body, in world axes; a unit quaternion of a body.
   std::array<double, 4> target{0, 0, 0, 1};
-  MotionRecord record{};                 ///< running: the target at the time of each step, in place of `target`
-  std::array<double, 3> point{0, 0, 0};  ///< which point of the body, link axes, m
+  /// Of each of the target's numbers but those of quaternions and on circles: the other end of a range, from `target`
+  /// up, in which it costs nothing; ∓∞: no end. One from −∞ to ∞ is not scored.
+  std::array<double, 3> upper{kNoRange, kNoRange, kNoRange};
+  MotionRecord record{};  ///< running: the target at the time of each step, in place of `target`
+  std::array<double, 3> point{0, 0, 0}, other_point{0, 0, 0};  ///< which points of the bodies, link axes, m
   /// error² = 2 − 2 cos(q − target): angles a full turn apart are equal, and the gradient has no jump.
   bool on_circle = false;
   double weight = 1;
 
   bool is_control() const { return quantity == LossQuantity::control; }
+  bool is_effort() const { return quantity == LossQuantity::joint_effort || quantity == LossQuantity::joint_power; }
+  /// Of what happens during steps: no state has it.
+  bool is_of_steps() const { return is_control() || is_contact() || is_effort(); }
   bool is_contact() const { return quantity == LossQuantity::contact_force; }
-  bool is_pose() const { return quantity == LossQuantity::body_position || quantity == LossQuantity::body_orientation; }
-  double weight_per_step(double time_step) const { return !terminal && integral ? weight * time_step : weight; }
+  /// Reads how a body moves; poses and motions are of bodies.
+  bool is_motion() const {
+    return quantity == LossQuantity::body_velocity || quantity == LossQuantity::body_angular_velocity;
+  }
+  bool is_of_body() const {
+    return is_motion() || quantity == LossQuantity::body_position || quantity == LossQuantity::body_orientation ||
+           quantity == LossQuantity::distance;
+  }
+  /// One number, three, or a quaternion.
+  int target_numbers() const;
+  /// One of the target's numbers as a range; of one that is not scored from −∞ to ∞.
+  struct Range {
+    double lower, upper;
+  };
+  Range range(int number) const {
+    const bool is_range = number < 3 && upper[number] != kNoRange;
+    return {target[number], is_range ? upper[number] : target[number]};
+  }
+  double weight_per_step(double time_step) const {
+    return !terminal && integral && over == OverTime::sum ? weight * time_step : weight;
+  }
   /// Reads states before the last.
   bool is_on_the_way() const { return !terminal && !is_control(); }
 };

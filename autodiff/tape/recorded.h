@@ -89,9 +89,9 @@ void check_rollout(const Model& model, const State<T>& state, const Control<T>& 
 /// Link indices of bodies. Throws Error (usage) for one that is not there.
 PoolVector<int> links_of(const Model& model, std::span<const int> bodies);
 
-/// World poses of links in every state of q, as body_poses().
+/// World poses of links in every state of `states`, as body_poses(); where it has velocities, as body_motions().
 template <class T>
-Buffer<T> poses_of(const KernelModel<T>& model, const Buffer<T>& q, const PoolVector<int>& links,
+Buffer<T> poses_of(const KernelModel<T>& model, const State<T>& states, const PoolVector<int>& links,
                    const RolloutOptions& options, Memory& memory);
 
 /// Where cotangents of the constants go; it may be empty. `resume`: it holds what later states left, which is added to.
@@ -100,9 +100,9 @@ struct ConstantsBar {
   Buffer<T>& rows;
   bool resume = false;
 };
-/// Cotangents of q from those of its poses.
+/// Cotangents of the states from those of their poses and motions.
 template <class T>
-Buffer<T> poses_adjoint(const Recorded<T>& recorded, const Buffer<T>& q, const PoolVector<int>& links,
-                        const Buffer<T>& poses_bar, const ConstantsBar<T>& constants_bar, Memory& memory);
+State<T> poses_adjoint(const Recorded<T>& recorded, const State<T>& states, const PoolVector<int>& links,
+                       const Buffer<T>& poses_bar, const ConstantsBar<T>& constants_bar, Memory& memory);
 
 }  // namespace backdrive

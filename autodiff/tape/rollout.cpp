@@ -67,9 +67,10 @@ Trajectory<T> run(const Model& model, const State<T>& state, const Control<T>& c
 
 template <class T>
 struct PoseNode final : Tape<T>::Node {
-  PoseNode(Recorded<T> r, Buffer<T> states, PoolVector<int> l, Buffer<T> p)
-      : recorded(std::move(r)), q(std::move(states)), links(std::move(l)), poses(std::move(p)) {
-    this->inputs.emplace_back(q, q.version());
+  PoseNode(Recorded<T> r, State<T> s, PoolVector<int> l, Buffer<T> p)
+      : recorded(std::move(r)), states(std::move(s)), links(std::move(l)), poses(std::move(p)) {
+    this->inputs.emplace_back(states.q, states.q.version());
+    if (!states.qd.empty()) this->inputs.emplace_back(states.qd, states.qd.version());
     this->outputs.emplace_back(poses, poses.version());
   }
   const Model* model() const override { return recorded.model.get(); }
@@ -79,26 +80,30 @@ struct PoseNode final : Tape<T>::Node {
     LinkDependence own(t.links.size()), none(t.links.size());
     const Components* read = reach.of(poses.id());
     if (!read) return own;
+    const int rows = states.qd.empty() ? kPoseRows : kMotionRows;
     for (std::size_t k = 0; k < links.size(); ++k) {
       bool any = false;
-      for (int c = 0; c < 12; ++c) any = any || read->has(static_cast<int>(k) * 12 + c);
+      for (int c = 0; c < rows; ++c) any = any || read->has(static_cast<int>(k) * rows + c);
       if (any && t.has_bodies()) own.posed[links[k]] = true;
       if (any && !t.has_bodies()) own.pose(t, links[k]);
     }
-    reach.read(q.id(), posed_positions(t, own));
+    reach.read(states.q.id(), posed_positions(t, own));
+    if (!states.qd.empty()) reach.read(states.qd.id(), posed_velocities(t, own));
     return t.has_bodies() ? none : own;  // where a body is depends on no parameter
   }
 
   void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& gradient_dot) override {
     const Buffer<T>* bar = bars.find(poses);
     if (!bar) return;
-    Buffer<T> constants_bar = recorded.constants_bar(bars.memory(), q.worlds());
-    bars.add(q, poses_adjoint(recorded, q, links, *bar, {constants_bar}, bars.memory()));
+    Buffer<T> constants_bar = recorded.constants_bar(bars.memory(), states.q.worlds());
+    State<T> states_bar = poses_adjoint(recorded, states, links, *bar, {constants_bar}, bars.memory());
+    bars.add(states.q, std::move(states_bar.q));
+    if (!states.qd.empty()) bars.add(states.qd, std::move(states_bar.qd));
     recorded.add_gradient(constants_bar, bars, gradient, gradient_dot);
   }
 
   Recorded<T> recorded;
-  Buffer<T> q;
+  State<T> states;  ///< without velocities: of poses only
   PoolVector<int> links;
   Buffer<T> poses;
 };
@@ -248,40 +253,70 @@ PoolVector<int> links_of(const Model& model, std::span<const int> bodies) {
 }
 
 template <class T>
-Buffer<T> poses_of(const KernelModel<T>& model, const Buffer<T>& q, const PoolVector<int>& links,
+Buffer<T> poses_of(const KernelModel<T>& model, const State<T>& states, const PoolVector<int>& links,
                    const RolloutOptions& options, Memory& memory) {
-  const int states = q.rows() / model.topology.nq, count = static_cast<int>(links.size());
+  const Buffer<T>& q = states.q;
+  const int number = q.rows() / model.topology.nq, count = static_cast<int>(links.size());
   const KernelArray<int> link_table(links, memory);
-  Buffer<T> poses = Buffer<T>::uninitialized(memory, states * count * 12, q.worlds());
-  const PoseArguments<T> arguments{launch_of(model, options.time_step, states, q),
-                                   q.address(),
-                                   link_table.data(),
-                                   count,
-                                   poses.write_address(),
-                                   nullptr,
-                                   nullptr,
-                                   nullptr};
+  PoseArguments<T> arguments{launch_of(model, options.time_step, number, q),
+                             q.address(),
+                             link_table.data(),
+                             count,
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             nullptr};
+  if (!states.qd.empty()) arguments.qd = states.qd.address();
+  const int rows = row_count(number, row_count(count, arguments.rows()));
+  Buffer<T> poses = Buffer<T>::uninitialized(memory, rows, q.worlds());
+  arguments.poses = poses.write_address();
   launch_poses(arguments, model.tree, options.threads, memory);
   return poses;
 }
 
 template <class T>
-Buffer<T> poses_adjoint(const Recorded<T>& recorded, const Buffer<T>& q, const PoolVector<int>& links,
-                        const Buffer<T>& poses_bar, const ConstantsBar<T>& constants_bar, Memory& memory) {
-  const Topology& t = recorded.model->topology;
-  Buffer<T> q_bar = Buffer<T>::uninitialized(memory, q.rows(), q.worlds());
+State<T> poses_adjoint(const Recorded<T>& recorded, const State<T>& states, const PoolVector<int>& links,
+                       const Buffer<T>& poses_bar, const ConstantsBar<T>& constants_bar, Memory& memory) {
+  const Buffer<T>& q = states.q;
+  State<T> bar;
+  bar.q = Buffer<T>::uninitialized(memory, q.rows(), q.worlds());
   const KernelArray<int> link_table(links, memory);
-  const PoseArguments<T> arguments{launch_of(recorded.kernel_model, recorded.options.time_step, q.rows() / t.nq, q),
-                                   q.address(),
-                                   link_table.data(),
-                                   static_cast<int>(links.size()),
-                                   nullptr,
-                                   poses_bar.address(),
-                                   q_bar.write_address(),
-                                   constants_bar.rows.empty() ? nullptr : constants_bar.rows.write_address(),
-                                   constants_bar.resume};
+  const int number = q.rows() / recorded.model->topology.nq;
+  PoseArguments<T> arguments{launch_of(recorded.kernel_model, recorded.options.time_step, number, q),
+                             q.address(),
+                             link_table.data(),
+                             static_cast<int>(links.size()),
+                             nullptr,
+                             poses_bar.address(),
+                             bar.q.write_address(),
+                             constants_bar.rows.empty() ? nullptr : constants_bar.rows.write_address(),
+                             constants_bar.resume};
+  if (!states.qd.empty()) {
+    bar.qd = Buffer<T>::uninitialized(memory, states.qd.rows(), q.worlds());
+    arguments.qd = states.qd.address();
+    arguments.qd_bar = bar.qd.write_address();
+  }
   launch_poses_adjoint(arguments, recorded.kernel_model.tree, recorded.options.threads, memory);
-  return q_bar;
+  return bar;
+}
+
+/// body_poses(), or with velocities body_motions().
+template <class T>
+Buffer<T> record_poses(Tape<T>* tape, const Model& model, const State<T>& states, std::span<const int> bodies,
+                       const RolloutOptions& options, Memory& memory) {
+  if (tape) tape->check_recording();
+  const Buffer<T>& q = states.q;
+  check_parameters<T>(model, options, q.worlds(), q.backend());
+  PoolVector<int> links = links_of(model, bodies);
+  Memory& own = memory_for(q, tape ? tape->memory() : memory);
+  if (!tape) {
+    return poses_of(KernelModel<T>(model, options.direction, q.worlds(), own, options.parameters.get()), states, links,
+                    options, own);
+  }
+  Recorded<T> recorded(model, options, q.worlds(), own);
+  Buffer<T> poses = poses_of(recorded.kernel_model, states, links, options, own);
+  tape->push(std::make_unique<PoseNode<T>>(std::move(recorded), states, std::move(links), poses));
+  return poses;
 }
 
 template <class T>
@@ -337,18 +372,19 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
   if (t.nq == 0 || q.rows() % t.nq != 0) {
     usage_error("q has " + std::to_string(q.rows()) + " rows; expected a multiple of " + std::to_string(t.nq));
   }
-  if (tape) tape->check_recording();
-  check_parameters<T>(model, options, q.worlds(), q.backend());
-  PoolVector<int> links = links_of(model, bodies);
-  Memory& own = memory_for(q, tape ? tape->memory() : memory);
-  if (!tape) {
-    return poses_of(KernelModel<T>(model, options.direction, q.worlds(), own, options.parameters.get()), q, links,
-                    options, own);
-  }
-  Recorded<T> recorded(model, options, q.worlds(), own);
-  Buffer<T> poses = poses_of(recorded.kernel_model, q, links, options, own);
-  tape->push(std::make_unique<PoseNode<T>>(std::move(recorded), q, std::move(links), poses));
-  return poses;
+  State<T> states;
+  states.q = q;
+  return record_poses(tape, model, states, bodies, options, memory);
+}
+
+template <class T>
+Buffer<T> body_motions(Tape<T>* tape, const Model& model, const State<T>& states, std::span<const int> bodies,
+                       const RolloutOptions& options, Memory& memory) {
+  const Topology& t = model.topology;
+  const int number = t.nq == 0 ? 0 : states.q.rows() / t.nq;
+  check_shape("states.q", states.q.rows(), states.q.worlds(), number * t.nq, states.qd.worlds());
+  check_shape("states.qd", states.qd.rows(), states.qd.worlds(), number * t.nv, states.q.worlds());
+  return record_poses(tape, model, states, bodies, options, memory);
 }
 
 #define BACKDRIVE_INSTANTIATE(T)                                                                                       \
@@ -360,10 +396,12 @@ Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std:
   template State<T> step<T>(Tape<T>&, const Model&, const State<T>&, const Control<T>&, RolloutOptions);               \
   template Buffer<T> body_poses<T>(Tape<T>*, const Model&, const Buffer<T>&, std::span<const int>,                     \
                                    const RolloutOptions&, Memory&);                                                    \
-  template Buffer<T> poses_of<T>(const KernelModel<T>&, const Buffer<T>&, const PoolVector<int>&,                      \
+  template Buffer<T> body_motions<T>(Tape<T>*, const Model&, const State<T>&, std::span<const int>,                    \
+                                     const RolloutOptions&, Memory&);                                                  \
+  template Buffer<T> poses_of<T>(const KernelModel<T>&, const State<T>&, const PoolVector<int>&,                       \
                                  const RolloutOptions&, Memory&);                                                      \
-  template Buffer<T> poses_adjoint<T>(const Recorded<T>&, const Buffer<T>&, const PoolVector<int>&, const Buffer<T>&,  \
-                                      const ConstantsBar<T>&, Memory&);
+  template State<T> poses_adjoint<T>(const Recorded<T>&, const State<T>&, const PoolVector<int>&, const Buffer<T>&,    \
+                                     const ConstantsBar<T>&, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

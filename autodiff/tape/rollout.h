@@ -26,11 +26,11 @@ struct RolloutOptions {
   MemoryPlan plan{};        ///< recorded rollouts: which states are kept; Trajectory::q and qd are empty unless all are
 };
 
-/// Cotangents of the states of a piece, row by row as in its Trajectory: of q, of velocity() and of the forces in
-/// `contact`; empty: none.
+/// Cotangents of the states of a piece, row by row as in its Trajectory: of q, of velocity(), of the forces in
+/// `contact` and, where velocity() is not qd, of that; empty: none.
 template <class T>
 struct StateSeeds {
-  Buffer<T> q, qd, contact;
+  Buffer<T> q, qd, contact, start_qd;
 };
 
 /// Sees the states of a rollout that does not keep them all, for losses that need more than the last: every piece once
@@ -102,5 +102,11 @@ Control<T> detach(const Control<T>& control, Memory& memory = default_memory()) 
 template <class T>
 Buffer<T> body_poses(Tape<T>* tape, const Model& model, const Buffer<T>& q, std::span<const int> bodies,
                      const RolloutOptions& options, Memory& memory = default_memory());
+
+/// The same with velocities, of states q and qd (rows state·nv + component): rows (state·bodies + k)·18 hold position,
+/// rotation matrix, velocity of the link's origin (3) and angular velocity (3), in world axes.
+template <class T>
+Buffer<T> body_motions(Tape<T>* tape, const Model& model, const State<T>& states, std::span<const int> bodies,
+                       const RolloutOptions& options, Memory& memory = default_memory());
 
 }  // namespace backdrive

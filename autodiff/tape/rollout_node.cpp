@@ -142,7 +142,6 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
   };
   const int first_control = piece.first_step * t.nu;
   const bool touches = !piece.reported.empty();
-  Buffer<T> none;
   RolloutAdjointArguments<T> arguments{
       launch_of(recorded_.kernel_model, recorded_.options.time_step, piece.steps, state_.q, piece.first_step),
       piece.q.address(),
@@ -150,7 +149,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
       control_.u.empty() ? nullptr : control_.u.address(first_control),
       bars.status(state_.q.worlds()).address(),
       seeds_of(piece.q, seeds.q),
-      seeds_of(piece.qd, touches ? none : seeds.qd),
+      seeds_of(piece.qd, touches ? seeds.start_qd : seeds.qd),
       first_row(bars.find(final_.q)),
       first_row(bars.find(final_.qd)),
       out.q.write_address(),
@@ -227,6 +226,7 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
     last_piece_ = run_piece(reach_piece_before(end, false, memory), end - 1, memory);
     walk_back(last_piece_, out, bars);
   }
+  if (observer_) observer_->finish(bars, gradient, gradient_dot);
   bars.add(state_.q, std::move(out.q));
   bars.add(state_.qd, std::move(out.qd));
   if (!out.control.empty()) bars.add(control_.u, std::move(out.control));
@@ -236,7 +236,6 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
         static_cast<std::int64_t>(worlds) * (window.steps > 0 ? (steps_ + window.steps - 1) / window.steps : 1);
     bars.count(counts, out.clipped);
   }
-  if (observer_) observer_->finish(bars, gradient, gradient_dot);
   recorded_.add_gradient(out.constants, bars, gradient, gradient_dot);
 }
 

@@ -151,11 +151,11 @@ template <class Layout, int Links>
 struct ThreadPoseArrays {
   using T = typename Layout::Real;
   typename Layout::Link link[Links];
-  T q[Links], q_bar[Links];
+  T q[Links], qd[Links], q_bar[Links], qd_bar[Links];
   T parameter_bar[Layout::parameters ? gradient_rows<T>(Links) : 1];
 
   BACKDRIVE_INLINE void lay_out(PoseScratch<Layout>& g) {
-    g.link = link, g.q = q, g.q_bar = q_bar;
+    g.link = link, g.q = q, g.qd = qd, g.q_bar = q_bar, g.qd_bar = qd_bar;
     g.parameter_bar = Layout::parameters ? parameter_bar : nullptr;
     g.gradient = structs_of<LinkGradient<T>>(g.parameter_bar);
   }

@@ -1,5 +1,12 @@
 #pragma once
-// Link poses of recorded states and their adjoint: the Jacobian's transpose by the same sweep as (8), with Z alone.
+// Link poses of recorded states, where asked for with velocities, and their adjoint: the Jacobian's transpose by the
+// same sweep as (8), with Z and what velocities receive, F:
+//
+//   v = v_p + S q̇ about O, link origin o:  ṗ = v_lin + ω × o         F = [ω̄ + o × ṗ̄; ṗ̄]   Z += v ×* F + [o × (ṗ̄ × ω); ṗ̄
+//   × ω] summed over a joint's subtree          q̇̄ = Sᵀ F                  q̄ = Sᵀ (Z − v_p ×* F)
+//
+// since a turn and shift of the subtree takes its own motions S q̇ along, v − v_p. A free root's are fixed in the world
+// but go along with its origin: its turns leave its own v out as well, its shifts change no velocity.
 #include "integrators/featherstone/workspace.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -7,10 +14,12 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 template <class Real>
 struct PoseLink {
   Pose<Real> pose;
+  Spatial<Real> v;  ///< with velocities only
 };
 template <class Real>
 struct PoseAdjointLink : PoseLink<Real> {
   Spatial<Real> Z;
+  Spatial<Real> F;  ///< with velocities only
 };
 
 template <class R>
@@ -35,16 +44,16 @@ struct PoseScratch {
   int link_count;
   typename Layout::Constants constants;    ///< [i]: LinkConstants
   typename Layout::Alignments alignments;  ///< [i]: Mat3
-  Real* q;
+  Real *q, *qd;
   typename Layout::Link* link;
-  Real* q_bar;          ///< adjoint only, from here on
-  Real* parameter_bar;  ///< gradient_rows() of the links; null: nobody asked
+  Real *q_bar, *qd_bar;  ///< adjoint only, from here on
+  Real* parameter_bar;   ///< gradient_rows() of the links; null: nobody asked
   LinkGradient<Real>* gradient;
 };
 
-/// Axes and origins of all links from g.q.
+/// Axes and origins of all links from g.q; with velocities also those, from g.qd.
 template <class Layout>
-BACKDRIVE_HD void link_poses(PoseScratch<Layout>& g) {
+BACKDRIVE_HD void link_poses(PoseScratch<Layout>& g, bool velocities) {
   using Real = typename Layout::Real;
   for (int i = 0; i < g.link_count; ++i) {
     const Link& link = g.links[i];
@@ -54,8 +63,18 @@ BACKDRIVE_HD void link_poses(PoseScratch<Layout>& g) {
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
           Real displacement[2];
+          [[maybe_unused]] const Mat3<Real> placed = axes;
           joint.displace(g.q + link.q, displacement);
           joint.move(g.q + link.q, displacement, axes, origin);
+          if (!velocities) return;
+          constexpr int K = decltype(joint)::dofs;
+          Spatial<Real> v = link.parent < 0 ? zero6<Real>() : g.link[link.parent].v;
+          if constexpr (K > 0) {
+            Spatial<Real> S[K];
+            joint.subspace(placed, axes, origin, S);
+            for (int k = 0; k < K; ++k) v += S[k] * g.qd[link.v + k];
+          }
+          g.link[i].v = v;
         });
     g.link[i].pose.axes = axes;
     g.link[i].pose.origin = origin;
@@ -88,10 +107,11 @@ template <class Layout>
 BACKDRIVE_HD void poses_worlds(const PoseArguments<StorageOf<typename Layout::Real>>& a, PoseScratch<Layout>& g,
                                int first_world) {
   using Real = typename Layout::Real;
-  const int nq = a.launch.topology.nq, stride = a.launch.stride;
+  const int nq = a.launch.topology.nq, nv = a.launch.topology.nv, stride = a.launch.stride, rows = a.rows();
   for (int step = 0; step < a.launch.steps; ++step) {
     load_rows(a.q, std::size_t(step) * nq, nq, stride, first_world, g.q);
-    link_poses(g);
+    if (a.qd) load_rows(a.qd, std::size_t(step) * nv, nv, stride, first_world, g.qd);
+    link_poses(g, a.qd);
     for (int k = 0; k < a.count; ++k) {
       const int i = a.links[k];
       const Pose<Real>& link = g.link[i].pose;
@@ -99,45 +119,61 @@ BACKDRIVE_HD void poses_worlds(const PoseArguments<StorageOf<typename Layout::Re
       struct {
         Vec3<Real> position;
         Mat3<Real> rotation;
-      } pose{link.origin + root, link.axes * transposed(g.alignments[i])};
-      store_rows(a.poses, (std::size_t(step) * a.count + k) * 12, 12, stride, first_world, &pose.position.x);
+        Vec3<Real> velocity, angular_velocity;
+      } pose{link.origin + root, link.axes * transposed(g.alignments[i]), zero3<Real>(), zero3<Real>()};
+      if (a.qd) {
+        pose.angular_velocity = g.link[i].v.ang;
+        pose.velocity = g.link[i].v.lin + cross(g.link[i].v.ang, link.origin);
+      }
+      store_rows(a.poses, (std::size_t(step) * a.count + k) * rows, rows, stride, first_world, &pose.position.x);
     }
   }
 }
 
-/// One state: pose cotangents to each link's Z.
+/// One state: pose cotangents to each link's Z and, with velocities, F.
 template <class Layout>
 BACKDRIVE_HD void pose_cotangents(const PoseArguments<StorageOf<typename Layout::Real>>& a, PoseScratch<Layout>& g,
                                   int step, int first_world) {
   using Real = typename Layout::Real;
-  for (int i = 0; i < g.link_count; ++i) g.link[i].Z = zero6<Real>();
+  for (int i = 0; i < g.link_count; ++i) g.link[i].Z = g.link[i].F = zero6<Real>();
   for (int k = 0; k < a.count; ++k) {
     const int i = a.links[k];
     typename Layout::Link& link = g.link[i];
     struct {
       Vec3<Real> position;
       Mat3<Real> rotation;
+      Vec3<Real> velocity, angular_velocity;
     } bar;
-    load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * 12, 12, a.launch.stride, first_world, &bar.position.x);
+    const int rows = a.rows();
+    load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * rows, rows, a.launch.stride, first_world,
+              &bar.position.x);
     const Mat3<Real> axes = link.pose.axes * transposed(g.alignments[i]);
     const Vec3<Real> turn =
         cross(axes.cx, bar.rotation.cx) + cross(axes.cy, bar.rotation.cy) + cross(axes.cz, bar.rotation.cz);
     const Vec3<Real> lever = cross(link.pose.origin, bar.position);
     link.Z.ang += turn + lever;
     link.Z.lin += bar.position;
+    if (a.qd) {
+      const Spatial<Real> F{bar.angular_velocity + cross(link.pose.origin, bar.velocity), bar.velocity};
+      const Vec3<Real> origin_bar = cross(bar.velocity, link.v.ang);
+      link.F += F;
+      link.Z = plus_cross_force(link.Z, link.v, F);
+      link.Z += Spatial<Real>{cross(link.pose.origin, origin_bar), origin_bar};
+    }
     // rotation = R Aᵀ: A exp(η) turns it by −R η.
     if (Layout::parameters && g.gradient) g.gradient[i].alignment -= transposed_times(link.pose.axes, turn);
   }
 }
 
-/// And on to q̄ and placements, leaves to root.
+/// And on to q̄, q̇̄ and placements, leaves to root.
 template <class Layout>
-BACKDRIVE_HD void pose_adjoint_step(PoseScratch<Layout>& g) {
+BACKDRIVE_HD void pose_adjoint_step(PoseScratch<Layout>& g, bool velocities) {
   using Real = typename Layout::Real;
   for (int i = g.link_count - 1; i >= 0; --i) {
     const Link& link = g.links[i];
     const typename Layout::Link& own = g.link[i];
-    const Spatial<Real> Z = own.Z;
+    const bool moved = velocities && link.parent >= 0;
+    const Spatial<Real> Z = moved ? own.Z - cross_force(g.link[link.parent].v, own.F) : own.Z;
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
           constexpr int K = decltype(joint)::dofs;
@@ -145,7 +181,10 @@ BACKDRIVE_HD void pose_adjoint_step(PoseScratch<Layout>& g) {
             Spatial<Real> S[K];
             joint.subspace(broadcast<Real>(g.constants[i].rotation), own.pose.axes, own.pose.origin, S);
             // Behind a free root's quaternion; a ball's turns are all it has.
-            for (int k = 0; k < K; ++k) g.q_bar[link.q + k + (k < 3 ? 0 : 1)] += dot(S[k], Z);
+            constexpr bool free = decltype(joint)::fixed_in_world;
+            const Spatial<Real> turned = free && velocities ? Z - cross_force(own.v, own.F) : Z;
+            for (int k = 0; k < K; ++k) g.q_bar[link.q + k + (k < 3 ? 0 : 1)] += dot(S[k], k < 3 ? turned : Z);
+            for (int k = 0; velocities && k < K; ++k) g.qd_bar[link.v + k] += dot(S[k], own.F);
           }
         });
     if (Layout::parameters && g.gradient) {
@@ -155,7 +194,9 @@ BACKDRIVE_HD void pose_adjoint_step(PoseScratch<Layout>& g) {
       placement_adjoint(link, g.constants[i], parent, about_joint, g.gradient[i]);
       if (link.parent < 0) g.gradient[i].translation += Z.lin;
     }
-    if (link.parent >= 0) g.link[link.parent].Z += Z;
+    if (link.parent < 0) continue;
+    g.link[link.parent].Z += own.Z;
+    if (velocities) g.link[link.parent].F += own.F;
   }
 }
 
@@ -173,11 +214,14 @@ BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<typename La
   }
   for (int step = a.launch.steps; step-- > 0;) {
     load_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.q);
-    link_poses(g);
+    if (a.qd) load_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, g.qd);
+    link_poses(g, a.qd);
     for (int k = 0; k < t.nq; ++k) g.q_bar[k] = constant<Real>(0);
+    for (int k = 0; k < t.nv; ++k) g.qd_bar[k] = constant<Real>(0);
     pose_cotangents(a, g, step, first_world);
-    pose_adjoint_step(g);
+    pose_adjoint_step(g, a.qd);
     store_rows(a.q_bar, std::size_t(step) * t.nq, t.nq, stride, first_world, g.q_bar);
+    if (a.qd) store_rows(a.qd_bar, std::size_t(step) * t.nv, t.nv, stride, first_world, g.qd_bar);
   }
   store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
 }
@@ -189,7 +233,9 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, bool adjoint, bool paramete
   using Real = typename Layout::Real;
   g.link = arena.take<typename Layout::Link>(t.link_count);
   g.q = arena.take<Real>(t.nq);
+  g.qd = arena.take<Real>(t.nv);
   g.q_bar = adjoint ? arena.take<Real>(t.nq) : nullptr;
+  g.qd_bar = adjoint ? arena.take<Real>(t.nv) : nullptr;
   g.parameter_bar = parameters ? arena.take<Real>(gradient_rows<Real>(t.link_count)) : nullptr;
   g.gradient = structs_of<LinkGradient<Real>>(g.parameter_bar);
 }

@@ -75,18 +75,52 @@ struct RolloutAdjointArguments {
   const T* contact_bar = nullptr;       ///< seeds as `contact`, of which those of the forces are read; null: none
 };
 
-/// Poses of links: per output 3 rows of position and 9 of rotation (columns), in user axes, world frame.
+/// Rows of a link's pose, and of its pose and motion.
+constexpr int kPoseRows = 12, kMotionRows = 18;
+
+/// Poses of links: per output 3 rows of position and 9 of rotation (columns), in user axes, world frame; where
+/// velocities are given, 3 more of the velocity of the link's origin and 3 of the angular velocity, in world axes.
 template <class T>
 struct PoseArguments {
   Launch<T> launch;  ///< `steps` states
   const T* q;        ///< [steps·nq]
   const int* links;  ///< which links
   int count;
-  T* poses;             ///< [steps·count·12]
-  const T* pose_bar;    ///< adjoint only
-  T* q_bar;             ///< adjoint only, out
-  T* constants_bar;     ///< adjoint only, out, gradient rows without those of shapes; null: not asked for
-  bool resume = false;  ///< adjoint only: constants_bar holds what later states left
+  T* poses;               ///< [steps·count·rows()]
+  const T* pose_bar;      ///< adjoint only
+  T* q_bar;               ///< adjoint only, out
+  T* constants_bar;       ///< adjoint only, out, gradient rows without those of shapes; null: not asked for
+  bool resume = false;    ///< adjoint only: constants_bar holds what later states left
+  const T* qd = nullptr;  ///< [steps·nv]; null: poses only
+  T* qd_bar = nullptr;    ///< adjoint only, with qd: out
+
+  BACKDRIVE_HD int rows() const { return qd ? kMotionRows : kPoseRows; }
+};
+
+/// What of a joint's effort: command and drive, after the drive's limit; each part alone, where the drive's is what it
+/// adds to the command; all of them. Armature is inertia, no part of it.
+enum class EffortPart { actuator, command, drive, spring, damping, friction, limit, total };
+
+/// An effort to look at, of a joint of one degree of freedom; or its power, effort · velocity.
+struct EffortTerm {
+  EffortPart part = EffortPart::actuator;
+  bool power = false;
+  int link = 0;
+  int constants_row = 0, gradient_row = 0;  ///< of its JointEfforts, among the constants and their cotangents
+};
+
+/// Efforts that acted in each step of a recorded rollout.
+template <class T>
+struct EffortArguments {
+  Launch<T> launch;
+  const T *q, *qd, *velocity;  ///< every state, as RolloutArguments has them; velocity: that which moved q
+  const T* control;            ///< null: zero
+  const EffortTerm* terms;     ///< where the kernel runs
+  int count;
+  T* efforts;                                                      ///< [steps·count] rows; not of the adjoint
+  const T* efforts_bar = nullptr;                                  ///< adjoint only, from here on
+  T *q_bar = nullptr, *qd_bar = nullptr, *velocity_bar = nullptr;  ///< added to; velocity_bar may be qd_bar
+  T *control_bar = nullptr, *constants_bar = nullptr;              ///< added to; null: not asked for
 };
 
 /// Maximal coordinates only: bodies from the coordinates of the tree's joints, and the coordinates of joints that close

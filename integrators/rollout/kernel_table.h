@@ -18,6 +18,7 @@ struct KernelTable {
   Kernel<RolloutArguments<T>> rollout;
   Kernel<RolloutAdjointArguments<T>> rollout_adjoint;
   Kernel<PoseArguments<T>> poses, poses_adjoint;
+  Kernel<EffortArguments<T>> efforts, efforts_adjoint;
   Kernel<PlaceArguments<T>> place, place_adjoint;  ///< null but for maximal coordinates
 };
 

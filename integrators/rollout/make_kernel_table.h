@@ -8,6 +8,7 @@
 //   K::pose_scratch_bytes(arguments)            of an adjoint with gradients of parameters
 #include <algorithm>
 
+#include "integrators/rollout/effort_kernel.h"
 #include "integrators/rollout/kernel_table.h"
 #include "integrators/rollout/shell.h"
 
@@ -73,6 +74,8 @@ KernelTable<StorageOf<typename K::Real>> make_kernel_table() {
                                      ContactKernels<K>::rollout_adjoint>;
   table.poses = each_group<PoseArguments<T>, K::poses, lanes>;
   table.poses_adjoint = each_group<PoseArguments<T>, K::poses_adjoint, lanes>;
+  table.efforts = each_group<EffortArguments<T>, efforts_group<typename K::Real>, lanes>;
+  table.efforts_adjoint = each_group<EffortArguments<T>, efforts_adjoint_group<typename K::Real>, lanes>;
   if constexpr (K::places) {
     table.place = each_group<PlaceArguments<T>, K::place, lanes>;
     table.place_adjoint = each_group<PlaceArguments<T>, K::place_adjoint, lanes>;

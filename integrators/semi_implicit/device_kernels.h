@@ -93,6 +93,7 @@ struct PosesAdjointWorld : OfWorld<PoseArguments<T>> {
   std::size_t block_bytes() const {
     Arena counter(nullptr);
     counter.take<T>(this->arguments.launch.topology.nq);
+    counter.take<T>(this->arguments.launch.topology.nv);
     return counter.used();
   }
 };

@@ -33,6 +33,7 @@ struct Kernels {
   static std::size_t pose_scratch_bytes(const PoseArguments<T>& a) {
     Arena counter(nullptr);
     counter.take<R>(a.launch.topology.nq);
+    counter.take<R>(a.launch.topology.nv);
     return counter.used();
   }
 };

@@ -1,15 +1,16 @@
 #pragma once
-// Poses of bodies, which are a state's own numbers; and bodies placed by the coordinates of their joints. Both with
-// their adjoints.
+// Poses and velocities of bodies, which are a state's own numbers; and bodies placed by the coordinates of their
+// joints. Both with their adjoints.
 #include "integrators/semi_implicit/rollout_kernel.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
-/// Position and rotation matrix, as PoseArguments::poses has them.
+/// As PoseArguments::poses has them; the last two with velocities only.
 template <class Real>
 struct PoseRows {
   Vec3<Real> position;
   Mat3<Real> rotation;
+  Vec3<Real> velocity, angular_velocity;
 };
 
 template <class Real>
@@ -20,8 +21,15 @@ BACKDRIVE_HD void poses_group(const PoseArguments<StorageOf<Real>>& a, int first
       const int row = a.launch.bodies->joint_nq + t.links[a.links[k]].body * kBodyPositions;
       Real q[kBodyPositions];
       load_rows(a.q, std::size_t(step) * t.nq + row, kBodyPositions, a.launch.stride, first_world, q);
-      const PoseRows<Real> pose{{q[4], q[5], q[6]}, rotation_matrix(load_quaternion(q))};
-      store_rows(a.poses, (std::size_t(step) * a.count + k) * 12, 12, a.launch.stride, first_world, &pose.position.x);
+      Real qd[kBodyVelocities] = {};
+      if (a.qd) {
+        const int first = a.launch.bodies->joint_nv + t.links[a.links[k]].body * kBodyVelocities;
+        load_rows(a.qd, std::size_t(step) * t.nv + first, kBodyVelocities, a.launch.stride, first_world, qd);
+      }
+      const PoseRows<Real> pose{
+          {q[4], q[5], q[6]}, rotation_matrix(load_quaternion(q)), {qd[3], qd[4], qd[5]}, {qd[0], qd[1], qd[2]}};
+      store_rows(a.poses, (std::size_t(step) * a.count + k) * a.rows(), a.rows(), a.launch.stride, first_world,
+                 &pose.position.x);
     }
   }
 }
@@ -32,22 +40,30 @@ BACKDRIVE_HD void poses_adjoint_group(const PoseArguments<StorageOf<Real>>& a, i
   const int stride = a.launch.stride;
   Arena arena(scratch);
   Real* const q_bar = arena.take<Real>(t.nq);
+  Real* const qd_bar = arena.take<Real>(t.nv);
   for (int step = 0; step < a.launch.steps; ++step) {
     for (int k = 0; k < t.nq; ++k) q_bar[k] = constant<Real>(0);
+    for (int k = 0; k < t.nv; ++k) qd_bar[k] = constant<Real>(0);
     for (int k = 0; k < a.count; ++k) {
       const int row = a.launch.bodies->joint_nq + t.links[a.links[k]].body * kBodyPositions;
       Real q[4];
       PoseRows<Real> bar;
       load_rows(a.q, std::size_t(step) * t.nq + row, 4, stride, first_world, q);
-      load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * 12, 12, stride, first_world, &bar.position.x);
+      load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * a.rows(), a.rows(), stride, first_world,
+                &bar.position.x);
       const Mat3<Real> axes = rotation_matrix(load_quaternion(q));
       const Vec3<Real> turn =
           cross(axes.cx, bar.rotation.cx) + cross(axes.cy, bar.rotation.cy) + cross(axes.cz, bar.rotation.cz);
       Real* const to = q_bar + row;
       to[0] += turn.x, to[1] += turn.y, to[2] += turn.z;
       to[4] += bar.position.x, to[5] += bar.position.y, to[6] += bar.position.z;
+      if (!a.qd) continue;
+      Real* const rate = qd_bar + a.launch.bodies->joint_nv + t.links[a.links[k]].body * kBodyVelocities;
+      const Vec3<Real>&v = bar.velocity, &w = bar.angular_velocity;
+      rate[0] += w.x, rate[1] += w.y, rate[2] += w.z, rate[3] += v.x, rate[4] += v.y, rate[5] += v.z;
     }
     store_rows(a.q_bar, std::size_t(step) * t.nq, t.nq, stride, first_world, q_bar);
+    if (a.qd) store_rows(a.qd_bar, std::size_t(step) * t.nv, t.nv, stride, first_world, qd_bar);
   }
   if (!a.constants_bar || a.resume) return;  // poses depend on no parameter
   const Real zero = constant<Real>(0);

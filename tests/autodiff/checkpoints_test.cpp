@@ -63,6 +63,22 @@ Problem busy_problem(int steps) {
     term.integral = false;
     problem.loss.push_back(term);
   }
+  // Of bodies' velocities, efforts and distances, and of the step where an error is least or greatest.
+  add(LossQuantity::body_velocity, false, body);
+  add(LossQuantity::body_angular_velocity, true, body);
+  add(LossQuantity::distance, false, body);
+  problem.loss.back().other_point = {0.4, -0.3, 0.2};
+  add(LossQuantity::joint_effort, false, joint);
+  problem.loss.back().part = EffortPart::total;
+  add(LossQuantity::joint_power, false, joint);
+  for (const std::size_t k : {std::size_t{5}, problem.loss.size() - 3, problem.loss.size() - 2}) {
+    for (const OverTime over : {OverTime::least, OverTime::greatest}) {
+      LossTerm term = problem.loss[k];
+      term.over = over;
+      term.measure = ErrorMeasure::absolute;
+      problem.loss.push_back(term);
+    }
+  }
   return problem;
 }
 
@@ -88,7 +104,7 @@ Result<T> gradient(const Problem& problem, const MemoryPlan& plan, const Gradien
   const Control<T> control = initial_control<T>(problem, worlds, memory);
   Tape<T> tape(memory);
   std::shared_ptr<LossObserver<T>> observer;
-  if (!plan.keeps_all()) observer = observe_loss<T>(problem, options, worlds, memory);
+  if (!plan.keeps_all()) observer = observe_loss<T>(problem, control, options, worlds, memory);
   const Trajectory<T> trajectory = rollout(tape, problem.model, state, control, options, observer);
   const LossResult<T> loss = evaluate_loss(problem, trajectory, control, options, &tape, observer.get());
   const Gradients<T> g = std::move(tape).backward(loss.seeds);
@@ -150,7 +166,7 @@ TEST(SeedsAccumulation, AnObserverIsForOneRollout) {
   options.plan = {5, 1};
   const State<double> state = initial_state<double>(problem, 1);
   const Control<double> control = initial_control<double>(problem, 1);
-  const auto observer = observe_loss<double>(problem, options, 1, default_memory());
+  const auto observer = observe_loss<double>(problem, control, options, 1, default_memory());
   Tape<double> tape;
   rollout(tape, problem.model, state, control, options, observer);
   EXPECT_THROW(rollout(tape, problem.model, state, control, options, observer), Error);
@@ -166,7 +182,7 @@ TEST(SeedsDangling, AnObserverKeepsItsMemory) {
   const State<double> state = initial_state<double>(problem, 1);
   const Control<double> control = initial_control<double>(problem, 1);
   auto memory = std::make_unique<Memory>();
-  const auto observer = observe_loss<double>(problem, options, 1, *memory);
+  const auto observer = observe_loss<double>(problem, control, options, 1, *memory);
   Tape<double> tape;
   const Trajectory<double> t = rollout(tape, problem.model, state, control, options, observer);
   memory.reset();
@@ -178,9 +194,10 @@ TEST(SeedsDangling, AnObserverKeepsItsMemory) {
 // A cut after every K steps is the gradient of rollouts of K steps whose starts are detached.
 TEST(Windows, ACutIsADetachedState) {
   Problem problem = busy_problem(24);
-  problem.loss.erase(std::remove_if(problem.loss.begin(), problem.loss.end(),
-                                    [](const LossTerm& term) { return term.quantity == LossQuantity::control; }),
-                     problem.loss.end());
+  problem.loss.erase(
+      std::remove_if(problem.loss.begin(), problem.loss.end(),
+                     [](const LossTerm& term) { return term.is_of_steps() || term.over != OverTime::sum; }),
+      problem.loss.end());
   for (LossTerm& term : problem.loss) term.record = {};  // times that are moved are rounded anew
   const Result<double> cut = gradient<double>(problem, {}, {8, true, 0});
   const Result<double> whole = gradient<double>(problem, {});
@@ -238,7 +255,7 @@ TEST(Windows, AClipBoundsTheNormOfAWindow) {
   };
   // The control's own term is added outside of the rollout: without it the norms are those of the window.
   Problem bare = problem;
-  std::erase_if(bare.loss, [](const LossTerm& term) { return term.quantity == LossQuantity::control; });
+  std::erase_if(bare.loss, [](const LossTerm& term) { return term.is_of_steps(); });
   const Result<double> loose = gradient<double>(bare, {});
   const double clip = 0.5 * norm(loose, 1);
   const Result<double> tight = gradient<double>(bare, {}, {0, false, clip});

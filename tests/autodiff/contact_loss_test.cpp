@@ -80,7 +80,7 @@ Result gradient(const Problem& p, const MemoryPlan& plan) {
   const Control<double> control = initial_control<double>(p, 1);
   Tape<double> tape;
   std::shared_ptr<LossObserver<double>> observer;
-  if (!plan.keeps_all()) observer = observe_loss<double>(p, options, 1, default_memory());
+  if (!plan.keeps_all()) observer = observe_loss<double>(p, control, options, 1, default_memory());
   const Trajectory<double> t = rollout(tape, p.model, state, control, options, observer);
   const LossResult<double> loss = evaluate_loss(p, t, control, options, &tape, observer.get());
   const Gradients<double> g = std::move(tape).backward(loss.seeds, Disconnected::zero);

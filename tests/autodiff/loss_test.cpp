@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "autodiff/tape/efforts.h"
 #include "integrators/reference/inverse_dynamics.h"
+#include "integrators/rollout/arguments.h"
 #include "tests/support/batch.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
@@ -17,6 +19,10 @@ using test::expect_usage_error;
 
 constexpr int kWorlds = 3;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr EffortPart kParts[] = {EffortPart::actuator, EffortPart::command,  EffortPart::drive, EffortPart::spring,
+                                 EffortPart::damping,  EffortPart::friction, EffortPart::limit, EffortPart::total};
+
 /// A driven tree with one term of every kind.
 Problem loss_problem() {
   test::TreeOptions tree;
@@ -24,6 +30,11 @@ Problem loss_problem() {
   tree.fixed = false;
   Problem p;
   p.model = test::random_tree(23, tree);
+  // One joint on which everything acts.
+  JointParameters& joints = p.model.joints;
+  joints.friction.at(3) = 0.2, joints.damping.at(3) = 0.1;
+  joints.spring.stiffness.at(3) = 1.5, joints.spring.rest.at(3) = 0.2;
+  joints.limit.lower.at(3) = -0.01, joints.limit.upper.at(3) = 0.01, joints.limit.stiffness.at(3) = 15;
   test::require_all(p.model);
   p.simulation.time_step = 0.01;
   p.simulation.steps = 6;
@@ -73,6 +84,39 @@ Problem loss_problem() {
     }
     p.loss.push_back(waypoint);
   }
+  for (const bool terminal : {false, true}) {
+    LossTerm& velocity = add("point velocity", LossQuantity::body_velocity, terminal, 5);
+    velocity.target = {0.2, -0.1, 0.4, 0};
+    velocity.point = {0.1, 0.2, -0.3};
+    add("angular velocity", LossQuantity::body_angular_velocity, terminal, 4).target = {0.3, 0.1, -0.2, 0};
+    LossTerm& gap = add("distance of two", LossQuantity::distance, terminal, 5);
+    gap.other = 2;
+    gap.target[0] = 0.3;
+    gap.point = {0.1, 0.2, -0.3}, gap.other_point = {0, -0.1, 0.2};
+    add("distance from a point", LossQuantity::distance, terminal, 3).other_point = {0.4, 0.1, 0.2};
+    p.loss.back().target[0] = 0;
+    LossTerm& beyond = add("beyond a range", LossQuantity::joint_position, terminal, 2);
+    beyond.target[0] = -0.1, beyond.upper[0] = 0.05;
+    LossTerm& box = add("out of a box, one axis free", LossQuantity::body_position, terminal, 5);
+    box.target = {-0.1, -kInfinity, 0.1, 0}, box.upper = {0.1, kInfinity, kNoRange};
+    add("absolute", LossQuantity::body_position, terminal, 5).target = {0.2, -0.1, 0.4, 0};
+    p.loss.back().measure = ErrorMeasure::absolute;
+  }
+  for (const EffortPart part : kParts) {
+    add("effort", LossQuantity::joint_effort, false, 3).part = part;
+    p.loss.back().target[0] = 0.4;
+    add("power", LossQuantity::joint_power, false, 3).part = part;
+    p.loss.back().target[0] = 0.4;
+  }
+  for (const OverTime over : {OverTime::least, OverTime::greatest}) {
+    for (const char* const name : {"point velocity", "distance of two", "effort"}) {
+      const auto like = [&](const LossTerm& term) { return !term.terminal && term.name == name; };
+      LossTerm best = *std::ranges::find_if(p.loss, like);
+      best.name += over == OverTime::least ? ", least" : ", greatest";
+      best.over = over;
+      p.loss.push_back(best);
+    }
+  }
   add("target position", LossQuantity::control, false, 3).channel = ControlChannel::target_position;
   add("target velocity", LossQuantity::control, false, 3).channel = ControlChannel::target_velocity;
   return p;
@@ -112,9 +156,66 @@ LossTerm with_target_of(LossTerm term, int step) {
   return term;
 }
 
+/// How far a number is beyond a range.
+double beyond(const LossTerm& term, int number, double x) {
+  const auto [lower, upper] = term.range(number);
+  return std::max({x - upper, lower - x, 0.0});
+}
+
+/// The square of each number's error of a term of bodies' velocities or distances, or of an effort. What these are is
+/// tested by themselves (MotionsOfBodies, Efforts).
+double squared_error_of_motion(const Scored& s, const LossTerm& term, int state, int world) {
+  const Model& model = s.problem.model;
+  const RolloutOptions options = options_of(s.problem);
+  if (term.is_effort()) {
+    const EffortTerm effort = effort_term(model, term.index, term.part, term.quantity == LossQuantity::joint_power);
+    const double x = acting_efforts<double>(nullptr, model, s.trajectory, s.batch.control, std::span(&effort, 1),
+                                            options)(state - 1, world);
+    return beyond(term, 0, x) * beyond(term, 0, x);
+  }
+  State<double> states;
+  states.q = s.trajectory.q;
+  states.qd = s.trajectory.qd;
+  const auto rows = [&](int body) {
+    const Buffer<double> all = body_motions<double>(nullptr, model, states, std::span(&body, 1), options);
+    return test::column(all, world, state * kMotionRows, kMotionRows);
+  };
+  using Vec = std::array<double, 3>;
+  const auto lever = [](const std::vector<double>& m, const Vec& point) {
+    Vec r{};
+    for (int k = 0; k < 3; ++k) {
+      for (int c = 0; c < 3; ++c) r[k] += m[3 + 3 * c + k] * point[c];
+    }
+    return r;
+  };
+  const std::vector<double> m = rows(term.index);
+  const Vec r = lever(m, term.point);
+  double sum = 0;
+  if (term.quantity == LossQuantity::distance) {
+    Vec there = term.other_point;
+    if (term.other >= 0) {
+      const std::vector<double> o = rows(term.other);
+      const Vec turned = lever(o, term.other_point);
+      for (int k = 0; k < 3; ++k) there[k] = o[k] + turned[k];
+    }
+    for (int k = 0; k < 3; ++k) sum += std::pow(m[k] + r[k] - there[k], 2);
+    return std::pow(beyond(term, 0, std::sqrt(sum)), 2);
+  }
+  for (int k = 0; k < 3; ++k) {
+    const int a = (k + 1) % 3, b = (k + 2) % 3;
+    const bool turning = term.quantity == LossQuantity::body_angular_velocity;
+    const double x = turning ? m[15 + k] : m[12 + k] + m[15 + a] * r[b] - m[15 + b] * r[a];
+    sum += std::pow(beyond(term, k, x), 2);
+  }
+  return sum;
+}
+
 /// error² of a term in one state, from its definition.
 double error_of(const Scored& s, const LossTerm& of, int state, int world) {
   const LossTerm term = with_target_of(of, state);
+  if (term.is_effort() || term.is_motion() || term.quantity == LossQuantity::distance) {
+    return squared_error_of_motion(s, term, state, world);
+  }
   const Topology& t = s.problem.model.topology;
   const bool joint = term.quantity != LossQuantity::body_position && term.quantity != LossQuantity::body_orientation;
   if (joint) {
@@ -127,16 +228,16 @@ double error_of(const Scored& s, const LossTerm& of, int state, int world) {
       x = s.batch.control.u(state * t.nu + (channel == 0 ? link.v : link.target + channel - 1), world);
     }
     if (term.on_circle) return 2 - 2 * std::cos(x - term.target[0]);
-    return (x - term.target[0]) * (x - term.target[0]);
+    return std::pow(beyond(term, 0, x), 2);
   }
   const auto poses = reference::body_poses(s.problem.model, test::column(s.trajectory.q, world, state * t.nq, t.nq));
   const auto& pose = poses[term.index];
   double sum = 0;
   if (term.quantity == LossQuantity::body_position) {
     for (int k = 0; k < 3; ++k) {
-      double x = pose.position[k] - term.target[k];
+      double x = pose.position[k];
       for (int c = 0; c < 3; ++c) x += pose.rotation[3 * c + k] * term.point[c];
-      sum += x * x;
+      sum += std::pow(beyond(term, k, x), 2);
     }
     return sum;
   }
@@ -161,13 +262,22 @@ TEST(Loss, EveryTermIsWhatItSays) {
     for (std::size_t k = 0; k < s.problem.loss.size(); ++k) {
       const LossTerm& term = s.problem.loss[k];
       const bool control = term.quantity == LossQuantity::control;
-      double want = 0;
+      const auto cost = [&](int state) {
+        const double square = error_of(s, term, state, w);
+        return term.weight * (term.measure == ErrorMeasure::squared ? square : std::sqrt(square));
+      };
+      double want = 0, least = kInfinity, greatest = 0;
       if (term.terminal) {
-        want = term.weight * error_of(s, term, steps, w);
+        want = cost(steps);
       } else {  // after each step; a control during it
         for (int step = term.first_step; step <= std::min(term.last_step, steps); ++step) {
-          want += term.weight * (term.integral ? 0.01 : 1) * error_of(s, term, control ? step - 1 : step, w);
+          const double now = cost(control ? step - 1 : step);
+          want += now * (term.integral ? 0.01 : 1);
+          least = std::min(least, now);
+          greatest = std::max(greatest, now);
         }
+        if (term.over == OverTime::least) want = least;
+        if (term.over == OverTime::greatest) want = greatest;
       }
       EXPECT_NEAR(loss.terms(static_cast<int>(k), w), want, 1e-13 * (1 + want)) << term.name;
       EXPECT_GT(want, 1e-6) << term.name;
@@ -250,8 +360,9 @@ TEST(Loss, AWaypointAtTheEndIsATerminalTerm) {
     terms.back().first_step = terms.back().last_step = s.problem.simulation.steps;
   }
   const auto loss = evaluate_loss<double>(s.problem, s.trajectory, s.batch.control, options_of(s.problem), nullptr);
-  ASSERT_EQ(loss.terms.rows(), 10);
-  for (int k = 0; k < 5; ++k) EXPECT_EQ(loss.terms(k, 0), loss.terms(k + 5, 0)) << terms[k].name;
+  const int half = static_cast<int>(terms.size()) / 2;
+  ASSERT_EQ(loss.terms.rows(), 2 * half);
+  for (int k = 0; k < half; ++k) EXPECT_EQ(loss.terms(k, 0), loss.terms(k + half, 0)) << terms[k].name;
 }
 
 TEST(Loss, WindowsAddUpToTheWholeRun) {

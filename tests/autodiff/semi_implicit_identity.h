@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autodiff/tape/rollout.h"
+#include "integrators/rollout/arguments.h"
 #include "models/fields.h"
 #include "tests/support/batch.h"
 
@@ -25,8 +26,8 @@ inline RolloutOptions options_of(int steps, int threads = 1) {
 
 constexpr int kSteps = 5;
 
-/// OutputWeights of everything that a rollout leaves: states of joints and bodies, poses, and, with contact, the
-/// velocities that are reported and the forces.
+/// OutputWeights of everything that a rollout leaves: states of joints and bodies, poses and motions, and, with
+/// contact, the velocities that are reported and the forces.
 struct OutputWeights {
   Buffer<double> q, qd, poses, reported, contact;
 };
@@ -37,12 +38,21 @@ inline std::vector<int> all_bodies(const Model& model) {
   return bodies;
 }
 
+/// Of all bodies, with the velocities that q̇ says.
+template <class T>
+Buffer<T> motions(Tape<T>* tape, const Model& model, const Trajectory<T>& trajectory, const RolloutOptions& options) {
+  State<T> states;
+  states.q = trajectory.q;
+  states.qd = trajectory.qd;
+  return body_motions<T>(tape, model, states, all_bodies(model), options);
+}
+
 /// In tangent rows: none stands in a quaternion's fourth.
 inline OutputWeights random_weights(const Model& model, Random& random) {
   const Topology& t = model.topology;
   OutputWeights w{Buffer<double>((kSteps + 1) * t.nq, 1),
                   Buffer<double>((kSteps + 1) * t.nv, 1),
-                  Buffer<double>((kSteps + 1) * static_cast<int>(model.body_names.size()) * 12, 1),
+                  Buffer<double>((kSteps + 1) * static_cast<int>(model.body_names.size()) * kMotionRows, 1),
                   {},
                   {}};
   const std::vector<int> rows = tangent_rows(t);
@@ -158,7 +168,7 @@ inline double along_duals(const Model& model, const InputDirection& d, const Out
   const State<D> start = place_bodies<D>(nullptr, model, batch.state, options);
   const Trajectory<D> trajectory = rollout(model, start, batch.control, options);
   EXPECT_FALSE(trajectory.any_stopped());
-  return weighted(model, w, trajectory, body_poses<D>(nullptr, model, trajectory.q, all_bodies(model), options));
+  return weighted(model, w, trajectory, motions<D>(nullptr, model, trajectory, options));
 }
 
 /// A gradient by all inputs.
@@ -198,7 +208,7 @@ inline BlockSums along_adjoint(const Model& model, const InputDirection& d, cons
   Tape<double> tape;
   const State<double> start = place_bodies(&tape, model, batch.state, options);
   const Trajectory<double> trajectory = rollout(tape, model, start, batch.control, options);
-  const Buffer<double> poses = body_poses<double>(&tape, model, trajectory.q, all_bodies(model), options);
+  const Buffer<double> poses = motions(&tape, model, trajectory, options);
   Seeds<double> seeds;
   seeds.add(trajectory.q, w.q);
   seeds.add(trajectory.qd, w.qd);

@@ -151,7 +151,7 @@ Result<T> gradient(const Problem& problem, const MemoryPlan& plan, int threads =
   const Control<T> control = initial_control<T>(problem, worlds, default_memory());
   Tape<T> tape;
   std::shared_ptr<LossObserver<T>> observer;
-  if (!plan.keeps_all()) observer = observe_loss<T>(problem, options, worlds, default_memory());
+  if (!plan.keeps_all()) observer = observe_loss<T>(problem, control, options, worlds, default_memory());
   const State<T> start = place_bodies(&tape, problem.model, state, options);
   const Trajectory<T> trajectory = rollout(tape, problem.model, start, control, options, observer);
   EXPECT_FALSE(trajectory.any_stopped());

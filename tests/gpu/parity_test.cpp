@@ -112,6 +112,17 @@ TEST_P(GpuParity, LossesOfEveryKind) {
     if (!term.is_control()) term.record = {{0.1, 0.4}, {{0, 0, 0.6, 0.8}, {0.8, 0, 0, 0.6}}};
     problem.loss.push_back(term);
   }
+  const int last = static_cast<int>(problem.model.body_names.size()) - 1;
+  problem.loss.push_back({.name = "velocity", .quantity = LossQuantity::body_velocity, .index = last});
+  problem.loss.back().upper = {0.1, kNoRange, std::numeric_limits<double>::infinity()};
+  problem.loss.push_back({.name = "turning", .quantity = LossQuantity::body_angular_velocity, .index = last});
+  problem.loss.push_back({.name = "apart", .quantity = LossQuantity::distance, .terminal = false, .index = last});
+  problem.loss.back().over = OverTime::least;
+  problem.loss.back().measure = ErrorMeasure::absolute;
+  for (const EffortPart part : {EffortPart::total, EffortPart::actuator, EffortPart::damping}) {
+    problem.loss.push_back({.name = "effort", .quantity = LossQuantity::joint_effort, .terminal = false, .part = part});
+    problem.loss.push_back({.name = "power", .quantity = LossQuantity::joint_power, .terminal = false, .part = part});
+  }
   RolloutOptions options;
   options.steps = problem.simulation.steps;
   options.time_step = problem.simulation.time_step;

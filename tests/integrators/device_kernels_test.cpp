@@ -46,7 +46,7 @@ Buffer<T> random_rows(int rows, test::Random& random) {
 template <class T>
 struct Outcome {
   Buffer<T> q, qd, q_end, qd_end, reported, reported_end, poses;
-  Buffer<T> q0_bar, qd0_bar, control_bar, constants_bar, pose_q_bar, pose_constants_bar;
+  Buffer<T> q0_bar, qd0_bar, control_bar, constants_bar, pose_q_bar, pose_qd_bar, pose_constants_bar;
   WorldStatuses status = WorldStatuses(kWorlds);
   std::vector<int> clipped = std::vector<int>(kWorlds);
 };
@@ -141,13 +141,15 @@ class AllKernels {
     const int n = static_cast<int>(t_.links.size());
     const std::vector<int> links{n / 2, 0, n - 1};
     const int states = s_.steps + 1, count = static_cast<int>(links.size());
-    const Buffer<T> pose_bar = random_rows<T>(states * count * 12, random);
-    out_.poses = Buffer<T>(states * count * 12, kWorlds);
+    const Buffer<T> pose_bar = random_rows<T>(states * count * kMotionRows, random);
+    out_.poses = Buffer<T>(states * count * kMotionRows, kWorlds);
     out_.pose_q_bar = Buffer<T>(states * t_.nq, kWorlds);
+    out_.pose_qd_bar = Buffer<T>(states * t_.nv, kWorlds);
     out_.pose_constants_bar = Buffer<T>(parameter_rows(), kWorlds);
     T* const constants_bar = s_.parameters ? out_.pose_constants_bar.write() : nullptr;
     PoseArguments<T> a{launch(0, states), out_.q.row(0),           links.data(), count, out_.poses.write(),
                        pose_bar.row(0),   out_.pose_q_bar.write(), constants_bar};
+    a.qd = out_.qd.row(0), a.qd_bar = out_.pose_qd_bar.write();
     table_.poses(a, 0, groups_, scratch_.get());
     table_.poses_adjoint(a, 0, groups_, scratch_.get());
     if (!s_.parameters) return;
@@ -214,6 +216,7 @@ std::vector<NamedError> errors_between(const Outcome<T>& a, const Outcome<T>& b)
   compare("control_bar", &Outcome<T>::control_bar);
   compare("constants_bar", &Outcome<T>::constants_bar);
   compare("pose_q_bar", &Outcome<T>::pose_q_bar);
+  compare("pose_qd_bar", &Outcome<T>::pose_qd_bar);
   compare("pose_constants_bar", &Outcome<T>::pose_constants_bar);
   return errors;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -335,6 +336,79 @@ TEST(SceneFiles, ControlsComeFromATable) {
 }
 
 // Times are rounded to steps; the state after step k is that of time k·Δt.
+TEST(SceneLoss, RangesDistancesEffortsAndPeaks) {
+  const Scene scene = parse_scene(R"(
+model:
+  bodies:
+    arm: {mass: 1, com: [0, 0, -0.5], inertia: [0.1, 0.1, 0.01]}
+    ball: {shapes: [{density: 500, geometry: {type: sphere}}]}
+  joints:
+    hinge: {type: revolute, child: arm, axis: [0, 1, 0], drive: {stiffness: 10}, limit: {lower: -1, upper: 2}}
+    fly: {type: free, child: ball}
+  shapes: {floor: {body: world, geometry: {type: plane}}}
+optimize:
+  loss:
+    running:
+      - {joint: hinge, position: {at_least: -10 deg, at_most: 0.5}, limit_margin: 0.25, effort: {at_most: 4}, power: 2 W,
+         part: drive, over: greatest, weight: {power: 5}}
+      - {distance: [arm, ball], over: least, from: 0.1}
+      - {contact: [floor, ball], force: [none, 1, 2]}
+      - {contact: [ball, floor], force: {at_least: [1, none, 3]}}
+    terminal:
+      - {body: arm, velocity: [1, none, 20 cm/s], angular_velocity: {at_most: [none, 2, 3]}, weight: {velocity: 3}}
+      - {distance: [world, ball], points: [[1, 2, 3], [4, 5, 6]], target: {at_least: 10 cm}, measure: absolute}
+)",
+                                  "test.yaml", ".");
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<LossTerm>& loss = scene.problem.loss;
+  const auto find = [&](const char* name) -> const LossTerm& {
+    const auto found = std::ranges::find(loss, name, &LossTerm::name);
+    EXPECT_NE(found, loss.end()) << name;
+    return found == loss.end() ? loss.front() : *found;
+  };
+  const auto expect_range = [&](const char* name, int number, double lower, double upper) {
+    const auto [from, to] = find(name).range(number);
+    EXPECT_DOUBLE_EQ(from, lower) << name;
+    EXPECT_DOUBLE_EQ(to, upper) << name;
+  };
+  EXPECT_EQ(loss.size(), 10u);
+  expect_range("terminal/arm/velocity", 0, 1, 1);
+  expect_range("terminal/arm/velocity", 1, -infinity, infinity);
+  expect_range("terminal/arm/velocity", 2, 0.2, 0.2);
+  EXPECT_EQ(find("terminal/arm/velocity").weight, 3);
+  EXPECT_EQ(find("terminal/arm/velocity").quantity, LossQuantity::body_velocity);
+  expect_range("terminal/arm/angular_velocity", 0, -infinity, infinity);
+  expect_range("terminal/arm/angular_velocity", 2, -infinity, 3);
+  const LossTerm& from_world = find("terminal/distance/world/ball");
+  EXPECT_EQ(from_world.index, 1);
+  EXPECT_EQ(from_world.other, -1);
+  EXPECT_EQ(from_world.point, (std::array<double, 3>{4, 5, 6}));
+  EXPECT_EQ(from_world.other_point, (std::array<double, 3>{1, 2, 3}));
+  EXPECT_EQ(from_world.measure, ErrorMeasure::absolute);
+  expect_range("terminal/distance/world/ball", 0, 0.1, infinity);
+  expect_range("running/hinge/position", 0, -M_PI / 18, 0.5);
+  EXPECT_FALSE(find("running/hinge/position").on_circle);
+  expect_range("running/hinge/limit_margin", 0, -0.75, 1.75);
+  expect_range("running/hinge/effort", 0, -infinity, 4);
+  expect_range("running/hinge/power", 0, 2, 2);
+  EXPECT_EQ(find("running/hinge/power").part, EffortPart::drive);
+  EXPECT_EQ(find("running/hinge/power").weight, 5);
+  EXPECT_EQ(find("running/hinge/power").over, OverTime::greatest);
+  EXPECT_EQ(find("running/distance/arm/ball").over, OverTime::least);
+  EXPECT_EQ(find("running/distance/arm/ball").first_step, 25);
+  // One of the two names the pair as the model has it; of the other the force is that on the other one.
+  const LossTerm &one = find("running/contact/floor/ball"), &other = find("running/contact/ball/floor");
+  EXPECT_EQ(one.index, other.index);
+  const bool swapped = one.target[1] < 0;
+  expect_range("running/contact/floor/ball", 0, -infinity, infinity);
+  expect_range("running/contact/floor/ball", 2, swapped ? -2 : 2, swapped ? -2 : 2);
+  expect_range("running/contact/ball/floor", 0, swapped ? 1 : -infinity, swapped ? infinity : -1);
+  expect_range("running/contact/ball/floor", 1, -infinity, infinity);
+  // And all of it comes back from what is written.
+  const Scene again = parse_scene(scene_with_values(scene, scene.problem), "b.yaml", ".");
+  expect_same(scene.problem, again.problem);
+}
+
 TEST(SceneLoss, TermsKnowWhenTheyAreScored) {
   const auto term = [](const std::string& list, const std::string& when) {
     return load({{"optimize/loss/" + list, "[{joint: hinge, position: 1" + when + "}]"}}).problem.loss.back();

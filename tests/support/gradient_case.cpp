@@ -5,12 +5,11 @@
 
 #include "autodiff/tape/recorded.h"
 #include "integrators/featherstone/link_constants.h"
+#include "integrators/rollout/arguments.h"
 #include "models/fields.h"
 
 namespace backdrive::test {
 namespace {
-
-constexpr int kPoseRows = 12;
 
 Buffer<double> random_buffer(int rows, int worlds, Random& random) {
   Buffer<double> b(std::max(rows, 0), worlds);
@@ -159,13 +158,23 @@ GradientCase make_case(Model model, int steps, double time_step, int worlds, std
   c.qd_bar = random_buffer((steps + 1) * t.nv, worlds, random);
   c.q_end_bar = in_tangent_rows(random_buffer(t.nq, worlds, random));
   c.qd_end_bar = random_buffer(t.nv, worlds, random);
-  c.pose_bar = random_buffer((steps + 1) * static_cast<int>(c.bodies.size()) * kPoseRows, worlds, random);
+  c.pose_bar = random_buffer((steps + 1) * static_cast<int>(c.bodies.size()) * kMotionRows, worlds, random);
   if (!t.contact_pairs.empty()) {
     c.reported_bar = random_buffer((steps + 1) * t.nv, worlds, random);
     c.reported_end_bar = random_buffer(t.nv, worlds, random);
   }
   c.model = std::move(model);
   return c;
+}
+
+/// Of the case's bodies, with the velocities that q̇ says.
+template <class T>
+Buffer<T> motions(Tape<T>* tape, const GradientCase& c, const Trajectory<T>& t, const RolloutOptions& options,
+                  Memory& memory = default_memory()) {
+  State<T> states;
+  states.q = t.q;
+  states.qd = t.qd;
+  return body_motions<T>(tape, c.model, states, c.bodies, options, memory);
 }
 
 template <class T>
@@ -179,7 +188,7 @@ CaseGradient gradient_by_tape(const GradientCase& c, Memory memory) {
   control.u = there(c.batch.control.u);
   Tape<T> tape(memory);
   const Trajectory<T> t = rollout(tape, c.model, state, control, c.options);
-  const Buffer<T> poses = body_poses(&tape, c.model, t.q, c.bodies, c.options, tape.memory());
+  const Buffer<T> poses = motions(&tape, c, t, c.options, tape.memory());
   Seeds<T> seeds;
   seeds.add(t.q, there(c.q_bar));
   seeds.add(t.qd, there(c.qd_bar));
@@ -220,15 +229,18 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   Parameters unused = result.parameters;
   Launch<double> pose_launch = launch;
   pose_launch.steps = steps + 1;
-  Buffer<double> q_bar(memory, q.rows(), worlds),
+  Buffer<double> q_bar(memory, q.rows(), worlds), qd_bar(memory, qd.rows(), worlds),
       poses_constants_bar(memory, featherstone::gradient_rows<double>(count), worlds);
   Buffer<double> constants_bar(memory, featherstone::gradient_rows<double>(count, shapes), worlds);
   table.poses_adjoint({pose_launch, q.row(0), links.data(), static_cast<int>(links.size()), nullptr, c.pose_bar.row(0),
-                       q_bar.write(), poses_constants_bar.write()},
+                       q_bar.write(), poses_constants_bar.write(), false, qd.row(0), qd_bar.write()},
                       0, groups, scratch.get());
   add_constants_gradient(c.model, nullptr, poses_constants_bar, &status, result.parameters, unused);
   for (int r = 0; r < q_bar.rows(); ++r) {
     for (int w = 0; w < worlds; ++w) q_bar.write(r)[w] += c.q_bar(r, w);
+  }
+  for (int r = 0; r < qd_bar.rows(); ++r) {
+    for (int w = 0; w < worlds; ++w) qd_bar.write(r)[w] += c.qd_bar(r, w);
   }
   result.q0 = Buffer<double>(memory, t.nq, worlds);
   result.qd0 = Buffer<double>(memory, t.nv, worlds);
@@ -239,7 +251,7 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
                                           c.batch.control.u.row(0),
                                           status.address(),
                                           q_bar.row(0),
-                                          c.qd_bar.row(0),
+                                          qd_bar.row(0),
                                           c.q_end_bar.row(0),
                                           c.qd_end_bar.row(0),
                                           result.q0.write(),
@@ -263,7 +275,7 @@ double value_of_case(const GradientCase& c) {
   Control<T> control;
   control.u = converted<T>(c.batch.control.u);
   const Trajectory<T> t = rollout(c.model, state, control, c.options);
-  const Buffer<T> poses = body_poses<T>(nullptr, c.model, t.q, c.bodies, c.options);
+  const Buffer<T> poses = motions<T>(nullptr, c, t, c.options);
   double sum = 0;
   each_output(c, t.q, t.final.q, t, poses, [&](T x, double w) { sum += w * static_cast<double>(x); });
   return sum;
@@ -358,7 +370,7 @@ Product forward_product(const GradientCase& c, const Direction& v) {
   RolloutOptions options = c.options;
   options.direction = &v.parameters;
   const Trajectory<D> t = rollout(c.model, state, control, options);
-  const Buffer<D> poses = body_poses<D>(nullptr, c.model, t.q, c.bodies, options);
+  const Buffer<D> poses = motions<D>(nullptr, c, t, options);
   Product sum;
   const auto add = [&](const auto& x, double w) {
     double dot = 0;
