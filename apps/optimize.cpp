@@ -16,6 +16,7 @@
 #include "apps/report.h"
 #include "apps/simulate.h"
 #include "apps/table.h"
+#include "apps/trajectory.h"
 #include "apps/zero_gradient.h"
 
 namespace backdrive::app {
@@ -200,12 +201,12 @@ void print_summary(const Scene& scene, const OptimizeResult& result, const Simul
 }
 
 /// The motion that the best start began with, for comparison; where it ends before its time, there is none.
-void write_before(OutputFolder& folder, const Problem& problem, const OptimizeResult& result,
-                  const ExecutionOptions& how) {
+void write_before(OutputFolder& folder, const Scene& scene, const OptimizeResult& result, const ExecutionOptions& how) {
+  const Problem& problem = scene.problem;
   const int starts = static_cast<int>(result.starts.size());
   const Problem before = with_values(problem, initial_points(problem, starts, how.seed)[result.best]);
-  const SimulationResult motion = simulate(before, how);
-  if (!motion.status.stopped()) write_trajectory(folder.file("before.csv"), before, motion);
+  const SimulationResult motion = simulate(before, how, efforts_in_table(before.model, scene.record));
+  if (!motion.status.stopped()) write_trajectory(folder.file("before.csv"), before, scene.record, motion);
 }
 
 int run_optimize(const OptimizeArguments& options) {
@@ -231,7 +232,7 @@ int run_optimize(const OptimizeArguments& options) {
   const std::string text = scene_with_values(scene, result.problem);
   folder.file("result.yaml") << text;
   const Scene written = parse_scene(text, "result.yaml", scene.directory);
-  const SimulationResult replay = simulate(written.problem, how);
+  const SimulationResult replay = simulate(written.problem, how, efforts_in_table(written.problem.model, scene.record));
   if (replay.status.stopped()) {
     throw Error(ErrorKind::non_finite,
                 "the replay of the result failed: " + describe_stop(written.problem, 0, replay.status));
@@ -241,8 +242,8 @@ int run_optimize(const OptimizeArguments& options) {
   const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
   warn_of_contacts(checks);
   write_history(folder.file("history.csv"), result, checks);
-  write_trajectory(folder.file("trajectory.csv"), written.problem, replay);
-  write_before(folder, scene.problem, result, how);
+  write_trajectory(folder.file("trajectory.csv"), written.problem, scene.record, replay);
+  write_before(folder, scene, result, how);
   if (!checks.empty()) write_contacts(folder.file("contacts.csv"), written.problem, replay);
   log_detail("loss " + exact(replay.loss) + " in " + number(result.seconds) + " s");
   const std::string output = folder.commit().string();

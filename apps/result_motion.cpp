@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "apps/quaternion.h"
 #include "engine/error.h"
 #include "integrators/reference/inverse_dynamics.h"
 #include "models/coordinates.h"
@@ -134,20 +135,6 @@ std::vector<std::size_t> picked(std::size_t rows, std::size_t stride, std::size_
 }
 
 namespace {
-
-/// Unit quaternion (x, y, z, w) of a rotation, column by column: of the four ways the one without cancellation
-/// (Shepperd, 1978).
-std::array<double, 4> quaternion_of(const std::array<double, 9>& R) {
-  const double trace = R[0] + R[4] + R[8];
-  const double t[4] = {R[0] - R[4] - R[8], R[4] - R[0] - R[8], R[8] - R[0] - R[4], trace};
-  const int k = static_cast<int>(std::max_element(t, t + 4) - t);
-  const double s = std::sqrt(1 + t[k]) * 2;
-  const double xy = R[1] + R[3], xz = R[2] + R[6], yz = R[5] + R[7], x = R[5] - R[7], y = R[6] - R[2], z = R[1] - R[3];
-  if (k == 0) return {s / 4, xy / s, xz / s, x / s};
-  if (k == 1) return {xy / s, s / 4, yz / s, y / s};
-  if (k == 2) return {xz / s, yz / s, s / 4, z / s};
-  return {x / s, y / s, z / s, s / 4};
-}
 
 /// Poses of all bodies in some rows of a trajectory: position and quaternion of each.
 std::vector<float> poses_of(const Model& model, const CsvTable& trajectory, const std::vector<std::size_t>& frames) {

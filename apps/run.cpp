@@ -12,14 +12,16 @@
 #include "apps/progress.h"
 #include "apps/report.h"
 #include "apps/simulate.h"
+#include "apps/trajectory.h"
 
 namespace backdrive::app {
 namespace {
 
-SimulationResult simulate_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet) {
+SimulationResult simulate_with_progress(const Scene& scene, const ExecutionOptions& how, bool quiet) {
+  const Problem& problem = scene.problem;
   ProgressLine line(quiet);
   const int steps = problem.simulation.steps;
-  return simulate(problem, how, [&](int done) {
+  return simulate(problem, how, efforts_in_table(problem.model, scene.record), [&](int done) {
     line.update([&] {
       return "step " + std::to_string(done) + " of " + std::to_string(steps) + " (" +
              std::to_string(static_cast<long long>(done) * 100 / steps) + " %)";
@@ -88,7 +90,7 @@ int run_run(const Options& options) {
            number(problem.simulation.time_step) + " s, " + options.precision);
   if (const std::string words = contact_words(problem); !words.empty()) log_detail("contact: " + words);
   for (const std::string& line : open_loops(problem)) log_warning(line);
-  const SimulationResult result = simulate_with_progress(problem, how, options.quiet);
+  const SimulationResult result = simulate_with_progress(scene, how, options.quiet);
   int exit_code = kDone;
   warn_of_unsolved(problem, result.status);
   if (result.status.stopped()) {
@@ -104,10 +106,10 @@ int run_run(const Options& options) {
   log_detail("done in " + number(result.seconds) + " s");
 
   if (to_stdout) {
-    write_trajectory(std::cout, problem, result);
+    write_trajectory(std::cout, problem, scene.record, result);
     return exit_code;
   }
-  write_trajectory(folder->file("trajectory.csv"), problem, result);
+  write_trajectory(folder->file("trajectory.csv"), problem, scene.record, result);
   if (may_touch(problem)) write_contacts(folder->file("contacts.csv"), problem, result);
   folder->file("scene.yaml") << scene_with_values(scene, problem);
   log_file.reset();
@@ -130,7 +132,8 @@ int run_run(const Options& options) {
 void add_run(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "run",
-      "Simulate a scene. Writes trajectory.csv (time, position, velocity and controls of every joint),\n"
+      "Simulate a scene. Writes trajectory.csv (time, position, velocity, effort and controls of every joint,\n"
+      "and what the scene's `record` asks for),\n"
       "contacts.csv (what touched, and the forces), scene.yaml (what was run) and log.txt to a result folder; prints "
       "the last state and, when the "
       "scene has a loss, its terms.");

@@ -78,7 +78,7 @@ void score(const Problem& problem, const Trajectory<T>& last_piece, const Contro
 }
 
 template <class T>
-SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how,
+SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how, std::span<const EffortTerm> efforts,
                              const std::function<bool(int)>& progress) {
   Memory& memory = default_memory(how.devices.front());
   const auto start = std::chrono::steady_clock::now();
@@ -106,6 +106,11 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
     append(piece.velocity(), result.steps > 0 ? nv : 0, (done + 1) * nv, result.qd,
            static_cast<std::size_t>(result.steps) * nv);
     append_contacts(piece, done, result.steps, result.contacts);
+    if (!efforts.empty() && done > 0) {
+      const int count = static_cast<int>(efforts.size());
+      append(acting_efforts<T>(nullptr, problem.model, piece, part, efforts, options, memory), 0, done * count,
+             result.efforts, static_cast<std::size_t>(result.steps) * efforts.size());
+    }
     if (observer) observer->forward(piece, result.steps);
     if (status.stopped()) {
       result.status.stopped_step = status.stopped_step + result.steps;
@@ -144,10 +149,10 @@ std::vector<std::string> open_loops(const Problem& problem) {
   return lines;
 }
 
-SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
+SimulationResult simulate(const Problem& problem, const ExecutionOptions& how, std::span<const EffortTerm> efforts,
                           const std::function<bool(int)>& progress) {
-  return how.precision == Precision::float32 ? simulate_as<float>(problem, how, progress)
-                                             : simulate_as<double>(problem, how, progress);
+  return how.precision == Precision::float32 ? simulate_as<float>(problem, how, efforts, progress)
+                                             : simulate_as<double>(problem, how, efforts, progress);
 }
 
 ContactChanges contact_changes(const SimulationResult& result) {
@@ -188,33 +193,6 @@ void write_contacts(std::ostream& stream, const Problem& problem, const Simulati
     for (const double x : c.force) csv.cell(x);
     for (const double x : c.point) csv.cell(x);
     csv.cell(c.depth);
-    csv.end_row();
-  }
-}
-
-void write_trajectory(std::ostream& stream, const Problem& problem, const SimulationResult& result) {
-  const Model& model = problem.model;
-  const Topology& t = model.topology;
-  const int nu = t.nu;
-  const std::vector<ControlRow> controls = control_rows(model);
-  const Control<double> control = initial_control<double>(problem, 1);
-  CsvWriter csv(stream);
-  csv.cell("time");
-  for (const std::string& name : position_names(model)) csv.cell(name);
-  for (const std::string& name : velocity_names(model)) csv.cell(name);
-  for (const ControlRow& control_row : controls) csv.cell(control_row.name);
-  csv.end_row();
-  for (int step = 0; step <= result.steps; ++step) {
-    csv.cell(step * problem.simulation.time_step);
-    for (int i = 0; i < t.joint_nq; ++i) csv.cell(result.q[static_cast<size_t>(step) * t.nq + i]);
-    for (int i = 0; i < t.joint_nv; ++i) csv.cell(result.qd[static_cast<size_t>(step) * t.nv + i]);
-    for (const ControlRow& control_row : controls) {
-      if (step == problem.simulation.steps) {
-        csv.blank();
-      } else {
-        csv.cell(control.u.empty() ? 0 : control.u(step * nu + control_row.row, 0));
-      }
-    }
     csv.end_row();
   }
 }

@@ -3,10 +3,12 @@
 #include <array>
 #include <functional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "autodiff/optimize/optimize.h"
+#include "autodiff/tape/efforts.h"
 
 namespace backdrive::app {
 
@@ -22,6 +24,7 @@ struct SimulationResult {
   int steps = 0;                        ///< done; fewer than asked for when the world stopped or somebody interrupted
   std::vector<double> q, qd;            ///< [steps + 1][nq], [steps + 1][nv]; qd: Trajectory::velocity()
   std::vector<ContactRecord> contacts;  ///< in the order of steps, then of pairs
+  std::vector<double> efforts;          ///< [steps][those asked for]
   WorldStatus status;
   bool interrupted = false;
   std::vector<std::string> term_names;  ///< empty when the run did not reach its end, or nothing is scored
@@ -34,13 +37,9 @@ struct SimulationResult {
 std::vector<std::string> open_loops(const Problem& problem);
 
 /// Runs the problem from its initial state under its controls. `progress` is called now and then with the steps done;
-/// returning false interrupts. On the first of the devices.
-SimulationResult simulate(const Problem& problem, const ExecutionOptions& how,
+/// returning false interrupts. `efforts`: which to keep. On the first of the devices.
+SimulationResult simulate(const Problem& problem, const ExecutionOptions& how, std::span<const EffortTerm> efforts = {},
                           const std::function<bool(int)>& progress = {});
-
-/// time, then position and velocity of every joint, then its control channels (empty in the last row, from which no
-/// step is taken). SI units.
-void write_trajectory(std::ostream& stream, const Problem& problem, const SimulationResult& result);
 
 /// How often pairs of shapes came to touch and parted in a run.
 struct ContactChanges {

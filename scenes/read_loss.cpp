@@ -251,7 +251,7 @@ void ProblemReader::read_joint_term(const View& view, LossTerm term) {
 
 std::vector<std::string> ProblemReader::record_owners(int body) const {
   const Model& model = problem_.model;
-  std::vector<std::string> owners{model.body_names[body]};
+  std::vector<std::string> owners{"bodies/" + model.body_names[body], model.body_names[body]};
   for (std::size_t joint = 0; joint < model.joint_names.size(); ++joint) {
     const int item = static_cast<int>(joint);
     if (model.joint_children[joint] != body || model.joint_types[joint] != JointType::free) continue;

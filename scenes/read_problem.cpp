@@ -147,8 +147,11 @@ ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, cons
     signal.values = view["values"].numbers(dimension, type);
   } else if (view.given("file")) {
     const char* const names[] = {"effort", "target_position", "target_velocity"};
-    const std::string column = problem_.model.joint_names[joint] + "/" + names[static_cast<int>(channel)];
-    signal.values = read_column(view["file"], column, dimension, type);
+    const std::string owner = problem_.model.joint_names[joint] + "/";
+    std::vector<std::string> columns{owner + names[static_cast<int>(channel)]};
+    // Where a table has both, `effort` is what acted (docs/scenes.md).
+    if (channel == ControlChannel::effort) columns.insert(columns.begin(), owner + "command");
+    signal.values = read_column(view["file"], columns, dimension, type);
   } else {
     view.refuse("one of the keys values and file");
   }
@@ -208,6 +211,31 @@ void ProblemReader::check_dependence() const {
     }
     if (why) view.refuse(std::string("a parameter that the loss depends on (") + why + ")");
   }
+}
+
+RecordedColumns ProblemReader::read_recorded_columns() const {
+  const View record = root_["record"];
+  const Model& model = problem_.model;
+  RecordedColumns columns;
+  const auto add = [](int item, std::vector<int>& to) {
+    if (std::ranges::find(to, item) == to.end()) to.push_back(item);
+  };
+  for (const View& name : record["efforts"].items()) {
+    for (int joint = 0; name.text() == "*" && joint < static_cast<int>(model.joint_names.size()); ++joint) {
+      if (has_one_degree(model.joint_types[joint])) add(joint, columns.efforts);
+    }
+    if (name.text() != "*") add(joint_of_one_degree(name), columns.efforts);
+  }
+  for (const View& name : record["bodies"].items()) {
+    for (int one = 0; name.text() == "*" && one < static_cast<int>(model.body_names.size()); ++one) {
+      add(one, columns.bodies);
+    }
+    if (name.text() != "*") add(body(name), columns.bodies);
+  }
+  columns.energy = record["energy"].flag();
+  columns.momentum = record["momentum"].flag();
+  columns.center_of_mass = record["center_of_mass"].flag();
+  return columns;
 }
 
 void ProblemReader::read_options() {

@@ -196,10 +196,11 @@ fs::path resolve_inside(const fs::path& directory, const View& file, std::size_t
   return path;
 }
 
-std::vector<double> ProblemReader::read_column(const View& file, const std::string& name, Dimension dimension,
-                                               const JointType* joint) const {
+std::vector<double> ProblemReader::read_column(const View& file, std::span<const std::string> names,
+                                               Dimension dimension, const JointType* joint) const {
   const Table table(directory_, file);
-  const std::size_t column = table.column(name);
+  const auto found = std::ranges::find_if(names, [&](const std::string& name) { return table.has(name); });
+  const std::size_t column = table.column(found == names.end() ? names.back() : *found);
   std::vector<double> values;
   for (std::size_t row = 0; row < table.rows(); ++row) values.push_back(table.number(row, column, dimension, joint));
   if (table.has("time")) check_evenly_spaced(table, table.column("time"));

@@ -149,6 +149,7 @@ class ProblemReader {
   void read_variables();
   void read_loss();
   void read_options();
+  RecordedColumns read_recorded_columns() const;
 
  private:
   int moving_joint(const std::string& name, Place place, const std::string& path) const;
@@ -161,7 +162,8 @@ class ProblemReader {
   int body(const View& view) const;
   void check_channel(int joint, ControlChannel channel, const View& view) const;
   ControlSignal read_signal(int joint, ControlChannel channel, const View& view) const;
-  std::vector<double> read_column(const View& file, const std::string& column, Dimension dimension,
+  /// The first of `columns` that the file has.
+  std::vector<double> read_column(const View& file, std::span<const std::string> columns, Dimension dimension,
                                   const JointType* joint) const;
   void check_knots(size_t knots, const View& view) const;
   void read_variable(const View& view);

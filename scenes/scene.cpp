@@ -86,6 +86,7 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   reader.read_loss();
   reader.read_options();
   reader.check_dependence();
+  result.record = reader.read_recorded_columns();
   return result;
 }
 

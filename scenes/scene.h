@@ -40,8 +40,16 @@ struct SceneNote {
   bool changes_motion = true;
 };
 
+/// What a table of a motion has beside states and controls.
+struct RecordedColumns {
+  std::vector<int> efforts;  ///< joints of one degree of freedom
+  std::vector<int> bodies;
+  bool energy = false, momentum = false, center_of_mass = false;
+};
+
 struct Scene {
   Problem problem;  ///< SI units
+  RecordedColumns record;
   std::string name;
   std::string description;
   std::filesystem::path directory;  ///< of the scene file; what it refers to lies inside

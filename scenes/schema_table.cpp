@@ -33,7 +33,7 @@ SchemaPtr signal(Dimension dimension) {
       absent("file", text(), "",
              "CSV file inside the scene's folder: a header, an optional first column `time` "
              "(evenly spaced), and the "
-             "column `<joint>/<channel>`, one knot a row."),
+             "column `<joint>/<channel>` (of `effort` also `<joint>/command`, which goes before), one knot a row."),
       optional("hold", boolean(), "false", "Between knots: `true`: the last knot's value; `false`: linear."),
   });
   details->exclusive_keys = {{"values", "file"}};
@@ -368,6 +368,32 @@ SchemaPtr optimize() {
       "optimize", "What `simctl optimize` varies and scores. `simctl run` prints the loss, too.");
 }
 
+SchemaPtr record() {
+  return titled(
+      map({
+          optional(
+              "efforts", list(name(), "joint"), "[]",
+              "Joints, or `*`: of each `<joint>/effort/command`, `…/drive`, `…/spring`, `…/damping`, `…/friction`, "
+              "`…/limit` and `…/total`, as they acted in the step that begins there, and `<joint>/power`, that of "
+              "its actuator (command and drive)."),
+          optional(
+              "bodies", list(name(), "body"), "[]",
+              "Bodies, or `*`: of each `bodies/<body>/position/x` and so on, `…/orientation`, `…/velocity` (of its "
+              "origin) and `…/angular_velocity`, world axes."),
+          optional("energy", boolean(), "false",
+                   "`energy/kinetic`, armatures included, `energy/potential`, of gravity and joint springs, and "
+                   "`energy/work`, what actuators have done so far."),
+          optional("momentum", boolean(), "false",
+                   "`momentum/linear/x` and so on, and `momentum/angular`, about the centre of mass."),
+          optional("center_of_mass", boolean(), "false", "`center_of_mass/position` and `center_of_mass/velocity`."),
+      }),
+      "record",
+      "What `trajectory.csv` has beside `time`, `<joint>/position`, `<joint>/velocity` and, in the row of the state "
+      "that a "
+      "step begins with, `<joint>/effort`, that of command and drive together within the drive's limit, and of a joint "
+      "with a drive `<joint>/command`, `<joint>/target_position` and `<joint>/target_velocity`.");
+}
+
 SchemaPtr switched_off() {
   return titled(map({required("off", name(), "Path of model parameters whose gradients are not computed.")}),
                 "requires_grad/<index>", "A path that is switched off again.");
@@ -385,6 +411,7 @@ SchemaPtr root() {
           optional("requires_grad", list(choice({name(), switched_off()}), "path"), "[]",
                    "Paths of model parameters whose gradients are computed, and, as `{off: path}`, of some that "
                    "are not after all; `*` stands for every name. Later entries win."),
+          optional("record", record(), "", "What `trajectory.csv` has beside states and controls."),
           optional("optimize", optimize(), "", "What is optimised."),
       }),
       "The whole scene", "");

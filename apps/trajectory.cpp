@@ -1,0 +1,294 @@
+#include "apps/trajectory.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "apps/csv.h"
+#include "apps/quaternion.h"
+#include "autodiff/problem/inputs.h"
+#include "autodiff/tape/rollout.h"
+#include "models/coordinates.h"
+#include "models/parameter_reader.h"
+
+namespace backdrive::app {
+namespace {
+
+constexpr std::array<std::pair<EffortPart, const char*>, 7> kParts{{{EffortPart::command, "command"},
+                                                                    {EffortPart::drive, "drive"},
+                                                                    {EffortPart::spring, "spring"},
+                                                                    {EffortPart::damping, "damping"},
+                                                                    {EffortPart::friction, "friction"},
+                                                                    {EffortPart::limit, "limit"},
+                                                                    {EffortPart::total, "total"}}};
+constexpr const char* kAxes[] = {"x", "y", "z"};
+
+/// A column: its name, in how many rows it has numbers, and these.
+struct Column {
+  std::string name;
+  int rows;
+  std::function<double(int row)> number;
+};
+
+/// Column by column, from numbers that are at hand.
+class Columns {
+ public:
+  Columns(const Problem& problem, const RecordedColumns& asked, const SimulationResult& result)
+      : problem_(problem),
+        model_(problem.model),
+        t_(problem.model.topology),
+        asked_(asked),
+        result_(result),
+        control_(initial_control<double>(problem, 1)),
+        efforts_(efforts_in_table(problem.model, asked)) {
+    add("time", [&](int row) { return row * problem_.simulation.time_step; });
+    states();
+    controls();
+    efforts();
+    if (!asked.bodies.empty() || asked.energy || asked.momentum || asked.center_of_mass) motions();
+    bodies();
+    if (asked.center_of_mass) center_of_mass();
+    if (asked.momentum) momentum();
+    if (asked.energy) energy();
+  }
+  const std::vector<Column>& all() const { return columns_; }
+
+ private:
+  using Vec = Vec3<double>;
+  using Number = std::function<double(int)>;
+
+  void add(std::string name, Number number) {
+    columns_.push_back({std::move(name), result_.steps + 1, std::move(number)});
+  }
+  /// Of what happened in the step that begins there.
+  void add_of_steps(std::string name, Number number) {
+    columns_.push_back({std::move(name), result_.steps, std::move(number)});
+  }
+  void add_vector(const std::string& name, const std::function<Vec(int)>& of) {
+    for (int k = 0; k < 3; ++k) {
+      add(name + "/" + kAxes[k], [of, k](int row) {
+        const Vec v = of(row);
+        return k == 0 ? v.x : k == 1 ? v.y : v.z;
+      });
+    }
+  }
+
+  void states() {
+    const std::vector<std::string> positions = position_names(model_), velocities = velocity_names(model_);
+    for (int i = 0; i < t_.joint_nq; ++i) {
+      add(positions[i], [this, i](int row) { return result_.q[static_cast<std::size_t>(row) * t_.nq + i]; });
+    }
+    for (int i = 0; i < t_.joint_nv; ++i) add(velocities[i], [this, i](int row) { return velocity(row, i); });
+  }
+  double velocity(int row, int v) const { return result_.qd[static_cast<std::size_t>(row) * t_.nv + v]; }
+
+  void controls() {
+    for (const ControlRow& control : control_rows(model_)) {
+      std::string name = control.name;
+      if (control.channel == ControlChannel::effort) {
+        const int term = find_effort(control.row, EffortPart::actuator);
+        if (term >= 0) {
+          add_of_steps(name, [this, term](int row) { return effort(row, term); });
+          name.replace(name.rfind("effort"), 6, "command");
+        }
+      }
+      columns_.push_back({std::move(name), problem_.simulation.steps, [this, at = control.row](int row) {
+                            return control_.u.empty() ? 0 : control_.u(row * t_.nu + at, 0);
+                          }});
+    }
+  }
+
+  double effort(int row, int term) const {
+    return result_.efforts[static_cast<std::size_t>(row) * efforts_.size() + static_cast<std::size_t>(term)];
+  }
+  /// Of the joint whose velocity is row v; −1: not in the table.
+  int find_effort(int v, EffortPart part, bool power = false) const {
+    for (std::size_t k = 0; k < efforts_.size(); ++k) {
+      const EffortTerm& term = efforts_[k];
+      if (t_.links[term.link].v == v && term.part == part && term.power == power) return static_cast<int>(k);
+    }
+    return -1;
+  }
+  void efforts() {
+    for (const int joint : asked_.efforts) {
+      const int v = t_.links[model_.link_of_joint(joint)].v;
+      for (const auto& [part, word] : kParts) {
+        add_of_steps(model_.joint_names[joint] + "/effort/" + word,
+                     [this, term = find_effort(v, part)](int row) { return effort(row, term); });
+      }
+      add_of_steps(model_.joint_names[joint] + "/power",
+                   [this, term = find_effort(v, EffortPart::actuator, true)](int row) { return effort(row, term); });
+    }
+  }
+
+  /// All bodies in all states, and their mass properties.
+  void motions() {
+    State<double> states;
+    const int rows = result_.steps + 1;
+    states.q = Buffer<double>(row_count(rows, t_.nq), 1);
+    states.qd = Buffer<double>(row_count(rows, t_.nv), 1);
+    for (std::size_t i = 0; i < result_.q.size(); ++i) states.q.set(static_cast<int>(i), 0, result_.q[i]);
+    for (std::size_t i = 0; i < result_.qd.size(); ++i) states.qd.set(static_cast<int>(i), 0, result_.qd[i]);
+    std::vector<int> bodies(model_.body_names.size());
+    std::iota(bodies.begin(), bodies.end(), 0);
+    motions_ = body_motions<double>(nullptr, model_, states, bodies, {});
+    for (const int body : bodies) {
+      masses_.push_back(body_mass(model_, body, 0));
+      mass_ += masses_.back().mass;
+    }
+  }
+  double motion(int row, int body, int number) const {
+    return motions_((row * static_cast<int>(masses_.size()) + body) * kMotionRows + number, 0);
+  }
+  Vec motion_vector(int row, int body, int first) const {
+    return {motion(row, body, first), motion(row, body, first + 1), motion(row, body, first + 2)};
+  }
+  Mat3<double> axes(int row, int body) const {
+    return {motion_vector(row, body, 3), motion_vector(row, body, 6), motion_vector(row, body, 9)};
+  }
+  /// Of a body's centre of mass, world axes.
+  struct Center {
+    double mass;
+    Vec position, velocity;
+  };
+  Center center(int row, int body) const {
+    const Vec lever = axes(row, body) * masses_[body].com;
+    return {masses_[body].mass, motion_vector(row, body, 0) + lever,
+            motion_vector(row, body, 12) + cross(motion_vector(row, body, 15), lever)};
+  }
+  /// Σ over bodies.
+  template <class X>
+  X sum(const std::function<X(int)>& of, X zero) const {
+    for (int body = 0; body < static_cast<int>(masses_.size()); ++body) zero = zero + of(body);
+    return zero;
+  }
+  Vec momentum_at(int row) const {
+    return sum<Vec>([&](int body) { return center(row, body).velocity * masses_[body].mass; }, {0, 0, 0});
+  }
+  Vec center_at(int row) const {
+    return sum<Vec>([&](int body) { return center(row, body).position * masses_[body].mass; }, {0, 0, 0}) * (1 / mass_);
+  }
+  Vec spin(int row, int body) const {  // J ω about the centre of mass
+    const Mat3<double> R = axes(row, body);
+    return R * (masses_[body].inertia * transposed_times(R, motion_vector(row, body, 15)));
+  }
+
+  void bodies() {
+    for (const int body : asked_.bodies) {
+      const std::string name = "bodies/" + model_.body_names[body];
+      add_vector(name + "/position", [this, body](int row) { return motion_vector(row, body, 0); });
+      const char* const components[] = {"x", "y", "z", "w"};
+      for (int k = 0; k < 4; ++k) {
+        add(name + "/orientation/" + components[k], [this, body, k](int row) {
+          std::array<double, 9> rotation;
+          for (int n = 0; n < 9; ++n) rotation[n] = motion(row, body, 3 + n);
+          return quaternion_of(rotation)[k];
+        });
+      }
+      add_vector(name + "/velocity", [this, body](int row) { return motion_vector(row, body, 12); });
+      add_vector(name + "/angular_velocity", [this, body](int row) { return motion_vector(row, body, 15); });
+    }
+  }
+  void center_of_mass() {
+    add_vector("center_of_mass/position", [this](int row) { return center_at(row); });
+    add_vector("center_of_mass/velocity", [this](int row) { return momentum_at(row) * (1 / mass_); });
+  }
+  void momentum() {
+    add_vector("momentum/linear", [this](int row) { return momentum_at(row); });
+    add_vector("momentum/angular", [this](int row) {
+      const Vec origin = center_at(row);
+      return sum<Vec>(
+          [&](int body) {
+            const Center c = center(row, body);
+            return cross(c.position - origin, c.velocity * c.mass) + spin(row, body);
+          },
+          {0, 0, 0});
+    });
+  }
+  void energy() {
+    add("energy/kinetic", [this](int row) {
+      double energy = sum<double>(
+          [&](int body) {
+            const Center c = center(row, body);
+            return 0.5 * (c.mass * dot(c.velocity, c.velocity) + dot(motion_vector(row, body, 15), spin(row, body)));
+          },
+          0);
+      for (const Link& link : t_.links) {
+        for (int k = 0; k < joint_size(link.type).nv; ++k) {
+          energy += 0.5 * model_.joints.armature(link.joint) * std::pow(velocity(row, link.v + k), 2);
+        }
+      }
+      return energy;
+    });
+    add("energy/potential", [this](int row) {
+      const Vec gravity{model_.gravity(0, 0), model_.gravity(0, 1), model_.gravity(0, 2)};
+      double energy = -mass_ * dot(gravity, center_at(row));
+      for (const Link& link : t_.links) {
+        const double stiffness = model_.joints.spring.stiffness(link.joint);
+        if (!has_one_degree(model_.joint_types[link.joint]) || stiffness == 0) continue;
+        const double q = result_.q[static_cast<std::size_t>(row) * t_.nq + link.q];
+        energy += 0.5 * stiffness * std::pow(q - model_.joints.spring.rest(link.joint), 2);
+      }
+      return energy;
+    });
+    // What actuators have done so far.
+    work_.assign(static_cast<std::size_t>(result_.steps) + 1, 0.0);
+    for (std::size_t k = 0; k < efforts_.size(); ++k) {
+      if (!efforts_[k].power || efforts_[k].part != EffortPart::actuator) continue;
+      double done = 0;
+      for (int step = 0; step < result_.steps; ++step) {
+        done += problem_.simulation.time_step * effort(step, static_cast<int>(k));
+        work_[step + 1] += done;
+      }
+    }
+    add("energy/work", [this](int row) { return work_[row]; });
+  }
+
+  const Problem& problem_;
+  const Model& model_;
+  const Topology& t_;
+  const RecordedColumns& asked_;
+  const SimulationResult& result_;
+  const Control<double> control_;
+  const std::vector<EffortTerm> efforts_;
+  std::vector<Column> columns_;
+  Buffer<double> motions_;
+  std::vector<MassProperties<double>> masses_;
+  double mass_ = 0;
+  std::vector<double> work_;
+};
+
+}  // namespace
+
+std::vector<EffortTerm> efforts_in_table(const Model& model, const RecordedColumns& columns) {
+  std::vector<EffortTerm> terms;
+  for (int joint = 0; joint < static_cast<int>(model.joint_names.size()); ++joint) {
+    if (!has_one_degree(model.joint_types[joint])) continue;
+    const bool asked = std::ranges::find(columns.efforts, joint) != columns.efforts.end();
+    const bool driven = model.topology.links[model.link_of_joint(joint)].target >= 0;
+    if (driven) terms.push_back(effort_term(model, joint, EffortPart::actuator));
+    if (asked) {
+      for (const auto& [part, word] : kParts) terms.push_back(effort_term(model, joint, part));
+    }
+    if (asked || columns.energy) terms.push_back(effort_term(model, joint, EffortPart::actuator, true));
+  }
+  return terms;
+}
+
+void write_trajectory(std::ostream& stream, const Problem& problem, const RecordedColumns& columns,
+                      const SimulationResult& result) {
+  const Columns table(problem, columns, result);
+  CsvWriter csv(stream);
+  for (const Column& column : table.all()) csv.cell(column.name);
+  csv.end_row();
+  for (int row = 0; row <= result.steps; ++row) {
+    for (const Column& column : table.all()) {
+      row < column.rows ? csv.cell(column.number(row)) : csv.blank();
+    }
+    csv.end_row();
+  }
+}
+
+}  // namespace backdrive::app
