@@ -69,7 +69,7 @@ TEST_F(SimctlRecordTest, EnergyIsThatOfWork) {
 model:
   bodies:
     upper: {mass: 1, com: [0, 0, -0.5], inertia: [0.1, 0.15, 0.06]}
-    lower: {mass: 2, com: [0, 0.1, -0.3], inertia: [0.05, 0.1, 0.02]}
+    lower: {mass: 2, com: [0, 0.1, -0.3], inertia: [0.05, 0.06, 0.02]}
   joints:
     shoulder: {type: revolute, child: upper, axis: [0, 1, 0], armature: 0.05}
     elbow: {type: revolute, parent: upper, child: lower, axis: [1, 0, 0], frame: {position: [0, 0, -1]},
