@@ -84,6 +84,7 @@ void add_rows(Problem problem, const GradientArguments& options, const Execution
   const VariableLayout layout = variable_layout(problem);
   for (std::size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
+    if (variable.is_tied()) continue;  // counted with the one that it is tied to
     for (int k = 0; k < layout.size[v]; ++k) {
       const int n = layout.offset[v] + k;
       Row row{number_name(problem.model, variable, k, layout.size[v]), x[n] * variable.scale, slopes.gradient[0][n],

@@ -66,7 +66,7 @@ void optimize_point(SweepPoint& point, const ExecutionOptions& how) {
   }
   const VariableLayout layout = variable_layout(point.problem);
   for (size_t v = 0; v < point.problem.variables.size(); ++v) {
-    if (layout.size[v] == 1) {
+    if (layout.size[v] == 1 && !point.problem.variables[v].is_tied()) {
       point.variables.push_back(start.x[layout.offset[v]] * point.problem.variables[v].scale);
     }
   }

@@ -22,7 +22,7 @@ std::vector<std::string> single_variables(const Problem& problem) {
   const VariableLayout layout = variable_layout(problem);
   std::vector<std::string> names;
   for (size_t v = 0; v < problem.variables.size(); ++v) {
-    if (layout.size[v] == 1) names.push_back(problem.variables[v].name);
+    if (layout.size[v] == 1 && !problem.variables[v].is_tied()) names.push_back(problem.variables[v].name);
   }
   return names;
 }

@@ -120,7 +120,7 @@ std::vector<ZeroGradient> zero_gradients(const Problem& problem, const std::vect
   std::vector<ZeroGradient> zeros;
   std::vector<int> which;
   for (std::size_t v = 0; v < problem.variables.size(); ++v) {
-    if (!is_zero(slopes, layout.offset[v], layout.size[v])) continue;
+    if (problem.variables[v].is_tied() || !is_zero(slopes, layout.offset[v], layout.size[v])) continue;
     zeros.push_back({problem.variables[v].name, ""});
     which.push_back(static_cast<int>(v));
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autodiff/problem/parameter_chart.h"
 #include "scenes/reader.h"
 
 namespace backdrive::scene {
@@ -13,6 +14,70 @@ ControlChannel channel_of(const View& view) {
 
 void ProblemReader::read_variables() {
   for (const View& view : root_["optimize"]["variables"].items()) read_variable(view);
+  resolve_ties();
+}
+
+void ProblemReader::read_tie(Variable& variable, Dimension dimension, const JointType* joint, const View& view) {
+  const View tie = view["same_as"];
+  if (!tie) return;
+  for (const char* const key : {"bounds", "initial", "scale", "knots", "interpolation"}) {
+    if (view.given(key)) view[key].refuse("no such key beside same_as: the other variable has it");
+  }
+  constexpr const char* expected = "a variable's name, with or without a factor and a constant: 2 * NAME + 1 cm";
+  std::string text = tie.text();
+  const auto trimmed = [](std::string from) {
+    const std::size_t first = from.find_first_not_of(' '), last = from.find_last_not_of(' ');
+    return first == std::string::npos ? std::string() : from.substr(first, last - first + 1);
+  };
+  const auto number = [&](const std::string& from, double& to, bool unit) {
+    Quantity quantity;
+    if (!parse_quantity(from, quantity).expected.empty() || (quantity.has_unit && !unit)) tie.refuse(expected);
+    if (!unit_fits(quantity, dimension, joint)) tie.refuse(dimension_words(dimension, joint) + " as the constant");
+    to = quantity.value;
+  };
+  if (const std::size_t star = text.find(" * "); star != std::string::npos) {
+    number(trimmed(text.substr(0, star)), variable.tie.factor, false);
+    text = text.substr(star + 3);
+  }
+  for (const char sign : {'+', '-'}) {
+    const std::size_t at = text.find(std::string(" ") + sign + " ");
+    if (at == std::string::npos) continue;
+    number(trimmed(text.substr(at + 3)), variable.tie.shift, true);
+    if (sign == '-') variable.tie.shift = -variable.tie.shift;
+    text = text.substr(0, at);
+    break;
+  }
+  if (variable.tie.factor == 0) tie.refuse("a factor that is not zero");
+  ties_.push_back({problem_.variables.size(), trimmed(text), tie});
+}
+
+void ProblemReader::resolve_ties() {
+  std::vector<std::string> names;
+  for (const Variable& variable : problem_.variables) names.push_back(variable.name);
+  for (const ReadTie& tie : ties_) {
+    Variable& variable = problem_.variables[tie.variable];
+    const auto found = std::ranges::find(names, tie.to);
+    if (found == names.end()) {
+      tie.view.refuse("the name of another variable", nearest_name(tie.to.substr(0, 200), names));
+    }
+    variable.tie.to = static_cast<int>(found - names.begin());
+    const Variable& to = problem_.variables[variable.tie.to];
+    const bool is_tied = std::ranges::any_of(
+        ties_, [&](const ReadTie& other) { return other.variable == static_cast<std::size_t>(variable.tie.to); });
+    if (is_tied) tie.view.refuse("a variable that is not tied itself");
+    if (variable.is_control() && to.is_control()) variable.knots = to.knots, variable.hold = to.hold;
+    if (variable.is_control() != to.is_control()) {
+      tie.view.refuse(variable.is_control() ? "another control" : "a variable that is no control");
+    }
+    const auto numbers = [&](const Variable& of) {
+      if (of.kind != VariableKind::parameter || of.parameter.component >= 0) return 1;
+      return ParameterChart(problem_.model, of.parameter).size();
+    };
+    if (numbers(variable) != numbers(to)) {
+      tie.view.refuse("a variable of " + std::to_string(numbers(variable)) + " numbers (this one has " +
+                      std::to_string(numbers(to)) + ")");
+    }
+  }
 }
 
 void ProblemReader::read_variable(const View& view) {
@@ -95,6 +160,7 @@ void ProblemReader::add_variable(Variable variable, Dimension dimension, const J
   if (nonnegative && variable.lower < 0) bounds.refuse("bounds ≥ 0 for " + variable.name);
   if (variable.lower > variable.upper) bounds.refuse("a lower bound that is not above the upper one");
   variable.scale = view["scale"].number(dimension, joint);
+  read_tie(variable, dimension, joint, view);
   read_initial(variable, dimension, joint, extent, view);
 
   const bool is_parameter = variable.kind == VariableKind::parameter;

@@ -174,6 +174,14 @@ class ProblemReader {
   };
   void add_variable(Variable variable, Dimension dimension, const JointType* joint, const Extent& extent,
                     const View& view);
+  /// A tie to a variable that stands before or behind it, by its name.
+  struct ReadTie {
+    std::size_t variable;
+    std::string to;
+    View view;
+  };
+  void read_tie(Variable& variable, Dimension dimension, const JointType* joint, const View& view);
+  void resolve_ties();
   void read_initial(Variable& variable, Dimension dimension, const JointType* joint, const Extent& extent,
                     const View& view) const;
   /// Whole steps until a time of the run.
@@ -205,6 +213,7 @@ class ProblemReader {
   std::vector<int> link_of_joint_;
   std::vector<std::pair<std::string, int>> varied_;  // names and components so far
   std::vector<View> variable_views_;                 // of problem_.variables
+  std::vector<ReadTie> ties_;
 };
 
 }  // namespace backdrive::scene

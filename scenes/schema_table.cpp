@@ -92,6 +92,11 @@ std::vector<Key> variable_keys() {
                      })}),
              "what the scene says otherwise", "Value to start from: one, or one per number, or a map."),
       optional("scale", positive(Dimension::varied), "1", "The optimiser works on value / scale."),
+      absent(
+          "same_as", text(), "",
+          "Ties it to another variable, in place of numbers of its own: the other one's name, as results have it, with "
+          "or without a factor and a constant: `control/left`, `-1 * control/left`, "
+          "`2 * shapes/rod/geometry/scale/1 + 1 cm`."),
   };
 }
 

@@ -17,7 +17,7 @@ std::vector<D> values_of(const VariableEntry& entry, const std::vector<double>& 
                          const std::vector<double>& direction) {
   std::vector<D> values;
   for (int k = entry.offset; k < entry.offset + entry.size; ++k) {
-    values.push_back({x[k] * entry.scale, direction[k] * entry.scale});
+    values.push_back({x[k] * entry.scale + entry.shift, direction[k] * entry.scale});
   }
   return values;
 }
@@ -53,10 +53,14 @@ void move(Inputs& inputs, const VariableEntry& entry, const std::vector<D>& valu
   }
 }
 
+/// Adds to the gradient: several variables may stand on the same numbers.
 void pull(const Inputs& inputs, const VariableEntry& entry, const std::vector<D>& values, int nu,
-          const Gradients<D>& gradients, std::vector<std::vector<D>>& gradient) {
+          const Gradients<D>& gradients, std::vector<D>& gradient) {
+  std::vector<std::vector<D>> own(1, std::vector<D>(entry.size));
   if (entry.kind == VariableKind::control) {
-    pull_control(entry, gradients.of(inputs.control.u), nu, gradient);
+    VariableEntry alone = entry;
+    alone.offset = 0;
+    pull_control(alone, gradients.of(inputs.control.u), nu, own);
   } else if (entry.chart) {
     const ParameterChart& chart = *entry.chart;
     const Parameter& value = chart.field().in(gradients.parameters());
@@ -65,12 +69,12 @@ void pull(const Inputs& inputs, const VariableEntry& entry, const std::vector<D>
     for (int c = 0; c < value.components(); ++c) {
       tangents[c] = {value(chart.item(), c), dot(chart.item(), c)};
     }
-    chart.pull(values.data(), tangents.data(), gradient[0].data() + entry.offset);
+    chart.pull(values.data(), tangents.data(), own[0].data());
   } else {
     const bool position = entry.kind == VariableKind::initial_position;
-    gradient[0][entry.offset] = gradients.of(position ? inputs.state.q : inputs.state.qd)(entry.row, 0);
+    own[0][0] = gradients.of(position ? inputs.state.q : inputs.state.qd)(entry.row, 0);
   }
-  for (int k = entry.offset; k < entry.offset + entry.size; ++k) gradient[0][k] *= D(entry.scale);
+  for (int k = 0; k < entry.size; ++k) gradient[entry.offset + k] += own[0][k] * D(entry.scale);
 }
 
 }  // namespace
@@ -110,13 +114,13 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
   const LossResult<D> loss = evaluate_loss(at, trajectory, inputs.control, options, &tape);
   const Gradients<D> gradients = std::move(tape).backward(loss.seeds);
 
-  std::vector<std::vector<D>> gradient(1, std::vector<D>(x.size()));
+  std::vector<D> gradient(x.size());
   for (const VariableEntry& entry : entries) {
     pull(inputs, entry, values_of(entry, x, direction), nu, gradients, gradient);
   }
   HessianProduct result;
   result.loss = loss.total(0, 0).value;
-  for (const D& g : gradient[0]) {
+  for (const D& g : gradient) {
     result.gradient.push_back(g.value);
     result.product.push_back(g.dot);
   }

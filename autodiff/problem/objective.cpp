@@ -70,8 +70,19 @@ class RolloutObjective final : public BatchObjective {
     // That the loss can depend on every variable is known of all of them together (variable_entries).
     const Gradients<T> gradients = std::move(tape).backward(result.seeds, Disconnected::zero);
     windows_ = gradients.window_tally();
-    read(gradients, gradient);
-    if (has_parameters()) read_parameters(x, gradients, gradient);
+    Buffer<double>& pulled = tied_.empty() ? gradient : pulled_;
+    read(gradients, pulled);
+    if (has_parameters()) read_parameters(x, gradients, pulled);
+    if (!tied_.empty()) {
+      const AddTied add{tied_table_.data(),
+                        static_cast<int>(tied_.size()),
+                        numbers(),
+                        pulled.address(),
+                        gradient.write_address(),
+                        static_cast<std::size_t>(pulled.stride()),
+                        static_cast<std::size_t>(gradient.stride())};
+      for_each_index(memory().backend(), 1, worlds, add);
+    }
     const FinishWorld<T> finish{result.total.address(),
                                 status_.address(),
                                 has_parameters() ? possible_.address() : nullptr,
@@ -93,11 +104,21 @@ class RolloutObjective final : public BatchObjective {
     for (const VariableEntry& entry : entries_) knots_.insert(knots_.end(), entry.knots.begin(), entry.knots.end());
     knot_table_ = KernelArray<KnotWeights>(knots_, memory());
     const KnotWeights* knots = knot_table_.data();
-    for (const VariableEntry& entry : entries_) {
+    int rows = numbers();
+    for (std::size_t v = 0; v < entries_.size(); ++v) {
+      const VariableEntry& entry = entries_[v];
+      int pulled = entry.offset;
+      if (problem_.variables[v].is_tied()) {
+        pulled = rows;
+        rows += entry.size;
+        tied_.push_back({entry.offset, pulled, entry.size});
+      }
+      pulled_rows_.push_back(pulled);
       if (entry.chart) continue;
-      variables_.push_back({entry.kind, entry.offset, entry.size, entry.row, entry.scale, knots});
+      variables_.push_back({entry.kind, entry.offset, entry.size, entry.row, entry.scale, entry.shift, knots, pulled});
       knots += entry.knots.size();
     }
+    tied_table_ = KernelArray<TiedNumbers>(tied_, memory());
     variable_table_ = KernelArray<VariableKernel>(variables_, memory());
   }
 
@@ -107,6 +128,7 @@ class RolloutObjective final : public BatchObjective {
     worlds_ = worlds;
     state_ = initial_state<T>(problem_, worlds, memory());
     if (has_control_) control_ = initial_control<T>(problem_, worlds, memory());
+    if (!tied_.empty()) pulled_ = Buffer<double>(memory(), tied_.back().pulled + tied_.back().size, worlds);
     if (has_parameters()) prepare_parameters();
   }
 
@@ -118,14 +140,15 @@ class RolloutObjective final : public BatchObjective {
     const int lanes = memory().backend() ? std::min(worlds_, kLanes) : 1;
     scratch_ = Buffer<double>::uninitialized(memory(), links * kInertiaScratch, lanes);
     parameter_variables_.clear();
-    for (const VariableEntry& entry : entries_) {
+    for (std::size_t v = 0; v < entries_.size(); ++v) {
+      const VariableEntry& entry = entries_[v];
       if (!entry.chart) continue;
       const Field& field = entry.chart->field();
       const int item = entry.chart->item();
       const int components = used_components(problem_.model, field, item);
       parameter_variables_.push_back({entry.chart->chart(), entry.offset, parameters_->value_row(field, item),
                                       parameters_->gradient_row(field, item), components, field.tangents,
-                                      rule_of(field), entry.scale});
+                                      rule_of(field), entry.scale, entry.shift, pulled_rows_[v]});
     }
     parameter_table_ = KernelArray<ParameterKernel>(parameter_variables_, memory());
   }
@@ -208,9 +231,13 @@ class RolloutObjective final : public BatchObjective {
   std::vector<VariableEntry> entries_;
   std::vector<KnotWeights> knots_;
   std::vector<VariableKernel> variables_;  ///< of states and controls
+  std::vector<TiedNumbers> tied_;
+  std::vector<int> pulled_rows_;  ///< of each variable's gradient
   std::vector<ParameterKernel> parameter_variables_;
   KernelArray<KnotWeights> knot_table_;
   KernelArray<VariableKernel> variable_table_;
+  KernelArray<TiedNumbers> tied_table_;
+  Buffer<double> pulled_;  ///< gradients before those of tied variables are added; empty: nothing is tied
   KernelArray<ParameterKernel> parameter_table_;
   std::vector<const Field*> own_fields_;  ///< with values for every world
   std::shared_ptr<WorldParameters> parameters_;

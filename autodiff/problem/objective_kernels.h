@@ -18,8 +18,9 @@ struct VariableKernel {
   int offset;                ///< of its first number
   int size;                  ///< numbers
   int row;                   ///< of q, of qd, or in one step of the control
-  double scale;              ///< value = number · scale
+  double scale, shift;       ///< value = number · scale + shift
   const KnotWeights* knots;  ///< per step; controls
+  int pulled;                ///< first row of its gradient
 };
 
 /// Puts the numbers into states and controls. Index step·worlds + world; the initial state belongs to step 0.
@@ -41,10 +42,11 @@ struct WriteVariables {
         const KnotWeights& k = variable.knots[step];
         const double first = k.first_weight * variable.scale, second = k.second_weight * variable.scale;
         control[(step * nu + variable.row) * stride + world] =
-            static_cast<T>(first * numbers[k.first * number_stride] + second * numbers[k.second * number_stride]);
+            static_cast<T>(first * numbers[k.first * number_stride] + second * numbers[k.second * number_stride] +
+                           (k.first_weight + k.second_weight) * variable.shift);
       } else if (step == 0) {
         T* const rows = variable.kind == VariableKind::initial_position ? q : qd;
-        rows[variable.row * stride + world] = static_cast<T>(numbers[0] * variable.scale);
+        rows[variable.row * stride + world] = static_cast<T>(numbers[0] * variable.scale + variable.shift);
       }
     }
   }
@@ -63,7 +65,7 @@ struct PullVariables {
   BACKDRIVE_HD void operator()(std::int64_t index) const {
     const VariableKernel& variable = variables[index / worlds];
     const std::int64_t world = index % worlds;
-    double* const numbers = gradient + variable.offset * number_stride + world;
+    double* const numbers = gradient + variable.pulled * number_stride + world;
     if (variable.kind == VariableKind::control) {
       for (int k = 0; k < variable.size; ++k) numbers[k * number_stride] = 0;
       for (int step = 0; step < steps; ++step) {
@@ -83,17 +85,18 @@ struct PullVariables {
 /// A parameter variable, as kernels read it.
 struct ParameterKernel {
   Chart chart;
-  int offset;        ///< of its first number
-  int value_row;     ///< of the item's first component in WorldParameters::numbers()
-  int gradient_row;  ///< of its first tangent in their gradient
-  int components;    ///< of the item that are used
-  int tangents;      ///< of its gradient
-  ValueRule rule;    ///< of each component
-  double scale;      ///< value = number · scale
+  int offset;           ///< of its first number
+  int value_row;        ///< of the item's first component in WorldParameters::numbers()
+  int gradient_row;     ///< of its first tangent in their gradient
+  int components;       ///< of the item that are used
+  int tangents;         ///< of its gradient
+  ValueRule rule;       ///< of each component
+  double scale, shift;  ///< value = number · scale + shift
+  int pulled;           ///< first row of its gradient
 
   /// The numbers of one world, not scaled.
   BACKDRIVE_HD void values(const double* x, std::size_t stride, std::int64_t world, double* values) const {
-    for (int k = 0; k < chart.size; ++k) values[k] = x[(offset + k) * stride + world] * scale;
+    for (int k = 0; k < chart.size; ++k) values[k] = x[(offset + k) * stride + world] * scale + shift;
   }
 };
 
@@ -209,7 +212,29 @@ struct PullParameters {
     for (int c = 0; c < variable.tangents; ++c) tangents[c] = bar[(variable.gradient_row + c) * bar_stride + world];
     variable.chart.pull(values, tangents, pulled);
     for (int k = 0; k < variable.chart.size; ++k) {
-      gradient[(variable.offset + k) * number_stride + world] = pulled[k] * variable.scale;
+      gradient[(variable.pulled + k) * number_stride + world] = pulled[k] * variable.scale;
+    }
+  }
+};
+
+/// Numbers of a tied variable: their gradients stand in rows of their own.
+struct TiedNumbers {
+  int offset, pulled, size;
+};
+/// Adds them to those of the numbers that they stand on.
+struct AddTied {
+  const TiedNumbers* tied;
+  int count, numbers;
+  const double* pulled;  ///< [number, then tied][world]
+  double* gradient;      ///< [number][world]
+  std::size_t pulled_stride, stride;
+
+  BACKDRIVE_HD void operator()(std::int64_t world) const {
+    for (int k = 0; k < numbers; ++k) gradient[k * stride + world] = pulled[k * pulled_stride + world];
+    for (int t = 0; t < count; ++t) {
+      for (int k = 0; k < tied[t].size; ++k) {
+        gradient[(tied[t].offset + k) * stride + world] += pulled[(tied[t].pulled + k) * pulled_stride + world];
+      }
     }
   }
 };

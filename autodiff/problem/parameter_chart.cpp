@@ -44,6 +44,10 @@ std::vector<double> ParameterChart::start() const {
   return numbers;
 }
 
+void ParameterChart::start_at(const double* numbers) {
+  for (int k = 0; k < size(); ++k) chart_.base[chart_.component(k)] = numbers[k];
+}
+
 void ParameterChart::write(Parameter& to, const double* numbers, int world) const {
   chart_.write(numbers, [&](int c, double value) {
     if (world < 0) {

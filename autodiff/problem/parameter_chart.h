@@ -120,6 +120,8 @@ class ParameterChart {
   const Chart& chart() const { return chart_; }
   /// The numbers of the value before. Size size().
   std::vector<double> start() const;
+  /// Other numbers to start from; of a plain chart.
+  void start_at(const double* numbers);
   /// Sets the parameter in one world, or in all (−1).
   void write(Parameter& to, const double* numbers, int world = -1) const;
   /// Gradient with respect to the numbers, from that of the field (`tangents` numbers). C is double or Dual<double>.

@@ -108,6 +108,12 @@ struct LossTerm {
 
 enum class VariableKind { control, initial_position, initial_velocity, parameter };
 
+/// value = factor · that of another variable + shift, number by number.
+struct Tie {
+  int to = -1;  ///< which variable, not tied itself; −1: none
+  double factor = 1, shift = 0;
+};
+
 /// Something the optimiser may change; a control with n knots is n numbers.
 struct Variable {
   std::string name;  ///< "control/slider", "initial_state/hinge/position", "joints/hinge/damping"
@@ -126,7 +132,12 @@ struct Variable {
   /// knot.
   std::vector<double> initial;
 
+  /// One that is tied has no numbers, bounds, scale and initial values of its own; its values have to stay where they
+  /// may be as the other's do.
+  Tie tie;
+
   bool is_control() const { return kind == VariableKind::control; }
+  bool is_tied() const { return tie.to >= 0; }
 };
 
 struct OptimizeOptions {

@@ -16,6 +16,8 @@ namespace {
 /// Shortest length that a shape's scale may take, m.
 constexpr double kShortest = 1e-6;
 
+std::vector<double> start_values(const Problem& problem, const Variable& variable);
+
 const Link& link_of(const Problem& problem, const Variable& variable) {
   const int joints = static_cast<int>(problem.model.joint_names.size());
   if (variable.joint < 0 || variable.joint >= joints) {
@@ -58,6 +60,16 @@ int control_size(const Problem& problem, const Variable& variable) {
 /// Chart of a parameter variable, about the problem's model.
 ParameterChart chart_of(const Problem& problem, const Variable& variable) {
   if (!variable.parameter.field) input_error(variable.name + ": names no parameter");
+  if (variable.is_tied()) {
+    const std::vector<double> start = start_values(problem, variable);
+    ParameterChart chart{problem.model, variable.parameter, {}};
+    if (chart.size() != static_cast<int>(start.size())) {
+      input_error(variable.name + " of " + std::to_string(chart.size()) + " numbers is tied to " +
+                  problem.variables[variable.tie.to].name + " of " + std::to_string(start.size()));
+    }
+    chart.start_at(start.data());
+    return chart;
+  }
   return {problem.model, variable.parameter, variable.initial};
 }
 
@@ -79,8 +91,9 @@ std::vector<double> sampled(const ControlSignal& signal, int knots, bool hold, i
 }
 
 /// A value from its scaled number; one that rounding alone takes past a bound stands on it.
-double unscaled(double x, const Variable& variable) {
-  const double value = x * variable.scale, ulps = 4 * std::numeric_limits<double>::epsilon();
+double unscaled(double x, const Problem& problem, const Variable& variable) {
+  const VariableScale by = scale_of(problem, variable);
+  const double value = x * by.scale + by.shift, ulps = 4 * std::numeric_limits<double>::epsilon();
   for (const double bound : {variable.lower, variable.upper}) {
     if (std::isfinite(bound) && std::abs(value - bound) <= ulps * std::abs(bound)) return bound;
   }
@@ -96,6 +109,11 @@ const ControlSignal* find_signal(const std::vector<ControlSignal>& signals, cons
 
 /// Initial value of each number of a variable, not scaled, without its random part.
 std::vector<double> start_values(const Problem& problem, const Variable& variable) {
+  if (variable.is_tied()) {
+    std::vector<double> values = start_values(problem, problem.variables[variable.tie.to]);
+    for (double& value : values) value = variable.tie.factor * value + variable.tie.shift;
+    return values;
+  }
   if (variable.kind == VariableKind::parameter) return chart_of(problem, variable).start();
   const bool control = variable.kind == VariableKind::control;
   const size_t size = control ? control_size(problem, variable) : 1;
@@ -223,6 +241,7 @@ VariableBounds variable_bounds(const Problem& problem) {
   VariableBounds bounds;
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
+    if (variable.is_tied()) continue;
     double lower = variable.lower;
     if (variable.kind == VariableKind::parameter && variable.parameter.field->values != ValueRange::any) {
       lower = std::max(lower, variable.parameter.field->leaf == "geometry/scale" ? kShortest : 0.0);
@@ -231,6 +250,11 @@ VariableBounds variable_bounds(const Problem& problem) {
     bounds.upper.insert(bounds.upper.end(), layout.size[v], variable.upper / variable.scale);
   }
   return bounds;
+}
+
+VariableScale scale_of(const Problem& problem, const Variable& variable) {
+  if (!variable.is_tied()) return {variable.scale, 0};
+  return {variable.tie.factor * problem.variables[variable.tie.to].scale, variable.tie.shift};
 }
 
 VariableLayout variable_layout(const Problem& problem) {
@@ -244,7 +268,19 @@ VariableLayout variable_layout(const Problem& problem) {
     }
     layout.offset.push_back(layout.total);
     layout.size.push_back(size);
-    layout.total += size;
+    if (!variable.is_tied()) layout.total += size;
+  }
+  for (size_t v = 0; v < problem.variables.size(); ++v) {
+    const Variable& variable = problem.variables[v];
+    if (!variable.is_tied()) continue;
+    if (variable.tie.to >= static_cast<int>(problem.variables.size()) || problem.variables[variable.tie.to].is_tied()) {
+      input_error(variable.name + ": tied to a variable that is tied or none, expected one with numbers of its own");
+    }
+    layout.offset[v] = layout.offset[variable.tie.to];
+    if (layout.size[v] != layout.size[variable.tie.to]) {
+      input_error(variable.name + " of " + std::to_string(layout.size[v]) + " numbers is tied to " +
+                  problem.variables[variable.tie.to].name + " of " + std::to_string(layout.size[variable.tie.to]));
+    }
   }
   return layout;
 }
@@ -256,12 +292,19 @@ std::vector<VariableEntry> variable_entries(const Problem& problem) {
   std::vector<VariableEntry> entries;
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
-    VariableEntry entry{variable.kind, layout.offset[v], layout.size[v], variable.scale, 0, {}, {}};
+    const VariableScale by = scale_of(problem, variable);
+    VariableEntry entry{variable.kind, layout.offset[v], layout.size[v], by.scale, by.shift, 0, {}, {}};
     if (variable.kind == VariableKind::parameter) check_used(problem, variable);
     const char* const why = problem.loss.empty() ? nullptr : disconnected_reason(problem, links, variable);
     if (why) input_error(variable.name + " cannot change the loss: " + why);
     if (variable.kind == VariableKind::parameter) {
       entry.chart = chart_of(problem, variable);
+      const bool plain = entry.chart->chart().kind == Chart::Kind::plain;
+      const bool tied_to = std::ranges::any_of(
+          problem.variables, [&](const Variable& other) { return other.tie.to == static_cast<int>(v); });
+      if (!plain && (variable.is_tied() || tied_to)) {
+        input_error(variable.name + ": axes and orientations are tied to nothing, expected plain numbers");
+      }
     } else {
       entry.row = variable_row(problem, variable);
     }
@@ -282,6 +325,7 @@ std::vector<std::vector<double>> initial_points(const Problem& problem, int star
   std::vector<std::vector<double>> points(starts);
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
+    if (variable.is_tied()) continue;
     const std::vector<double> values = start_values(problem, variable);
     for (int k = 0; k < starts; ++k) {
       const bool plain = k == 0 && starts > 1;
@@ -305,7 +349,7 @@ Problem with_values(const Problem& problem, const std::vector<double>& x) {
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
     std::vector<double> values(x.begin() + layout.offset[v], x.begin() + layout.offset[v] + layout.size[v]);
-    for (double& value : values) value = unscaled(value, variable);
+    for (double& value : values) value = unscaled(value, problem, variable);
     if (variable.kind == VariableKind::parameter) {
       const ParameterChart chart = chart_of(problem, variable);
       chart.write(chart.field().of(result.model), values.data());

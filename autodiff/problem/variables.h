@@ -9,13 +9,18 @@
 
 namespace backdrive {
 
-/// Variables as one flat list of scaled numbers, variable by variable.
+/// Variables as one flat list of scaled numbers, variable by variable. Tied ones stand on the numbers of others.
 struct VariableLayout {
   std::vector<int> offset;  ///< per variable
   std::vector<int> size;
   int total = 0;
 };
 VariableLayout variable_layout(const Problem& problem);
+/// How the values of a variable come of its numbers: of a tied one from those of the other.
+struct VariableScale {
+  double scale, shift;  ///< value = number · scale + shift
+};
+VariableScale scale_of(const Problem& problem, const Variable& variable);
 
 /// Where each start begins: [start][number], scaled, within bounds. Start 0 has no random part when there are several.
 std::vector<std::vector<double>> initial_points(const Problem& problem, int starts, std::uint64_t seed);
@@ -27,7 +32,7 @@ Problem with_values(const Problem& problem, const std::vector<double>& x);
 struct VariableEntry {
   VariableKind kind;
   int offset, size;                ///< in the flat list of numbers
-  double scale;                    ///< value = number · scale
+  double scale, shift;             ///< value = number · scale + shift
   int row = 0;                     ///< of q, of qd, or in one step of the control
   std::vector<KnotWeights> knots;  ///< of a control, per step
   std::optional<ParameterChart> chart;
