@@ -3,10 +3,13 @@
 #include <iostream>
 #include <map>
 
+#include "apps/atomic_output.h"
 #include "apps/console.h"
 #include "apps/doubts.h"
+#include "apps/gradcheck_files.h"
 #include "apps/log.h"
 #include "apps/options.h"
+#include "apps/progress.h"
 #include "apps/table.h"
 #include "autodiff/check/gradient_check.h"
 
@@ -17,6 +20,8 @@ struct CheckArguments : Options {
   int controls = GradientCheckOptions{}.controls;
   bool all = false;
   std::string at = "start";
+  std::string junit, record, against;
+  double change = 1e-9;
 };
 
 nlohmann::json to_json(const Scene& scene, const GradientCheck& check, int exit_code) {
@@ -39,10 +44,22 @@ nlohmann::json to_json(const Scene& scene, const GradientCheck& check, int exit_
                     {"used", r.used},
                     {"zero", r.zero},
                     {"rough", r.rough},
+                    {"parted", r.parted},
+                    {"unresolved", r.unresolved},
+                    {"gradient", r.gradient},
                     {"passed", r.passed}});
   }
-  return {{"scene", scene.name},      {"loss", check.loss}, {"numbers", check.numbers}, {"passed", check.passed},
-          {"seconds", check.seconds}, {"rows", rows},       {"exit_code", exit_code}};
+  return {{"scene", scene.name},
+          {"loss", check.loss},
+          {"numbers", check.numbers},
+          {"passed", check.passed},
+          {"zero_rows", check.zero_rows},
+          {"unresolved_rows", check.unresolved_rows},
+          {"rough_rows", check.rough_rows},
+          {"parted_rows", check.parted_rows},
+          {"seconds", check.seconds},
+          {"rows", rows},
+          {"exit_code", exit_code}};
 }
 
 /// Marks for the distinct sources of tolerances, so that the table holds a letter and the text stands once below it.
@@ -116,11 +133,40 @@ void print(const Scene& scene, const GradientCheck& check, bool all) {
             << (check.passed ? green("all pass")
                              : red(count(failed, "row") + " of " + std::to_string(check.rows.size()) + " failed"))
             << '\n';
-  const long long rough = std::ranges::count_if(check.rows, &GradientCheckRow::rough);
-  if (rough == 0) return;
-  std::cout << (rough == failed ? "all" : std::to_string(rough))
-            << " of them for want of a difference to compare with: "
-            << "the motion is rough or chaotic there (contacts that come and go, a long run); adjoint and dual agree\n";
+  const auto tell = [](int rows, const char* what) {
+    if (rows > 0) std::cout << count(rows, "row") << what << '\n';
+  };
+  tell(check.zero_rows, " zero here, which says little: --at, --seed and the scene's own values choose another place");
+  tell(check.unresolved_rows,
+       " whose differences resolve no more than a tenth of the gradient: there the dual numbers alone count");
+  tell(check.rough_rows,
+       " without a difference to compare with: the motion is rough or chaotic there (contacts that come and go, a long "
+       "run); adjoint and dual agree");
+  tell(
+      check.parted_rows,
+      " where adjoint and dual agree and the loss goes on otherwise over the distance of the differences: an optimiser "
+      "that moves so far will find another slope");
+}
+
+/// Prints what is not as in the baseline.
+void print_changes(const std::vector<ChangedRow>& changed, const CheckArguments& options) {
+  if (changed.empty()) {
+    std::cout << "gradients as in " << options.against << " to " << number(options.change)
+              << " of each row's largest\n";
+    return;
+  }
+  Table table({{"changed gradient", Table::Align::left}, {"before"}, {"now"}, {"change"}});
+  for (const ChangedRow& row : changed) {
+    table.add({row.name, number(row.before), number(row.now), row.what.empty() ? number(row.change) : row.what});
+  }
+  std::cout << '\n' << table.text();
+}
+
+void write_file(const std::string& path, const std::string& text, bool force) {
+  if (path.empty()) return;
+  OutputFile file(path, force);
+  file.stream() << text;
+  file.commit();
 }
 
 /// The scene as the optimiser's second start has it, random parts included. The scene itself is often a rest position,
@@ -142,12 +188,30 @@ int run_gradcheck(const CheckArguments& options) {
            (options.at == "start" ? ", at a random start" : "") + ", float64");
   for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   const Problem problem = options.at == "start" ? at_start(scene.problem, how.seed) : scene.problem;
+  ProgressLine line(options.quiet);
+  check_options.progress = [&](long long done, long long all) {
+    line.update([&] { return "rollout " + std::to_string(done) + " of about " + std::to_string(all); });
+  };
   const GradientCheck check = check_gradients(problem, check_options);
-  const int exit_code = check.passed ? kDone : kNotReached;
+  ProgressLine::hide();
+  write_file(options.junit, junit_xml(scene.name, check), options.force);
+  write_file(options.record, gradient_baseline(scene.name, check), options.force);
+  std::vector<ChangedRow> changed;
+  if (!options.against.empty()) changed = changed_rows(options.against, check, options.change);
+  const int exit_code = check.passed && changed.empty() ? kDone : kNotReached;
   if (options.json) {
-    print_json(to_json(scene, check, exit_code));
+    nlohmann::json object = to_json(scene, check, exit_code);
+    if (!options.against.empty()) {
+      object["changed"] = nlohmann::json::array();
+      for (const ChangedRow& row : changed) {
+        object["changed"].push_back(
+            {{"name", row.name}, {"before", row.before}, {"now", row.now}, {"change", row.change}, {"what", row.what}});
+      }
+    }
+    print_json(object);
   } else {
     print(scene, check, options.all);
+    if (!options.against.empty()) print_changes(changed, options);
   }
   return exit_code;
 }
@@ -160,7 +224,8 @@ void add_gradcheck(CLI::App& app, Invocation& invocation) {
       "Check the gradient of a scene's loss with respect to everything it can depend on: initial state,\n"
       "controls, every parameter of every body, joint and shape. Each number of the adjoint stands against\n"
       "central differences and against the exact derivative by dual numbers; tolerances are measured, not\n"
-      "chosen. Exit 1 when any fails. In float64. With --device cuda the adjoint and the losses are the GPU's,\n"
+      "chosen. Exit 1 where adjoint and dual differ; where both agree and differences do not, a line says so.\n"
+      "In float64. With --device cuda the adjoint and the losses are the GPU's,\n"
       "the duals the processor's.");
   static CheckArguments options;
   add_scene(*command, options);
@@ -174,13 +239,28 @@ void add_gradcheck(CLI::App& app, Invocation& invocation) {
       ->check(one_of({"start", "scene"}))
       ->type_name("PLACE")
       ->capture_default_str();
+  command->add_option("--junit", options.junit, "write a report that CI reads, a test case for each row")
+      ->type_name("FILE");
+  command->add_option("--record", options.record, "write every number of the gradient, for --against")
+      ->type_name("FILE");
+  command
+      ->add_option("--against", options.against,
+                   "compare with such a file: exit 1, and which rows changed by how much, where they differ")
+      ->type_name("FILE");
+  command->add_option("--change", options.change, "how much, of the largest number of a row, is a change")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("PART")
+      ->capture_default_str();
+  command->add_flag("--force", options.force, "replace these files where they exist");
   command->add_flag("--all", options.all, "show gradients that are zero row by row, too");
   add_execution(*command, options);
   add_json_and_quiet(*command, options);
   finish_command(*command, invocation, options,
                  "  simctl gradcheck scenes/cartpole_swingup.yaml\n"
                  "  simctl gradcheck scenes/arm_reach.yaml --set simulation/steps=20 --all\n"
-                 "  simctl gradcheck scenes/chain32.yaml --controls 8 --json",
+                 "  simctl gradcheck scenes/chain32.yaml --controls 8 --json\n"
+                 "  simctl gradcheck scene.yaml --record gradients.json        and later, in CI:\n"
+                 "  simctl gradcheck scene.yaml --against gradients.json --junit gradcheck.xml",
                  [] { return run_gradcheck(options); });
 }
 

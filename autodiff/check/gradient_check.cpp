@@ -29,6 +29,13 @@ constexpr double kSafety = 4;
 constexpr double kRelativeFloor = 1e-12;
 /// A loss that a disturbance of its inputs moves by more than this part of itself has no difference quotients.
 constexpr double kNoisyLoss = 1e-3;
+/// Adjoint and dual that agree to this part of the derivative are the same.
+constexpr double kAgreement = 1e-9;
+/// What would move the loss by less than this part of what the largest gradient does, over numbers of their own size, is
+/// what rounding leaves of zero.
+constexpr double kNegligible = 1e-12;
+/// A tolerance above this part of the gradient resolves nothing of it.
+constexpr double kResolved = 0.1;
 /// A tolerance above this part of the gradient is pointed out.
 constexpr double kRough = 1e-2;
 
@@ -153,23 +160,30 @@ struct Comparison {
     };
     return std::max(ratio(difference_error(), difference.tolerance()), ratio(dual_error(), dual_tolerance));
   }
+  bool is_derivative() const { return dual_error() <= dual_tolerance; }
 };
 
 /// `noisy_loss`: as in kNoisyLoss.
 void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const std::vector<int>& index,
               bool noisy_loss) {
   size_t worst = 0;
-  bool exact_zero = true, near_zero = true;
+  bool exact_zero = true, near_zero = true, derivative = true;
   for (size_t i = 0; i < all.size(); ++i) {
     const Comparison& c = all[i];
-    if (c.badness() > all[worst].badness()) worst = i;
+    row.gradient.push_back(c.adjoint);
+    derivative = derivative && c.is_derivative();
+    if (c.is_derivative() < all[worst].is_derivative() ||
+        (c.is_derivative() == all[worst].is_derivative() && c.badness() > all[worst].badness())) {
+      worst = i;
+    }
     exact_zero = exact_zero && c.adjoint == 0 && c.dual == 0;
     near_zero = near_zero && std::abs(c.adjoint) <= c.dual_tolerance && std::abs(c.dual) <= c.dual_tolerance &&
                 std::abs(c.difference.value) <= c.difference.tolerance();
   }
   // Of those equally good show the largest gradient.
   for (size_t i = 0; i < all.size(); ++i) {
-    const bool as_bad = all[i].badness() == all[worst].badness();
+    const bool as_bad =
+        all[i].badness() == all[worst].badness() && all[i].is_derivative() == all[worst].is_derivative();
     if (as_bad && std::abs(all[i].adjoint) > std::abs(all[worst].adjoint)) worst = i;
   }
   const Comparison& c = all[worst];
@@ -183,8 +197,10 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
   row.differences_tolerance = c.difference.tolerance();
   row.dual_error = c.dual_error();
   row.dual_tolerance = c.dual_tolerance;
-  row.passed = c.badness() <= 1;
-  row.zero = row.passed && near_zero;
+  const bool agrees = c.badness() <= 1;
+  row.passed = derivative && std::isfinite(c.difference.value);
+  row.zero = agrees && near_zero;
+  row.unresolved = row.passed && !row.zero && c.difference.tolerance() > kResolved * std::abs(c.dual);
   row.truncation = kSafety * c.difference.truncation;
   row.round_off = kSafety * c.difference.round_off;
   row.tolerance_source = text(
@@ -201,8 +217,10 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
   }
   // Only then do the differences say nothing of the gradient, which two ways of computing it agree on.
   const bool no_measure = noisy_loss || (!c.difference.settles && !c.difference.kink);
-  row.rough = !row.passed && no_measure && c.dual_error() <= c.dual_tolerance;
+  row.rough = row.passed && !agrees && no_measure;
+  row.parted = row.passed && !agrees && !no_measure;
   if (row.rough) row.note = "differences do not settle as their step shrinks";
+  if (row.parted) row.note = text("over %.0e to each side the loss has another slope", c.difference.step);
   if (!std::isfinite(c.difference.value)) row.note = "differences: the loss is not finite at any step";
   if (!std::isfinite(c.adjoint)) row.note = "the adjoint's gradient is not finite";
 }
@@ -334,14 +352,19 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
       std::vector<Comparison> all;
       for (; at < first + group.probes.size(); ++at) {
         const double floor = std::max(kRelativeFloor, 16 * kEpsilon * stiff) * row_largest +
-                             4 * kEpsilon * stiff * largest / probes[at].scale;
+                             std::max(kNegligible, 4 * kEpsilon * stiff) * largest / probes[at].scale;
         all.push_back({factor * adjoint.gradient[0][at], factor * disturbed.gradient[0][at], dual[at],
-                       kSafety * (rounding.gradient[at] + floor), differences[at]});
+                       std::max(kSafety * (rounding.gradient[at] + floor), kAgreement * std::abs(dual[at])),
+                       differences[at]});
       }
       fill_row(row, all, group.index, rounding.loss > kNoisyLoss * std::abs(check.loss));
       check.numbers += row.count;
     }
     check.passed = check.passed && row.passed;
+    check.zero_rows += row.used && row.zero;
+    check.unresolved_rows += row.unresolved;
+    check.rough_rows += row.rough;
+    check.parted_rows += row.parted;
     check.rows.push_back(std::move(row));
   }
   check.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

@@ -1,6 +1,7 @@
 #pragma once
 // Every gradient a problem can ask for, against differences and against the exact derivative.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct GradientCheckOptions {
   /// by the factor.
   std::string fault_row;
   double fault_factor = 1;
+  /// Called now and then with rollouts done and about how many there are.
+  std::function<void(long long done, long long all)> progress;
 };
 
 /// A parameter of one item, a component of the initial state, or a control channel. Numbers are
@@ -43,15 +46,22 @@ struct GradientCheckRow {
   bool used = true;
   bool zero = false;  ///< all three agree that every number is zero
   bool passed = false;
-  /// Failed, but adjoint and dual agree, and the differences do not converge as their step shrinks: the loss changes
-  /// from one step of the ladder to the next, and they are no measure of its gradient.
+  /// Adjoint and dual agree, and the differences do not converge as their step shrinks: the loss changes from one step
+  /// of the ladder to the next, and they are no measure of its gradient.
   bool rough = false;
+  /// Adjoint and dual agree, and the differences settle on another slope: over the distance h the loss does not go on
+  /// as it does at the point itself, as where a contact comes or goes.
+  bool parted = false;
+  /// Not zero, and the differences' tolerance is above a tenth of the gradient: the duals alone say anything.
+  bool unresolved = false;
+  std::vector<double> gradient;  ///< the adjoint's, of each number checked
 };
 
 struct GradientCheck {
   double loss = 0;
   std::vector<GradientCheckRow> rows;
   int numbers = 0;  ///< checked in all
+  int zero_rows = 0, unresolved_rows = 0, rough_rows = 0, parted_rows = 0;
   bool passed = false;
   double seconds = 0;
 };
@@ -67,7 +77,11 @@ struct GradientCheck {
 ///   disturbed in their 14th digit, over h. At a kink of the loss, the difference to one side.
 /// - against the rollout of a dual number along that direction, which has no truncation. The
 ///   tolerance is four times the rounding, measured by how far the gradient itself moves under
-///   the same disturbance.
+///   the same disturbance, or 1e-9 of the derivative, whichever is more.
+///
+/// A row fails where adjoint and dual differ. Where they agree and the differences do not, the adjoint is the
+/// derivative, and the row says so (rough, parted): differences over h are then no measure of it, or tell of a loss
+/// that bends.
 ///
 /// Orientations vary along exp(θ), axes on the unit sphere. Throws Error: non_finite when the
 /// rollout itself stops, input when the problem has no loss. O(numbers) rollouts.

@@ -61,7 +61,7 @@ struct ProbedProblem::Batch {
 };
 
 ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions& options)
-    : problem_(problem), memory_(default_memory(options.device)), seed_(options.seed) {
+    : problem_(problem), memory_(default_memory(options.device)), seed_(options.seed), progress_(options.progress) {
   if (problem.loss.empty()) input_error("no gradient to check: the problem has no loss");
   if (problem.model.parameter_worlds() != 1) {
     usage_error("gradient check of a model whose parameters differ from world to world");
@@ -279,6 +279,7 @@ std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
     const auto loss = evaluate_loss<double>(b.problem, trajectory, control, options_, nullptr);
     const Buffer<double> total = on_host(loss.total);
     for (int w = 0; w < total.worlds(); ++w) result.push_back(total(0, w));
+    if (progress_) progress_(static_cast<long long>(result.size()), static_cast<long long>(steps.size()));
   }
   return result;
 }

@@ -79,6 +79,7 @@ class ProbedProblem {
   Memory memory_;
   RolloutOptions options_;
   std::uint64_t seed_;
+  std::function<void(long long, long long)> progress_;
   std::vector<ParameterChart> charts_;
   std::vector<double> direction_;  ///< of all controls, unit length
   std::vector<ProbeGroup> groups_;

@@ -97,7 +97,10 @@ struct EffortsNode final : Tape<T>::Node {
 }  // namespace
 
 EffortTerm effort_term(const Model& model, int joint, EffortPart part, bool power) {
-  check_one_degree(model, joint, "the effort", "");
+  if (!has_one_degree(model.joint_types[joint])) {
+    input_error("the effort of joint '" + model.joint_names[joint] + "', which is " +
+                to_string(model.joint_types[joint]) + ": expected a revolute or prismatic joint");
+  }
   const int at = model.link_of_joint(joint);
   EffortTerm term{part, power, at};
   if (model.topology.has_bodies()) {

@@ -122,7 +122,7 @@ TEST(GradientCheck, SaysWhereDifferencesAreNoMeasure) {
     problem.simulation.steps = steps;
     const GradientCheck check = check_gradients(problem, options);
     const GradientCheckRow& row = row_of(check, "initial_state/hinge/position");
-    EXPECT_EQ(row.passed, steps == 4) << steps;
+    EXPECT_TRUE(row.passed) << steps << ": adjoint and dual agree";
     EXPECT_EQ(row.rough, steps > 4) << steps;
     EXPECT_EQ(row.note.find("do not settle") != std::string::npos, steps > 4) << row.note;
     EXPECT_LE(row.dual_error, row.dual_tolerance) << steps;

@@ -1,0 +1,30 @@
+#pragma once
+// What gradcheck leaves for others: a report that CI reads, and gradients to be held against later ones.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "autodiff/check/gradient_check.h"
+
+namespace backdrive::app {
+
+/// JUnit XML: a test case for each row that is used.
+std::string junit_xml(const std::string& scene, const GradientCheck& check);
+
+/// Every number of the gradient, as JSON: {"scene", "version", "loss", "rows": {name: [numbers]}}.
+std::string gradient_baseline(const std::string& scene, const GradientCheck& check);
+
+/// A row whose gradient is not that of the baseline.
+struct ChangedRow {
+  std::string name;
+  double before = 0, now = 0;  ///< of the number that changed most
+  double change = 0;           ///< its size, of the largest of the row
+  std::string what;            ///< "new", "gone", or empty
+};
+
+/// Rows that differ from a file of gradient_baseline() by more than `tolerance` of the row's largest number and their
+/// rounding, the most changed first. Throws Error (input) naming a file that is none.
+std::vector<ChangedRow> changed_rows(const std::filesystem::path& baseline, const GradientCheck& check,
+                                     double tolerance);
+
+}  // namespace backdrive::app
