@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+#include <string_view>
 
 #include "engine/error.h"
 
@@ -65,6 +68,50 @@ bool rename_exclusively(const fs::path& from, const fs::path& to) {
   return true;
 }
 
+constexpr std::string_view kTemporary = ".simctl-";
+constexpr std::string_view kRandom = "XXXXXX";  // for mkdtemp and mkstemp
+
+/// Locks what lies there for as long as the descriptor is open, at most until this process ends. -1: nothing there, it
+/// is held by somebody, or the file system knows no locks.
+int try_lock(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  const int code = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  errno = code;
+  return -1;
+}
+
+/// Removes what killed processes have left in the making: nobody holds its lock any more.
+void clear_leftovers(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool ours =
+        name.starts_with(kTemporary) && name.size() == kTemporary.size() + kRandom.size() &&
+        std::all_of(name.begin() + kTemporary.size(), name.end(), [](unsigned char c) { return std::isalnum(c); });
+    const int lock = ours ? try_lock(entry.path()) : -1;
+    if (lock < 0) continue;
+    fs::remove_all(entry.path(), ignored);
+    ::close(lock);
+  }
+}
+
+/// Makes, and locks, what becomes `final`, beside it. `make` is mkdtemp or mkstemp: false when it failed.
+template <class Make>
+fs::path make_temporary(const fs::path& final, int& lock, Make make) {
+  clear_leftovers(parent_of(final));
+  while (true) {
+    std::string name = (parent_of(final) / kTemporary).string() + std::string(kRandom);
+    if (!make(name.data())) return {};
+    lock = try_lock(name);
+    // Between the two calls somebody may have taken it for a leftover.
+    const bool taken = lock < 0 && (errno == ENOENT || errno == EWOULDBLOCK);
+    if (!taken && fs::exists(name)) return name;
+    if (lock >= 0) ::close(lock);
+  }
+}
+
 /// Whether a folder holds only what simctl writes, so that --force takes nothing else away.
 void check_replaceable(const fs::path& folder) {
   if (!fs::is_directory(fs::symlink_status(folder))) {
@@ -72,7 +119,8 @@ void check_replaceable(const fs::path& folder) {
   }
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (std::find(kResultFiles.begin(), kResultFiles.end(), name) == kResultFiles.end()) {
+    const bool known = std::find(kResultFiles.begin(), kResultFiles.end(), name) != kResultFiles.end();
+    if (!known || !fs::is_regular_file(entry.symlink_status())) {
       usage_error("--output '" + folder.string() + "' holds '" + name +
                   "', which simctl did not write; --force replaces result folders only");
     }
@@ -106,16 +154,16 @@ OutputFolder::OutputFolder(const fs::path& path, const std::string& stem, bool f
     }
   }
   created_ = make_parents(final_);
-  std::string name = (parent_of(final_) / ".simctl-XXXXXX").string();
-  if (!::mkdtemp(name.data())) {
+  temporary_ = make_temporary(final_, lock_, [](char* name) { return ::mkdtemp(name) != nullptr; });
+  if (temporary_.empty()) {
     const int code = errno;
     remove_created(created_);
     fail("create a folder in", parent_of(final_), code);
   }
-  temporary_ = name;
 }
 
 OutputFolder::~OutputFolder() {
+  if (lock_ >= 0) ::close(lock_);
   if (temporary_.empty()) return;
   files_.clear();
   std::error_code ignored;
@@ -162,24 +210,32 @@ OutputFile::OutputFile(const fs::path& path, bool force) : final_(path), force_(
   if (fs::is_directory(final_)) {
     usage_error("--output '" + path.string() + "' is a folder; expected the name of a file");
   }
-  if (!force && fs::exists(fs::symlink_status(final_))) {
+  const fs::file_status status = fs::symlink_status(final_);
+  const bool exists = fs::exists(status);
+  if (exists && !fs::is_regular_file(status)) {
+    usage_error("--output '" + path.string() + "' exists and is no regular file; expected a new name");
+  }
+  if (!force && exists) {
     usage_error("--output '" + path.string() + "' exists; expected a new name, or --force to replace it");
   }
   created_ = make_parents(final_);
-  std::string name = (parent_of(final_) / ".simctl-XXXXXX").string();
-  const int descriptor = ::mkstemp(name.data());
-  if (descriptor < 0) {
+  temporary_ = make_temporary(final_, lock_, [](char* name) {
+    const int descriptor = ::mkstemp(name);
+    if (descriptor < 0) return false;
+    ::fchmod(descriptor, usual_mode(0666));
+    ::close(descriptor);
+    return true;
+  });
+  if (temporary_.empty()) {
     const int code = errno;
     remove_created(created_);
     fail("create a file in", parent_of(final_), code);
   }
-  ::fchmod(descriptor, usual_mode(0666));
-  ::close(descriptor);
-  temporary_ = name;
   stream_.open(temporary_, std::ios::binary);
 }
 
 OutputFile::~OutputFile() {
+  if (lock_ >= 0) ::close(lock_);
   if (temporary_.empty()) return;
   stream_.close();
   ::unlink(temporary_.c_str());

@@ -1,5 +1,6 @@
 #pragma once
-// Results appear whole or not at all: they are written beside their place, synced, and renamed into it.
+// Results appear whole or not at all: they are written beside their place, synced, and renamed into it. What is in the
+// making is called .simctl-XXXXXX and locked by its process; what killed ones have left there is removed by the next.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -27,6 +28,7 @@ class OutputFolder {
  private:
   void place_in_results();
   std::filesystem::path final_, temporary_;
+  int lock_ = -1;     ///< holds temporary_
   std::string stem_;  ///< of the numbered name; empty when the user named the folder
   bool force_;
   std::vector<std::filesystem::path> created_;  ///< parents made on the way, outermost first
@@ -50,6 +52,7 @@ class OutputFile {
 
  private:
   std::filesystem::path final_, temporary_;
+  int lock_ = -1;  ///< holds temporary_
   bool force_;
   std::vector<std::filesystem::path> created_;
   std::ofstream stream_;

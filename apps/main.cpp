@@ -1,4 +1,7 @@
 // simctl: simulates and optimises scenes. This file: command line to exit code.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iostream>
@@ -141,11 +144,20 @@ int run_command_line(int argc, char** argv) {
   }
 }
 
+/// Whoever starts simctl with stdin, stdout or stderr closed would have files take their numbers, and log lines go into
+/// them.
+void open_standard_streams() {
+  int descriptor = 0;
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = ::open("/dev/null", O_RDWR);
+  if (descriptor > STDERR_FILENO) ::close(descriptor);
+}
+
 }  // namespace
 }  // namespace backdrive::app
 
 int main(int argc, char** argv) {
   using namespace backdrive::app;
+  open_standard_streams();
   try {
     return run_command_line(argc, argv);
   } catch (const backdrive::Error& e) {

@@ -24,6 +24,10 @@ namespace {
 
 /// Points read and run together; bounds the memory of a large sweep. No result depends on it.
 constexpr int kPiece = 1024;
+/// The first piece; the next are twice as many points for as long as one takes less than kQuick: a signal is seen
+/// between two.
+constexpr int kFirstPiece = 16;
+constexpr std::chrono::milliseconds kQuick{250};
 
 struct SweepArguments : Options {
   std::string action = "run";
@@ -112,16 +116,17 @@ Tally sweep(const SweepArguments& options, const Grid& grid, const ExecutionOpti
   Tally tally;
   const long long total = grid.size();
   // Small pieces where a point takes long, so that progress is seen and an interrupt loses little.
-  const int piece = optimised ? how.threads * 4 : kPiece;
+  int piece = optimised ? how.threads * 4 : kFirstPiece, done = 0;
   const auto start = std::chrono::steady_clock::now();
-  for (long long first = 0; first < total && !interrupted(); first += piece) {
+  for (long long first = 0; first < total && !interrupted(); first += done) {
+    const auto piece_start = std::chrono::steady_clock::now();
     line.update([&] {
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       return "point " + std::to_string(first) + " of " + std::to_string(total) + "  " +
              (first > 0 ? duration(seconds / static_cast<double>(first) * static_cast<double>(total - first)) : "?") +
              " left";
     });
-    const int n = static_cast<int>(std::min<long long>(piece, total - first));
+    const int n = done = static_cast<int>(std::min<long long>(piece, total - first));
     std::vector<SweepPoint> points = read_points(options, grid, first, n);
     if (optimised) {
       optimize_points(points, how);
@@ -142,6 +147,8 @@ Tally sweep(const SweepArguments& options, const Grid& grid, const ExecutionOpti
         ++tally.missed;
       }
     }
+    const bool quick = std::chrono::steady_clock::now() - piece_start < kQuick;
+    if (!optimised && quick) piece = std::min(2 * piece, kPiece);
   }
   return tally;
 }
@@ -149,6 +156,10 @@ Tally sweep(const SweepArguments& options, const Grid& grid, const ExecutionOpti
 /// Says how it went, and with which exit code.
 int conclude(const Grid& grid, const Tally& tally) {
   if (interrupted()) {
+    if (tally.done == 0) {
+      log_warning("interrupted before a point was done; nothing is written");
+      return kInterrupted;
+    }
     log_warning("interrupted after " + std::to_string(tally.done) + " of " + count(grid.size(), "point") +
                 "; their rows are kept");
     return kInterrupted;
@@ -206,11 +217,12 @@ int run_sweep(const SweepArguments& options) {
     }
   });
   const int exit_code = conclude(grid, tally);
-  if (file) file->commit();
+  if (file && (tally.done > 0 || !interrupted())) file->commit();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!options.json) {
     std::cout << text.str();
-    log_info(count(tally.done, "row") + " in " + number(seconds) + " s" + (file ? ": " + options.output : ""));
+    log_info(count(tally.done, "row") + " in " + number(seconds) + " s" +
+             (file && tally.done > 0 ? ": " + options.output : ""));
     return exit_code;
   }
   nlohmann::json object = {{"points", grid.size()},       {"done", tally.done}, {"non_finite", tally.stopped},

@@ -1,4 +1,9 @@
 // What run and optimize leave behind: complete results or nothing.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -81,6 +86,66 @@ TEST_F(SimctlResultsTest, ForceTakesNothingElseAway) {
   EXPECT_EQ(entries("home"), Names{"thesis.txt"});
   EXPECT_EQ(simctl({"run", pendulum_, "--output", "pendulum.yaml", "--force"}).exit, 2);
   EXPECT_EQ(read("pendulum.yaml"), kPendulum);
+}
+
+// Files are told from folders, links and devices that bear their names.
+TEST_F(SimctlResultsTest, ForceLooksAtTypes) {
+  std::filesystem::create_directories(path("out/log.txt/years"));
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "out", "--force"}).exit, 2);
+  EXPECT_EQ(entries("out/log.txt"), Names{"years"});
+
+  write("data.csv", "of the user's");
+  std::filesystem::create_symlink("data.csv", path("link.csv"));
+  ASSERT_EQ(mkfifo(path("pipe.csv").c_str(), 0666), 0);
+  for (const std::string name : {"link.csv", "pipe.csv", "/dev/null"}) {
+    const Outcome o = simctl({"sweep", pendulum_, "--set", "bodies/rod/mass=1,2", "--output", name, "--force"});
+    EXPECT_EQ(o.exit, 2) << name;
+    EXPECT_NE(o.err.find("no regular file"), std::string::npos) << o.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link.csv")));
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe.csv")));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+// What was in the making when a process was killed is nobody's.
+TEST_F(SimctlResultsTest, WhatKilledProcessesLeftIsCleared) {
+  Settings settings;
+  settings.interrupt_at = "optimising";
+  settings.signals = {SIGKILL};
+  EXPECT_EQ(simctl({"optimize", pendulum_, "--output", "out", "--iterations", "100000000", "--set",
+                    "optimize/tolerance=0", "--set", "optimize/goal=0", "--set", "optimize/method=adam"},
+                   settings)
+                .exit,
+            128 + SIGKILL);
+  ASSERT_EQ(entries().size(), 2u);
+  ASSERT_EQ(entries()[0].find(".simctl-"), 0u) << "nothing was left that could be cleared";
+  write(".simctl-notes.md", "of the user's");
+  std::filesystem::create_directory(path(".simctl-abcdef"));
+  // As a process that is at work would.
+  const int held = open(path(".simctl-abcdef").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  EXPECT_EQ(simctl({"run", pendulum_, "--output", "out"}).exit, 0);
+  EXPECT_EQ(entries(), (Names{".simctl-abcdef", ".simctl-notes.md", "out", "pendulum.yaml"}));
+  close(held);
+  EXPECT_EQ(simctl({"sweep", pendulum_, "--set", "bodies/rod/mass=1,2", "--output", "sweep.csv"}).exit, 0);
+  EXPECT_EQ(entries(), (Names{".simctl-notes.md", "out", "pendulum.yaml", "sweep.csv"}));
+}
+
+// A descriptor that was closed would be given to the next file, and then be written to as stdout or stderr.
+TEST_F(SimctlResultsTest, ClosedStreamsDoNotReachFiles) {
+  const std::vector<std::string> sweep = {"sweep", pendulum_, "--set", "bodies/rod/mass=1,2,3", "--output"};
+  const auto into = [&](const std::string& name, const std::vector<int>& closed) {
+    std::vector<std::string> arguments = sweep;
+    arguments.push_back(name);
+    Settings settings;
+    settings.closed = closed;
+    EXPECT_EQ(simctl(arguments, settings).exit, 0);
+    return read(name);
+  };
+  const std::string expected = into("plain.csv", {});
+  EXPECT_EQ(into("two.csv", {2}), expected);
+  EXPECT_EQ(into("one.csv", {1}), expected);
+  EXPECT_EQ(into("all.csv", {0, 1, 2}), expected);
 }
 
 TEST_F(SimctlResultsTest, NonFiniteExitsWithFourAndNamesStepAndJoint) {

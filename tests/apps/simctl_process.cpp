@@ -78,8 +78,8 @@ std::vector<std::string> SimctlTest::entries(const std::string& folder) const {
 namespace {
 
 [[noreturn]] void become_simctl(const fs::path& folder, const fs::path& out, const fs::path& err,
-                                const std::vector<std::string>& arguments,
-                                const std::vector<std::string>& environment) {
+                                const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
+                                const std::vector<int>& closed) {
   const int out_fd = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   const int err_fd = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (out_fd < 0 || err_fd < 0 || dup2(out_fd, 1) < 0 || dup2(err_fd, 2) < 0 || chdir(folder.c_str()) != 0) _exit(126);
@@ -90,6 +90,10 @@ namespace {
   std::vector<char*> argv = {const_cast<char*>("simctl")};
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
+  // What was opened for them would be handed on, too.
+  close(out_fd);
+  close(err_fd);
+  for (const int descriptor : closed) close(descriptor);
   execv(test::kSimctl.c_str(), argv.data());
   _exit(127);
 }
@@ -101,7 +105,7 @@ Outcome SimctlTest::simctl(const std::vector<std::string>& arguments, const Sett
   const fs::path out = settings.stdout_to.empty() ? fs::path(folder_.string() + ".out") : fs::path(settings.stdout_to);
   const fs::path err = folder_.string() + ".err";
   const pid_t child = fork();
-  if (child == 0) become_simctl(folder_, out, err, arguments, settings.environment);
+  if (child == 0) become_simctl(folder_, out, err, arguments, settings.environment, settings.closed);
   int status = 0;
   if (settings.interrupt_at.empty()) {
     waitpid(child, &status, 0);

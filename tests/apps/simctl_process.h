@@ -27,7 +27,8 @@ class SimctlTest : public ::testing::Test {
     /// Sends the signals (none: SIGINT), one after the other, when stderr or a log shows this text; empty: never.
     std::string interrupt_at;
     std::vector<int> signals;
-    std::string stdout_to;  ///< a file in place of the one that is read back
+    std::string stdout_to;    ///< a file in place of the one that is read back
+    std::vector<int> closed;  ///< descriptors that it finds closed
   };
   Outcome simctl(const std::vector<std::string>& arguments, const Settings& settings = {}) const;
 

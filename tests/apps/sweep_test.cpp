@@ -1,5 +1,6 @@
 // simctl sweep, bench and gradcheck.
 #include <algorithm>
+#include <csignal>
 
 #include "tests/apps/simctl_process.h"
 
@@ -68,6 +69,34 @@ TEST_F(SimctlSweepTest, OptimizesEachPoint) {
   ASSERT_EQ(rows.size(), 4u);
   const Outcome alone = simctl({"optimize", pendulum_, "--set", "bodies/rod/mass=0.5", "--json"});
   EXPECT_EQ(number(rows[1][column(rows, "loss")]), alone.json().at("loss").get<double>());
+}
+
+TEST_F(SimctlSweepTest, InterruptedSweepsKeepTheRowsThatTheySay) {
+  Settings settings;
+  settings.interrupt_at = "sweeping";
+  std::string masses = "bodies/rod/mass=1";
+  for (int i = 1; i < 4000; ++i) masses += "," + std::to_string(1 + 0.001 * i);
+  // Half a minute and more for all of them.
+  const Outcome o = simctl(
+      {"sweep", pendulum_, "--set", masses, "--set", "simulation/duration=500", "--output", "sweep.csv"}, settings);
+  EXPECT_EQ(o.exit, 130) << o.err;
+  const size_t rows = parse_csv(read("sweep.csv")).size() - 1;
+  EXPECT_GT(rows, 0u);
+  EXPECT_LT(rows, 4000u);
+  EXPECT_NE(o.err.find("interrupted after " + std::to_string(rows) + " of 4000 points"), std::string::npos) << o.err;
+}
+
+TEST_F(SimctlSweepTest, SweepsInterruptedAtOnceWriteNothing) {
+  Settings settings;
+  settings.interrupt_at = "sweeping";
+  settings.signals = {SIGTERM};
+  const Outcome o = simctl({"sweep", pendulum_, "--do", "optimize", "--set", "bodies/rod/mass=1,2,3,4,5,6,7,8,9",
+                            "--set", "optimize/tolerance=0", "--set", "optimize/goal=0", "--set",
+                            "optimize/method=adam", "--set", "optimize/iterations=1000000", "--output", "sweep.csv"},
+                           settings);
+  EXPECT_EQ(o.exit, 130) << o.err;
+  EXPECT_NE(o.err.find("nothing is written"), std::string::npos) << o.err;
+  EXPECT_EQ(entries(), std::vector<std::string>{"pendulum.yaml"});
 }
 
 TEST_F(SimctlSweepTest, ErrorsLeaveNothing) {
