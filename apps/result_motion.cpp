@@ -16,6 +16,7 @@
 #include "models/coordinates.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
+#include "scenes/csv_cells.h"
 
 namespace backdrive::app {
 
@@ -86,7 +87,7 @@ double CsvTable::number(std::size_t row, std::size_t column) const {
 
 void CsvTable::add(std::vector<std::string> row) {
   if (columns.empty()) {
-    columns = std::move(row);
+    for (const std::string& name : row) columns.emplace_back(scene::unmarked(name));
   } else {
     rows.push_back(std::move(row));
   }

@@ -202,7 +202,7 @@ struct Memory::Pool {
       const std::lock_guard lock(mutex);
       live = counters.live_bytes;
     }
-    usage_error("out of memory" + (source.on_device() ? " on " + to_string(source.backend->device()) : "") + ": " +
+    input_error("out of memory" + (source.on_device() ? " on " + to_string(source.backend->device()) : "") + ": " +
                 std::to_string(bytes) + " bytes asked for with " + std::to_string(live) +
                 " bytes live; expected fewer worlds, fewer steps or a smaller memory budget");
   }

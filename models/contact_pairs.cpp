@@ -79,6 +79,9 @@ class PairFinder {
     return shapes;
   }
 
+  /// The rigid body that a shape belongs to: shapes of the same never touch.
+  int group(int shape) const { return body(shape) < 0 ? -1 : groups_.of[body(shape)]; }
+
   bool may_touch(int i, int j) const {
     const CollisionFilter &f = model_.shape_filters[i], &g = model_.shape_filters[j];
     const bool filtered = !(f.groups & g.meets) || !(g.groups & f.meets);
@@ -90,7 +93,6 @@ class PairFinder {
 
  private:
   int body(int shape) const { return model_.shape_bodies[shape]; }
-  int group(int shape) const { return body(shape) < 0 ? -1 : groups_.of[body(shape)]; }
   bool moves_with(int i, int j) const { return group(i) == group(j); }
   /// Whether a joint carries i's bodies on j's. What is fixed to the world is one with it, but for the joint's own
   /// parent: an arm may fall on the table beside its base.
@@ -179,9 +181,19 @@ void find_contact_pairs(Model& model) {
   const PairFinder finder(model);
   ContactShapes contact_shapes(model);
   const std::vector<int> shapes = finder.candidates();
+  // Behind the last of neighbours of one rigid body: worlds of thousands of shapes are passed over at once.
+  std::vector<std::size_t> run_end(shapes.size());
+  for (std::size_t k = shapes.size(); k-- > 0;) {
+    const bool same = k + 1 < shapes.size() && finder.group(shapes[k]) == finder.group(shapes[k + 1]);
+    run_end[k] = same ? run_end[k + 1] : k + 1;
+  }
   for (std::size_t k = 0; k < shapes.size(); ++k) {
-    for (std::size_t l = k + 1; l < shapes.size(); ++l) {
+    for (std::size_t l = run_end[k]; l < shapes.size(); ++l) {
       int a = shapes[k], b = shapes[l];
+      if (finder.group(a) == finder.group(b)) {
+        l = run_end[l] - 1;
+        continue;
+      }
       if (!finder.may_touch(a, b)) continue;
       if (pairs.size() == kMostContactPairs) {
         throw ModelError("shapes", "more than " + std::to_string(kMostContactPairs) +

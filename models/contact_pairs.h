@@ -15,7 +15,7 @@ bool can_touch(GeometryType a, GeometryType b);
 /// also with the world. Left out are pairs of bodies that a joint connects (the world is touched by what hangs on it;
 /// of bodies fixed to the world the one is not that the joint names as its parent) and those of excluded_contacts;
 /// included_contacts are there in any case. Throws ModelError: an included pair that cannot touch, too many pairs.
-/// O(shapes² + links).
+/// O(shapes² + links), but of shapes that stand beside others of the same rigid body.
 void find_contact_pairs(Model& model);
 
 }  // namespace backdrive

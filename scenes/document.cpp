@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "scenes/utf8.h"
+
 namespace backdrive::scene {
 
 std::string Sources::name(Place place) const {
@@ -59,27 +61,6 @@ NodePtr make_map(Place place) {
 
 namespace {
 
-/// Length of the UTF-8 sequence at `i`, or 0 when it is none (overlong forms, surrogates and >
-/// U+10FFFF included).
-size_t utf8_length(std::string_view s, size_t i) {
-  const auto byte = [&](size_t k) { return k < s.size() ? static_cast<unsigned char>(s[k]) : 0u; };
-  const auto tail = [&](size_t k) { return (byte(k) & 0xC0u) == 0x80u; };
-  const unsigned c = byte(i);
-  if (c < 0x80) return 1;
-  if (c >= 0xC2 && c <= 0xDF) return tail(i + 1) ? 2 : 0;
-  if (c >= 0xE0 && c <= 0xEF) {
-    if (c == 0xE0 && byte(i + 1) < 0xA0) return 0;
-    if (c == 0xED && byte(i + 1) > 0x9F) return 0;
-    return tail(i + 1) && tail(i + 2) ? 3 : 0;
-  }
-  if (c >= 0xF0 && c <= 0xF4) {
-    if (c == 0xF0 && byte(i + 1) < 0x90) return 0;
-    if (c == 0xF4 && byte(i + 1) > 0x8F) return 0;
-    return tail(i + 1) && tail(i + 2) && tail(i + 3) ? 4 : 0;
-  }
-  return 0;
-}
-
 std::string hex_byte(unsigned char c) {
   const char* digits = "0123456789ABCDEF";
   return std::string("0x") + digits[c >> 4] + digits[c & 15];
@@ -93,6 +74,10 @@ std::string line_at(std::string_view text, int line, int column) {
   if (column > 1 && static_cast<size_t>(column) <= content.size()) content.erase(0, column - 1);
   while (!content.empty() && (content.back() == '\r' || content.back() == ' ')) content.pop_back();
   return content;
+}
+
+std::string too_many_values() {
+  return "more than " + std::to_string(kMaxNodes) + " values";
 }
 
 /// Builds the tree from yaml-cpp's events and refuses what yaml-cpp would let pass.
@@ -118,6 +103,7 @@ class TreeHandler : public YAML::EventHandler {
     // place.
     node->place = open_.empty() || open_.back().node->kind != NodeKind::map ? place(mark) : open_.back().key_place;
     remember(anchor, node);
+    count(1, mark);
     attach(node);
   }
 
@@ -199,7 +185,7 @@ class TreeHandler : public YAML::EventHandler {
   void count(size_t nodes, const YAML::Mark& mark) {
     nodes_ += nodes;
     if (nodes_ > kMaxNodes) {
-      fail(sources_, place(mark), path(), "more than " + std::to_string(kMaxNodes) + " values",
+      fail(sources_, place(mark), path(), too_many_values(),
            "a smaller document (aliases count as often as they are used)");
     }
   }
@@ -272,6 +258,74 @@ class TreeHandler : public YAML::EventHandler {
   std::unordered_map<YAML::anchor_t, NodePtr> anchors_;
 };
 
+/// Refuses lists and maps in brackets that are too deep or too large before yaml-cpp reads them: it keeps all tokens of
+/// an outermost one, hundreds of bytes each, before it tells of the first. Of text that holds brackets without being
+/// such a value (blocks of prose) at most the depth is misjudged, by as many as it leaves open.
+class FlowCheck {
+ public:
+  FlowCheck(std::string_view text, const Sources& sources, int source)
+      : text_(text), sources_(sources), source_(source) {}
+
+  void run() {
+    char before = '\n', token = '\n';  // the last character, and the last that is no space
+    for (std::size_t i = 0; i < text_.size(); ++i) {
+      const char c = text_[i];
+      const bool spaced = before == ' ' || before == '\t' || before == '\n';
+      const bool begins = std::string_view(depth_ > 0 ? "[{,:\n" : ":-?\n").find(token) != std::string_view::npos;
+      if (c == '#' && spaced) {
+        i = skip_to('\n', i);
+      } else if ((c == '"' || c == '\'') && begins && (spaced || depth_ > 0)) {
+        i = skip_to(c, i);
+      } else if ((c == '[' || c == '{') && (spaced || depth_ > 0)) {
+        if (++depth_ > kMaxDepth) {
+          refuse(i, "value nested more than " + std::to_string(kMaxDepth) + " deep",
+                 "at most " + std::to_string(kMaxDepth) + " levels");
+        }
+        count(i);
+      } else if (depth_ > 0 && (c == ']' || c == '}')) {
+        --depth_;
+      } else if (depth_ > 0 && c == ',') {
+        count(i);
+      }
+      before = i < text_.size() ? text_[i] : '\n';
+      if (before == '\n') {
+        begin_line(i + 1);
+        if (depth_ == 0) token = '\n';
+      } else if (before != ' ' && before != '\t' && before != '\r') {
+        token = before;
+      }
+    }
+  }
+
+ private:
+  /// Where the comment or quoted text that begins at `i` ends; `end` is '\n' for comments.
+  std::size_t skip_to(char end, std::size_t i) {
+    while (++i < text_.size() && text_[i] != end) {
+      if (end == '"' && text_[i] == '\\') ++i;
+      if (i < text_.size() && text_[i] == '\n') begin_line(i + 1);
+    }
+    return i;
+  }
+  void begin_line(std::size_t i) {
+    ++line_;
+    line_start_ = i;
+  }
+  void count(std::size_t i) {
+    if (++values_ > kMaxNodes) refuse(i, too_many_values(), "a smaller document");
+  }
+  [[noreturn]] void refuse(std::size_t i, const std::string& what, const std::string& expected) const {
+    fail(sources_, {source_, line_, static_cast<int>(i - line_start_) + 1}, "", what, expected);
+  }
+
+  std::string_view text_;
+  const Sources& sources_;
+  int source_;
+  int line_ = 1;
+  std::size_t line_start_ = 0;
+  int depth_ = 0;
+  std::size_t values_ = 0;
+};
+
 }  // namespace
 
 void check_text(std::string_view text, const Sources& sources, int source, bool tabs_refused) {
@@ -304,6 +358,7 @@ void check_text(std::string_view text, const Sources& sources, int source, bool 
 
 NodePtr parse_document(std::string_view text, const Sources& sources, int source) {
   check_text(text, sources, source, true);
+  FlowCheck(text, sources, source).run();
   TreeHandler handler(sources, source);
   try {
     // Without a line break at the end yaml-cpp takes an unclosed bracket for a key.

@@ -15,7 +15,7 @@ namespace backdrive::scene {
 
 constexpr size_t kMaxBytes = size_t{16} << 20;  ///< of a scene file or of a table it refers to
 constexpr int kMaxDepth = 64;                   ///< of nesting, counted through aliases
-constexpr size_t kMaxNodes = 1'000'000;         ///< values in a document, counted through aliases
+constexpr size_t kMaxNodes = 500'000;           ///< values in a document, counted through aliases
 
 /// Where a value was written. Source 0 is the scene file, source k the k-th override, source −k the k-th robot file.
 struct Place {

@@ -1,10 +1,11 @@
 // Controls and records of motions from CSV files inside the scene's folder.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <functional>
-#include <sstream>
+#include <string_view>
 
+#include "scenes/csv_cells.h"
+#include "scenes/inside_file.h"
 #include "scenes/reader.h"
 #include "scenes/schema_make.h"
 
@@ -13,40 +14,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> split_row(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream stream(line);
-  std::string cell;
-  while (std::getline(stream, cell, ',')) {
-    const size_t begin = cell.find_first_not_of(" \t\r");
-    const size_t end = cell.find_last_not_of(" \t\r");
-    cells.push_back(begin == std::string::npos ? "" : cell.substr(begin, end - begin + 1));
-  }
-  if (!line.empty() && line.back() == ',') cells.emplace_back();
+std::size_t cells_of(std::string_view row) {
+  std::string storage;
+  std::size_t cells = 0;
+  for (; row.data(); ++cells) next_cell(row, storage);
   return cells;
 }
 
 /// A cell is named by its row and its number among the row's cells.
-[[noreturn]] void refuse_cell(const Sources& sources, int row, size_t column, const std::string& value,
+[[noreturn]] void refuse_cell(const Sources& sources, int row, size_t column, std::string_view value,
                               const std::string& expected, const std::string& hint = {}) {
   fail(sources, {0, row, static_cast<int>(column) + 1}, "", "value '" + excerpt(value) + "'", expected, hint);
 }
 
-/// A CSV file: a header, and rows with as many cells. Empty lines are passed over.
+/// A CSV file: a header, and rows with as many cells. Empty lines are passed over. Cells are looked up in the text: of
+/// large files a few columns are asked for.
 class Table {
  public:
   Table(const fs::path& directory, const View& file) : sources_{(directory / file.text()).string(), {}} {
-    std::ifstream stream(resolve_inside(directory, file, kMaxBytes));
-    if (!stream) file.refuse("a file that can be read");
-    std::getline(stream, header_text_);
-    header_ = split_row(header_text_);
-    std::string text;
-    for (int line = 2; std::getline(stream, text); ++line) {
-      if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-      rows_.push_back({line, split_row(text)});
-      const std::vector<std::string>& cells = rows_.back().cells;
-      if (cells.size() == header_.size()) continue;
-      refuse_cell(sources_, line, cells.size() - 1, text, std::to_string(header_.size()) + " cells, as in the header");
+    text_ = InsideFile(directory, file, kMaxBytes).bytes();
+    std::string_view rest = text_;
+    if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);  // as spreadsheets begin UTF-8
+    header_text_ = next_line(rest);
+    std::string storage;
+    for (std::string_view row = header_text_; row.data();) header_.emplace_back(next_cell(row, storage));
+    for (int line = 2; rest.data(); ++line) {
+      const std::string_view row = next_line(rest);
+      if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      rows_.push_back({line, row});
+      const std::size_t cells = cells_of(row);
+      if (cells == header_.size()) continue;
+      refuse_cell(sources_, line, cells - 1, row, std::to_string(header_.size()) + " cells, as in the header");
     }
     if (rows_.empty()) refuse_cell(sources_, 2, 0, "", "at least one row");
   }
@@ -62,21 +60,36 @@ class Table {
   }
   double number(std::size_t row, std::size_t column, Dimension dimension, const JointType* joint = nullptr) const {
     static const SchemaPtr any = scene::number(Dimension::none);
-    const auto& [line, cells] = rows_[row];
-    const NodePtr cell = make_scalar(cells[column], {0, line, static_cast<int>(column) + 1});
-    return read_quantity(*cell, *any, dimension, joint, sources_, header_[column]);
+    const NodePtr value = make_scalar(cell(row, column), {0, rows_[row].line, static_cast<int>(column) + 1});
+    return read_quantity(*value, *any, dimension, joint, sources_, header_[column]);
   }
   [[noreturn]] void refuse(std::size_t row, std::size_t column, const std::string& expected) const {
-    refuse_cell(sources_, rows_[row].line, column, rows_[row].cells[column], expected);
+    refuse_cell(sources_, rows_[row].line, column, cell(row, column), expected);
   }
 
  private:
   struct Row {
     int line;
-    std::vector<std::string> cells;
+    std::string_view text;
   };
+
+  /// `text` becomes what follows, data() null at its end.
+  static std::string_view next_line(std::string_view& text) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos || end + 1 == text.size() ? std::string_view() : text.substr(end + 1);
+    return line;
+  }
+  std::string cell(std::size_t row, std::size_t column) const {
+    std::string storage;
+    std::string_view rest = rows_[row].text;
+    for (std::size_t c = 0; c < column; ++c) next_cell(rest, storage);
+    return std::string(next_cell(rest, storage));
+  }
+
   Sources sources_;
-  std::string header_text_;
+  std::string text_;
+  std::string_view header_text_;
   std::vector<std::string> header_;
   std::vector<Row> rows_;
 };
@@ -164,37 +177,6 @@ MotionRecord listed_record(const View& view, const RecordedQuantity& what) {
 }
 
 }  // namespace
-
-namespace {
-
-fs::path canonical_inside(const fs::path& directory, const View& file) {
-  const fs::path relative(file.text());
-  const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
-  if (file.text().empty() || relative.is_absolute() || climbs || file.text().size() > 4000) {
-    file.refuse("a file inside the scene's folder: a relative path without '..'");
-  }
-  std::error_code code;
-  const fs::path folder = fs::canonical(directory.empty() ? fs::path(".") : directory, code);
-  if (code) file.refuse("a scene whose folder exists (" + directory.string() + ")");
-  const fs::path path = fs::canonical(folder / relative, code);
-  if (code) file.refuse("an existing file in " + folder.string());
-  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  if (end != folder.end()) file.refuse("a file inside the scene's folder (the path leaves it through a link)");
-  return path;
-}
-
-}  // namespace
-
-fs::path resolve_inside(const fs::path& directory, const View& file, std::size_t most_bytes) {
-  const bool of_robot = file.node()->place.source < 0;
-  const fs::path path = of_robot ? fs::path(file.text()) : canonical_inside(directory, file);
-  std::error_code code;
-  if (!fs::is_regular_file(path, code)) file.refuse("a regular file");
-  if (fs::file_size(path, code) > most_bytes || code) {
-    file.refuse("a file of at most " + std::to_string(most_bytes >> 20) + " MiB");
-  }
-  return path;
-}
 
 std::vector<double> ProblemReader::read_column(const View& file, std::span<const std::string> names,
                                                Dimension dimension, const JointType* joint) const {

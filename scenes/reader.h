@@ -91,10 +91,6 @@ NodePtr set_value(const NodePtr& root, const std::vector<std::string>& path, con
 /// `directory`: of the scene file.
 Model read_model(const View& root, const std::filesystem::path& directory);
 
-/// The file that a scene names, which must lie inside its folder also when links are followed. What a robot file names
-/// was found by RobotFiles (scenes/robots/robot_files.h) and stands as its canonical path.
-std::filesystem::path resolve_inside(const std::filesystem::path& directory, const View& file, std::size_t most_bytes);
-
 /// Hull of the vertices of a mesh file, and the heights of a graymap from 0 (black) to 1 (white). The same file gives
 /// the same object, in this and other models, for as long as one has it and the file stays as it is. Throws Error
 /// (input) about what names the file, or about a line of the file.

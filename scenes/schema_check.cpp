@@ -288,8 +288,8 @@ double read_quantity(const Node& node, const Schema& schema, Dimension dimension
   if (schema.allow_none && node.text == "none") return std::numeric_limits<double>::quiet_NaN();
   if (schema.allow_auto && node.text == "auto") return std::numeric_limits<double>::infinity();
   Quantity quantity;
-  const std::string_view text = std::string_view(node.text).substr(0, 1000);
-  if (const QuantityError error = parse_quantity(text, quantity); !error.expected.empty()) {
+  if (node.text.size() > 1000) refuse("a number of at most 1000 characters");
+  if (const QuantityError error = parse_quantity(node.text, quantity); !error.expected.empty()) {
     const bool plain = error.expected == "a number";
     refuse(plain ? number_words(schema, dimension, joint) : error.expected, error.hint);
   }

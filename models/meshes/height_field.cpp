@@ -130,12 +130,15 @@ HeightField parse_pgm(std::string_view bytes, const ImageHeights& meaning, const
   return make_height_field(image.rows, image.columns, meaning.spacing, std::move(heights), name);
 }
 
-HeightField read_height_field(const std::filesystem::path& path, const ImageHeights& meaning) {
+void check_height_field_name(const std::filesystem::path& path) {
   const std::string extension = lower_extension(path);
-  if (extension != ".pgm") {
-    refuse_file(path.string(), "value '" + printable(extension) + "' as the extension",
-                "a height field file, .pgm (portable graymap)");
-  }
+  if (extension == ".pgm") return;
+  refuse_file(path.string(), "value '" + printable(extension) + "' as the extension",
+              "a height field file, .pgm (portable graymap)");
+}
+
+HeightField read_height_field(const std::filesystem::path& path, const ImageHeights& meaning) {
+  check_height_field_name(path);
   return parse_pgm(read_bytes(path), meaning, path.string());
 }
 

@@ -41,7 +41,9 @@ struct ImageHeights {
 /// y. Throws Error (input) that names line and column (in the binary part the byte), value and expectation.
 HeightField parse_pgm(std::string_view bytes, const ImageHeights& meaning, const std::string& name);
 
-/// Reads a height field by the file's extension, .pgm in any case.
+/// Throws Error (input) where the extension is none of a height field file's: .pgm in any case.
+void check_height_field_name(const std::filesystem::path& path);
+/// Reads a height field by the file's extension.
 HeightField read_height_field(const std::filesystem::path& path, const ImageHeights& meaning);
 
 }  // namespace backdrive

@@ -3,15 +3,28 @@
 
 namespace backdrive {
 
-TriangleMesh read_mesh(const std::filesystem::path& path) {
-  const std::string extension = lower_extension(path);
+namespace {
+
+std::string checked_extension(const std::filesystem::path& path) {
+  std::string extension = lower_extension(path);
   if (extension != ".obj" && extension != ".stl" && extension != ".dae") {
     refuse_file(path.string(), "value '" + printable(extension) + "' as the extension",
                 "a mesh file, .obj, .stl or .dae");
   }
-  const std::string bytes = read_bytes(path);
-  if (extension == ".dae") return parse_dae(bytes, path.string());
-  return extension == ".obj" ? parse_obj(bytes, path.string()) : parse_stl(bytes, path.string());
+  return extension;
+}
+
+}  // namespace
+
+TriangleMesh parse_mesh(std::string_view bytes, const std::string& name) {
+  const std::string extension = checked_extension(name);
+  if (extension == ".dae") return parse_dae(bytes, name);
+  return extension == ".obj" ? parse_obj(bytes, name) : parse_stl(bytes, name);
+}
+
+TriangleMesh read_mesh(const std::filesystem::path& path) {
+  checked_extension(path);
+  return parse_mesh(read_bytes(path), path.string());
 }
 
 }  // namespace backdrive

@@ -28,9 +28,11 @@ struct Bounds {
 };
 Bounds bounds_of(std::span<const Vec3<double>> points);
 
-/// Reads a mesh by the file's extension, .obj, .stl or .dae in any case. Throws Error (input) that names the file, line and
-/// column (in binary files the byte), the value and what was expected: see parse_obj, parse_stl and parse_dae.
+/// Reads a mesh by the file's extension, .obj, .stl or .dae in any case. Throws Error (input) that names the file, line
+/// and column (in binary files the byte), the value and what was expected: see parse_obj, parse_stl and parse_dae.
 TriangleMesh read_mesh(const std::filesystem::path& path);
+/// The same of a file's bytes; `name` has its extension and is what errors call it.
+TriangleMesh parse_mesh(std::string_view bytes, const std::string& name);
 
 /// Wavefront OBJ: `v` (what follows the three coordinates is passed over) and `f` (v, v/vt, v//vn, v/vt/vn; negative
 /// indices count backwards from the last vertex so far; polygons become fans about their first corner). Other keywords

@@ -134,7 +134,7 @@ TEST(Memory, TooMuchIsAnErrorWithTheSize) {
     memory.allocate(std::numeric_limits<std::size_t>::max());
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    EXPECT_EQ(error.kind(), ErrorKind::input);
     EXPECT_NE(std::string(error.what()).find("18446744073709551615"), std::string::npos);
   }
   EXPECT_EQ(memory.counters().live_bytes, 0u);

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <numbers>
+#include <thread>
 
 #include "models/fields.h"
 #include "tests/support/places.h"
@@ -333,6 +335,65 @@ TEST(SceneFiles, ControlsComeFromATable) {
   EXPECT_EQ(problem.controls[0].values, (std::vector<double>{10, 20, 30}));
   EXPECT_TRUE(problem.controls[0].hold);
   std::filesystem::remove_all(folder);
+}
+
+// As spreadsheets write them: a byte-order mark, quotes, and a ' before what could be a formula.
+TEST(SceneFiles, TablesMayBeQuoted) {
+  const auto folder = std::filesystem::temp_directory_path() / "backdrive_scene_quotes";
+  std::filesystem::create_directories(folder);
+  const auto column = [&](const std::string& table, const std::string& name) {
+    std::ofstream(folder / "u.csv") << table;
+    std::string text = kScene;
+    for (std::size_t at = 0; (at = text.find("slider", at)) != std::string::npos; at += name.size()) {
+      text.replace(at, 6, '"' + name + '"');
+      at += 2;
+    }
+    const std::vector<Override> overrides{{"controls/" + name, "{effort: {file: u.csv}}"}};
+    return parse_scene(text, "test.yaml", folder, overrides).problem.controls[0].values;
+  };
+  const std::vector<double> expected{10, 20, 30};
+  EXPECT_EQ(column("\xEF\xBB\xBFslider/effort,time\n10,0\n20,0.1\n30,0.2", "slider"), expected);
+  EXPECT_EQ(column("\"a \"\"b\"\", c\" ,slider/effort\n\"x,\ty\",\"10\"\nx, \"20\" \n\"\"\"\",30\n", "slider"),
+            expected);
+  EXPECT_EQ(column("'@SUM/effort,x\n10,1\n20,2\n30,3\n", "@SUM"), expected);
+  EXPECT_EQ(column("x,@SUM/effort\n,10\n,20\n,30\n", "@SUM"), expected);
+  std::filesystem::remove_all(folder);
+}
+
+// A link that is turned between the look at where it leads and the reading: what was looked at is what is read.
+TEST(SceneFiles, NoTurnedLinkLeadsOutside) {
+  namespace fs = std::filesystem;
+  const fs::path above = fs::temp_directory_path() / "backdrive_scene_links", folder = above / "scene";
+  fs::create_directories(folder / "own");
+  fs::create_directories(above / "secret");
+  std::ofstream(folder / "own" / "u.csv") << "slider/effort\n1\n";
+  std::ofstream(above / "secret" / "u.csv") << "slider/effort\n666\n";
+  std::atomic<bool> done = false;
+  std::thread turning([&] {
+    const auto turn = [&](const char* to) {
+      std::error_code ignored;
+      fs::remove(folder / "turned", ignored);
+      fs::create_directory_symlink(to, folder / "data", ignored);
+      fs::rename(folder / "data", folder / "turned", ignored);
+    };
+    while (!done) turn("own"), turn("../secret");
+  });
+  int own = 0, refused = 0;
+  for (int i = 0; i < 100000 && (i < 1000 || own == 0 || refused == 0); ++i) {
+    const std::vector<Override> overrides{{"controls/slider", "{effort: {file: turned/u.csv}}"}};
+    try {
+      EXPECT_EQ(parse_scene(kScene, "test.yaml", folder, overrides).problem.controls[0].values, std::vector<double>{1});
+      ++own;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::input);
+      ++refused;
+    }
+  }
+  done = true;
+  turning.join();
+  EXPECT_GT(own, 0);
+  EXPECT_GT(refused, 0);
+  fs::remove_all(above);
 }
 
 // Times are rounded to steps; the state after step k is that of time k·Δt.

@@ -1,0 +1,91 @@
+#include "scenes/inside_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "scenes/reader.h"
+
+namespace backdrive::scene {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Does not wait for the other end of a pipe, and follows no link.
+constexpr int kReading = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+
+/// Opens what lies at `path` below `folder`, none of whose parts may be a link. −1 where that fails.
+int open_by_parts(const fs::path& folder, const fs::path& path) {
+  int at = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  for (auto part = path.begin(); at >= 0 && part != path.end(); ++part) {
+    const bool last = std::next(part) == path.end();
+    const int next = ::openat(at, part->c_str(), last ? kReading : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    ::close(at);
+    at = next;
+  }
+  return at;
+}
+
+int open_inside(const fs::path& directory, const View& file) {
+  const fs::path relative(file.text());
+  const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
+  if (file.text().empty() || relative.is_absolute() || climbs || file.text().size() > 4000) {
+    file.refuse("a file inside the scene's folder: a relative path without '..'");
+  }
+  std::error_code code;
+  const fs::path folder = fs::canonical(directory.empty() ? fs::path(".") : directory, code);
+  if (code) file.refuse("a scene whose folder exists (" + directory.string() + ")");
+  const fs::path path = fs::canonical(folder / relative, code);
+  if (code) file.refuse("an existing file in " + folder.string());
+  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  if (end != folder.end()) file.refuse("a file inside the scene's folder (the path leaves it through a link)");
+  if (rest == path.end()) file.refuse("a regular file");
+  return open_by_parts(folder, path.lexically_relative(folder));
+}
+
+}  // namespace
+
+InsideFile::InsideFile(const fs::path& directory, const View& file, std::size_t most_bytes)
+    : file_(file), name_((directory / file.text()).string()), most_bytes_(most_bytes) {
+  const bool of_robot = file.node()->place.source < 0;
+  descriptor_ = of_robot ? ::open(file.text().c_str(), kReading) : open_inside(directory, file);
+  if (descriptor_ < 0) file.refuse("a file that can be read");
+  try {
+    if (::fstat(descriptor_, &status_) != 0 || !S_ISREG(status_.st_mode)) file.refuse("a regular file");
+    if (static_cast<std::size_t>(status_.st_size) > most_bytes) {
+      file.refuse("a file of at most " + std::to_string(most_bytes >> 20) + " MiB");
+    }
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+InsideFile::~InsideFile() {
+  ::close(descriptor_);
+}
+
+std::string InsideFile::bytes() const {
+  // What a file says of its size need not be so: it is read until it ends or is too large.
+  std::string bytes(static_cast<std::size_t>(status_.st_size) + 1, '\0');
+  std::size_t size = 0;
+  while (true) {
+    const ssize_t n = ::pread(descriptor_, bytes.data() + size, bytes.size() - size, static_cast<off_t>(size));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) file_.refuse("a file that can be read");
+    if (n == 0) break;
+    size += static_cast<std::size_t>(n);
+    if (size > most_bytes_) file_.refuse("a file of at most " + std::to_string(most_bytes_ >> 20) + " MiB");
+    if (size == bytes.size()) bytes.resize(2 * size);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+InsideFile::State InsideFile::state() const {
+  return {status_.st_dev, status_.st_ino, status_.st_size, status_.st_mtim.tv_sec, status_.st_mtim.tv_nsec};
+}
+
+}  // namespace backdrive::scene
