@@ -17,9 +17,9 @@ bool is_terminal(int descriptor) {
   return isatty(descriptor) && !(term && std::strcmp(term, "dumb") == 0);
 }
 
-std::string styled(const char* code, const std::string& text) {
+std::string styled(std::string_view code, const std::string& text) {
   static const bool on = colour_wanted(stdout_is_terminal());
-  return on ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
+  return on ? std::string(code) + text + std::string(kPlainCode) : text;
 }
 
 }  // namespace
@@ -42,16 +42,16 @@ bool colour_wanted(bool is_terminal) {
 }
 
 std::string bold(const std::string& text) {
-  return styled("1", text);
+  return styled(kBoldCode, text);
 }
 std::string green(const std::string& text) {
-  return styled("32", text);
+  return styled(kGreenCode, text);
 }
 std::string red(const std::string& text) {
-  return styled("31", text);
+  return styled(kRedCode, text);
 }
 std::string dim(const std::string& text) {
-  return styled("2", text);
+  return styled(kDimCode, text);
 }
 
 std::string number(double value) {

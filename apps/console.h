@@ -1,6 +1,7 @@
 #pragma once
 // What the terminal can show, and numbers as people read them.
 #include <string>
+#include <string_view>
 
 namespace backdrive::app {
 
@@ -11,6 +12,9 @@ bool stderr_is_terminal();
 /// Columns of the terminal at stderr, 80 when it does not say.
 int stderr_columns();
 
+constexpr std::string_view kPlainCode = "\033[0m", kBoldCode = "\033[1m", kDimCode = "\033[2m", kRedCode = "\033[31m",
+                           kGreenCode = "\033[32m";
+constexpr std::string_view kColourCodes[] = {kPlainCode, kBoldCode, kDimCode, kRedCode, kGreenCode};
 /// Text in a colour or weight when stdout shows colour (a terminal, and NO_COLOR is not set), else as it is.
 std::string bold(const std::string& text);
 std::string green(const std::string& text);

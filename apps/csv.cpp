@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "scenes/units.h"
+
 namespace backdrive::app {
 
 void CsvWriter::separate() {
@@ -9,13 +11,26 @@ void CsvWriter::separate() {
   first_ = false;
 }
 
+namespace {
+
+/// Whether spreadsheets would calculate what begins so.
+bool looks_like_a_formula(std::string_view text) {
+  scene::Quantity quantity;
+  return !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
+         !scene::parse_quantity(text, quantity).expected.empty();
+}
+
+}  // namespace
+
 CsvWriter& CsvWriter::cell(std::string_view text) {
   separate();
+  const char* const mark = looks_like_a_formula(text) ? "'" : "";
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    stream_ << text;
+    stream_ << mark << text;
     return *this;
   }
   stream_.put('"');
+  stream_ << mark;
   for (const char c : text) {
     if (c == '"') stream_.put('"');
     stream_.put(c);

@@ -5,7 +5,8 @@
 
 namespace backdrive::app {
 
-/// Writes CSV: comma, newline, text in quotes where it needs them, numbers that read back to the same bits.
+/// Writes CSV: comma, newline, text in quotes where it needs them, numbers that read back to the same bits. Text that
+/// spreadsheets would take for a formula (it begins with =, +, - or @ and is no quantity) gets a ' before it.
 class CsvWriter {
  public:
   explicit CsvWriter(std::ostream& stream) : stream_(stream) {}

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "apps/console.h"
+#include "apps/machine_memory.h"
 #include "apps/simulate.h"
 #include "integrators/contact/pair_stiffness.h"
 #include "scenes/reader.h"
@@ -172,6 +173,7 @@ std::vector<std::string> doubts(const Scene& scene) {
   doubt_starts(scene.problem, lines);
   doubt_overlaps(scene.problem, lines);
   for (const std::string& line : short_contacts(scene.problem)) lines.push_back(line);
+  if (const std::string line = motion_too_large(scene.problem); !line.empty()) lines.push_back(line);
   return lines;
 }
 

@@ -8,6 +8,7 @@
 #include "apps/doubts.h"
 #include "apps/gradcheck_files.h"
 #include "apps/log.h"
+#include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/progress.h"
 #include "apps/table.h"
@@ -179,6 +180,7 @@ Problem at_start(const Problem& problem, std::uint64_t seed) {
 int run_gradcheck(const CheckArguments& options) {
   const ExecutionOptions how = execution(options);
   const Scene scene = load(options);
+  check_motion_fits(scene.problem);
   GradientCheckOptions check_options;
   check_options.threads = how.threads;
   check_options.device = how.devices.front();
@@ -195,12 +197,13 @@ int run_gradcheck(const CheckArguments& options) {
   const GradientCheck check = check_gradients(problem, check_options);
   ProgressLine::hide();
   write_file(options.junit, junit_xml(scene.name, check), options.force);
-  write_file(options.record, gradient_baseline(scene.name, check), options.force);
+  write_file(options.record, gradient_baseline(scene.name, made_by(options, how), check), options.force);
   std::vector<ChangedRow> changed;
   if (!options.against.empty()) changed = changed_rows(options.against, check, options.change);
   const int exit_code = check.passed && changed.empty() ? kDone : kNotReached;
   if (options.json) {
     nlohmann::json object = to_json(scene, check, exit_code);
+    object["made_by"] = made_by(options, how);
     if (!options.against.empty()) {
       object["changed"] = nlohmann::json::array();
       for (const ChangedRow& row : changed) {

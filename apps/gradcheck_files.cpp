@@ -60,12 +60,12 @@ std::string junit_xml(const std::string& scene, const GradientCheck& check) {
          escaped(scene) + "\" " + counts + ">\n" + cases + "  </testsuite>\n</testsuites>\n";
 }
 
-std::string gradient_baseline(const std::string& scene, const GradientCheck& check) {
+std::string gradient_baseline(const std::string& scene, const nlohmann::json& made_by, const GradientCheck& check) {
   nlohmann::json rows = nlohmann::json::object();
   for (const GradientCheckRow& row : check.rows) {
     if (row.used) rows[row.name] = row.gradient;
   }
-  const nlohmann::json all = {{"scene", scene}, {"version", BACKDRIVE_VERSION}, {"loss", check.loss}, {"rows", rows}};
+  const nlohmann::json all = {{"scene", scene}, {"made_by", made_by}, {"loss", check.loss}, {"rows", rows}};
   return all.dump(1) + "\n";
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // What gradcheck leaves for others: a report that CI reads, and gradients to be held against later ones.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,8 @@ namespace backdrive::app {
 /// JUnit XML: a test case for each row that is used.
 std::string junit_xml(const std::string& scene, const GradientCheck& check);
 
-/// Every number of the gradient, as JSON: {"scene", "version", "loss", "rows": {name: [numbers]}}.
-std::string gradient_baseline(const std::string& scene, const GradientCheck& check);
+/// Every number of the gradient, as JSON: {"scene", "made_by", "loss", "rows": {name: [numbers]}}.
+std::string gradient_baseline(const std::string& scene, const nlohmann::json& made_by, const GradientCheck& check);
 
 /// A row whose gradient is not that of the baseline.
 struct ChangedRow {

@@ -5,6 +5,7 @@
 #include "apps/console.h"
 #include "apps/doubts.h"
 #include "apps/log.h"
+#include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/table.h"
 #include "apps/zero_gradient.h"
@@ -124,8 +125,9 @@ void print(const Scene& scene, const GradientTable& table) {
 }
 
 int run_gradient(const GradientArguments& options) {
-  const ExecutionOptions how = execution(options);
+  ExecutionOptions how = execution(options);
   const Scene scene = load(options);
+  keep_within_memory(scene.problem, how);
   for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   GradientTable table;
   // Parameters at the same point as the variables.
@@ -139,7 +141,9 @@ int run_gradient(const GradientArguments& options) {
   add_rows(scene.problem, options, how, table);
   add_rows(std::move(required), options, how, table);
   if (options.json) {
-    print_json(to_json(scene, table));
+    nlohmann::json object = to_json(scene, table);
+    object["made_by"] = made_by(options, how);
+    print_json(object);
   } else {
     print(scene, table);
   }

@@ -9,6 +9,7 @@
 #include "apps/table.h"
 #include "engine/isa.h"
 #include "engine/parallel.h"
+#include "integrators/kernels.h"
 
 namespace backdrive::app {
 namespace {
@@ -48,7 +49,7 @@ int run_info(const Options& options) {
   for (const Isa isa : {Isa::v2, Isa::v3, Isa::v4}) {
     if (supports(isa)) available.push_back(std::string("x86-64-") + to_string(isa));
   }
-  const std::string used = std::string("x86-64-") + to_string(best_isa());
+  const std::string used = std::string("x86-64-") + to_string(kernel_isa());
   const int threads = hardware_threads();
   std::string no_cuda;
   const int gpus = device_count(DeviceKind::cuda, &no_cuda);

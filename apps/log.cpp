@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "apps/console.h"
+#include "apps/harmless.h"
 #include "apps/progress.h"
 
 namespace backdrive::app {
@@ -19,7 +20,7 @@ spdlog::logger& logger() {
 
 void write(spdlog::level::level_enum level, const std::string& line) {
   ProgressLine::hide();
-  logger().log(level, line);
+  logger().log(level, harmless(line));
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ void log_error(const std::string& line) {
   write(spdlog::level::err, "error: " + line);
 }
 void log_detail(const std::string& line) {
-  logger().log(spdlog::level::debug, line);
+  logger().log(spdlog::level::debug, harmless(line));
 }
 
 }  // namespace backdrive::app

@@ -10,6 +10,7 @@
 
 #include "apps/atomic_output.h"
 #include "apps/command_text.h"
+#include "apps/harmless.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/options.h"
@@ -158,6 +159,8 @@ void open_standard_streams() {
 int main(int argc, char** argv) {
   using namespace backdrive::app;
   open_standard_streams();
+  const HarmlessOutput output;
+  remember_command_line(argc, argv);
   try {
     return run_command_line(argc, argv);
   } catch (const backdrive::Error& e) {

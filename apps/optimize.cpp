@@ -11,6 +11,7 @@
 #include "apps/found_values.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
+#include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/progress.h"
 #include "apps/report.h"
@@ -215,8 +216,10 @@ int run_optimize(const OptimizeArguments& options) {
   how.memory_budget = options.memory_budget;
   Scene scene = load(options);
   if (options.iterations >= 0) scene.problem.optimize.iterations = options.iterations;
+  keep_within_memory(scene.problem, how);
   OutputFolder folder(options.output, scene.name + "-optimize", options.force);
   LogFile log_file(folder.file("log.txt"));
+  log_made_by(options, how);
   log_start(scene, options, how);
   for (const std::string& line : open_loops(scene.problem)) log_warning(line);
   for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
@@ -251,6 +254,7 @@ int run_optimize(const OptimizeArguments& options) {
   if (options.json) {
     nlohmann::json object = to_json(scene, result, replay, output, zeros);
     const ObjectiveMemory memory = plan_objective(scene.problem, how);
+    object["made_by"] = made_by(options, how);
     object["memory_plan"] = describe(memory.size, memory.plan);
     if (options.report_memory) object["memory"] = memory_json();
     print_json(object);

@@ -1,5 +1,9 @@
 #include "apps/options.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <iterator>
 #include <sstream>
@@ -9,7 +13,9 @@
 #include "apps/console.h"
 #include "apps/log.h"
 #include "apps/table.h"
+#include "engine/isa.h"
 #include "engine/parallel.h"
+#include "integrators/kernels.h"
 
 namespace backdrive::app {
 
@@ -97,6 +103,13 @@ void add_execution(CLI::App& command, Options& options) {
       ->check(suggest({"cpu", "cuda", "cuda:all"}))
       ->type_name("NAME")
       ->capture_default_str();
+  command
+      .add_option(
+          "--isa", options.isa,
+          "instruction set of the kernels, x86-64-v2 to v4: results differ in their last bits [the highest that "
+          "is there]")
+      ->check(one_of({"v2", "v3", "v4"}))
+      ->type_name("NAME");
   command.add_option("--threads", options.threads, "processor threads [all]; results do not depend on it")
       ->check(in_range(1, 4096))
       ->type_name("N");
@@ -135,12 +148,66 @@ void finish_command(CLI::App& command, Invocation& invocation, const Options& op
 }
 
 ExecutionOptions execution(const Options& options) {
+  if (!options.isa.empty()) {
+    ::setenv("BACKDRIVE_ISA", options.isa.c_str(), 1);
+    if (options.isa != to_string(kernel_isa())) {
+      usage_error("--isa " + options.isa + ": this build has kernels for x86-64-" + to_string(kernel_isa()) +
+                  "; expected that, or a build by cmake --preset portable");
+    }
+  }
   ExecutionOptions result;
   result.devices = parse_devices(options.device);
   result.precision = options.is_float32() ? Precision::float32 : Precision::float64;
   result.threads = options.threads > 0 ? options.threads : hardware_threads();
   result.seed = options.seed;
   return result;
+}
+
+namespace {
+
+std::vector<std::string>& command_line() {
+  static std::vector<std::string> words;
+  return words;
+}
+
+/// As a shell takes it.
+std::string quoted(const std::string& word) {
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-./=:,+@%", c);
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+void remember_command_line(int argc, char** argv) {
+  command_line().assign(argv, argv + argc);
+  if (!command_line().empty()) command_line()[0] = "simctl";
+}
+
+nlohmann::json made_by(const Options& options, const ExecutionOptions& how) {
+  std::string command;
+  for (const std::string& word : command_line()) command += (command.empty() ? "" : " ") + quoted(word);
+  return {{"version", BACKDRIVE_VERSION},
+          {"build_type", BACKDRIVE_BUILD_TYPE},
+          {"instruction_set", std::string("x86-64-") + to_string(kernel_isa())},
+          {"device", options.device},
+          {"precision", options.precision},
+          {"threads", how.threads},
+          {"seed", how.seed},
+          {"command", command}};
+}
+
+void log_made_by(const Options& options, const ExecutionOptions& how) {
+  const nlohmann::json all = made_by(options, how);
+  const auto text = [&](const char* key) { return all.at(key).get<std::string>(); };
+  log_detail("simctl " + text("version") + " (" + text("build_type") + "), " + text("instruction_set") + ", " +
+             text("device") + ", " + count(how.threads, "thread") + ", " + text("precision") + ", seed " +
+             std::to_string(how.seed));
+  log_detail("command: " + text("command"));
 }
 
 std::vector<Override> overrides(const std::vector<std::string>& set) {

@@ -23,6 +23,7 @@ struct Options {
   bool json = false, quiet = false, force = false;
   std::string device = "cpu";
   std::string precision = "float64";
+  std::string isa;  ///< empty: the highest that build and processor have
   int threads = 0;  ///< 0: all
   std::uint64_t seed = 0;
   std::string output;
@@ -56,7 +57,7 @@ std::vector<std::string> offered_words(CLI::Option& option);
 void add_json_and_quiet(CLI::App& command, Options& options);
 /// The scene's path, --set, --robot-path and --strict.
 void add_scene(CLI::App& command, Options& options, bool required = true);
-/// --device, --threads, --seed.
+/// --device, --isa, --threads, --seed.
 void add_execution(CLI::App& command, Options& options);
 void add_precision(CLI::App& command, Options& options);
 void add_output(CLI::App& command, Options& options, const std::string& meaning);
@@ -68,8 +69,16 @@ enum class WhenInterrupted { ends_at_once, keeps_results };
 void finish_command(CLI::App& command, Invocation& invocation, const Options& options, const std::string& examples,
                     std::function<int()> body, WhenInterrupted when = WhenInterrupted::ends_at_once);
 
-/// Checks --device and turns the options into those of the library. Throws Error (device).
+/// Checks --device and --isa, and turns the options into those of the library. Throws Error (device, usage).
 ExecutionOptions execution(const Options& options);
+
+/// What a result came from, for who wants it again to the same bits: {"version", "build_type", "instruction_set",
+/// "device", "precision", "threads", "seed", "command"}.
+nlohmann::json made_by(const Options& options, const ExecutionOptions& how);
+/// The same as lines of the log file.
+void log_made_by(const Options& options, const ExecutionOptions& how);
+/// For made_by().
+void remember_command_line(int argc, char** argv);
 
 /// Where it runs: "2 threads", "cuda:0".
 std::string device_text(const ExecutionOptions& how);

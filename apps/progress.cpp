@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "apps/console.h"
+#include "apps/harmless.h"
 #include "apps/log.h"
 
 namespace backdrive::app {
@@ -46,7 +47,7 @@ void ProgressLine::update(const std::function<std::string()>& text) {
   }
   if (terminal_ && !quiet_ && now >= next_shown_) {
     next_shown_ = now + std::chrono::milliseconds(100);
-    std::fprintf(stderr, "\r\033[K%s", cut(text(), stderr_columns() - 1).c_str());
+    std::fprintf(stderr, "\r\033[K%s", cut(harmless(text()), stderr_columns() - 1).c_str());
     std::fflush(stderr);
     line_shown = true;
   }

@@ -8,6 +8,7 @@
 #include "apps/doubts.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
+#include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/progress.h"
 #include "apps/report.h"
@@ -79,11 +80,13 @@ int run_run(const Options& options) {
   if (to_stdout && options.report) usage_error("--output - and --report: expected a folder for the report");
   if (to_stdout && options.json) usage_error("--output - and --json both want stdout; expected one of them");
   const Scene scene = load(options);
+  check_motion_fits(scene.problem, efforts_in_table(scene.problem.model, scene.record).size());
   std::optional<OutputFolder> folder;
   std::optional<LogFile> log_file;
   if (!to_stdout) {
     folder.emplace(options.output, scene.name + "-run", options.force);
     log_file.emplace(folder->file("log.txt"));
+    log_made_by(options, how);
   }
   const Problem& problem = scene.problem;
   log_info("running '" + scene.name + "': " + count(problem.simulation.steps, "step") + " of " +
@@ -116,7 +119,9 @@ int run_run(const Options& options) {
   const std::string output = folder->commit().string();
   if (options.report) write_report(output);
   if (options.json) {
-    print_json(to_json(scene, result, exit_code, output));
+    nlohmann::json object = to_json(scene, result, exit_code, output);
+    object["made_by"] = made_by(options, how);
+    print_json(object);
     return exit_code;
   }
   std::cout << "state after " << number(result.steps * problem.simulation.time_step) << " s\n"

@@ -12,6 +12,7 @@
 #include "apps/console.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
+#include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/progress.h"
 #include "apps/sweep_batch.h"
@@ -33,14 +34,15 @@ struct SweepArguments : Options {
   std::string action = "run";
 };
 
-/// Runs the points group by group; those of a group are worlds of one batch.
+/// Runs the points group by group; those of a group are worlds of one batch, as many as fit into memory.
 void run_points(std::vector<SweepPoint>& points, const ExecutionOptions& how) {
   std::vector<bool> taken(points.size());
   for (size_t first = 0; first < points.size() && !interrupted(); ++first) {
     if (taken[first]) continue;
     std::vector<size_t> members;
     std::vector<Problem> group;
-    for (size_t i = first; i < points.size(); ++i) {
+    const auto most = static_cast<size_t>(worlds_that_fit(points[first].problem, how, kPiece));
+    for (size_t i = first; i < points.size() && group.size() < most; ++i) {
       if (taken[i] || !same_batch(points[first].problem, points[i].problem)) continue;
       taken[i] = true;
       members.push_back(i);
@@ -227,6 +229,7 @@ int run_sweep(const SweepArguments& options) {
   }
   nlohmann::json object = {{"points", grid.size()},       {"done", tally.done}, {"non_finite", tally.stopped},
                            {"goal_missed", tally.missed}, {"seconds", seconds}, {"exit_code", exit_code}};
+  object["made_by"] = made_by(options, how);
   if (file) {
     object["output"] = options.output;
   } else if (!rows.empty()) {

@@ -215,6 +215,86 @@ TEST_F(SimctlResultsTest, AMemoryBudgetIsKeptAndLeavesNoTrace) {
   EXPECT_EQ(std::count(left.begin(), left.end(), "none"), 0);
 }
 
+// Who wants the same bits again finds what they came from.
+TEST_F(SimctlResultsTest, ResultsSayWhatMadeThem) {
+  const std::string scene = path("it's.yaml").string();
+  write("it's.yaml", kPendulum);
+  const nlohmann::json run = simctl({"run", scene, "--output", "out", "--json", "--seed", "7"}).json();
+  const std::string isa = run.at("made_by").at("instruction_set").get<std::string>().substr(7);
+  EXPECT_EQ(run.at("made_by").at("seed"), 7);
+  EXPECT_EQ(run.at("made_by").at("precision"), "float64");
+  std::string quoted = scene;
+  quoted.replace(quoted.find('\''), 1, "'\\''");
+  const std::string command = "simctl run '" + quoted + "' --output out --json --seed 7";
+  EXPECT_EQ(run.at("made_by").at("command"), command);
+  const std::string log = read("out/log.txt");
+  EXPECT_NE(log.find("command: " + command), std::string::npos) << log;
+  EXPECT_NE(log.find("x86-64-" + isa + ", cpu, "), std::string::npos) << log;
+  for (const char* command_with : {"optimize", "gradient", "gradcheck"}) {
+    EXPECT_EQ(simctl({command_with, scene, "--json"}).json().at("made_by").at("instruction_set"), "x86-64-" + isa);
+  }
+  EXPECT_EQ(simctl({"run", scene, "--output", "-", "--isa", isa}).exit, 0);
+  EXPECT_EQ(simctl({"run", scene, "--output", "-", "--isa", "v9"}).exit, 2);
+  // Of a build with one set the others are refused, never replaced; the one of all runs them.
+  for (const std::string other : {"v2", "v3", "v4"}) {
+    const Outcome o = simctl({"run", scene, "--output", "other" + other, "--json", "--isa", other});
+    if (o.exit == 0) {
+      EXPECT_EQ(o.json().at("made_by").at("instruction_set"), "x86-64-" + other);
+    } else {
+      EXPECT_NE(o.err.find(other), std::string::npos) << o.err;
+    }
+  }
+}
+
+// What a run needs is held against what there is, here by `ulimit -v`, before it starts.
+TEST_F(SimctlResultsTest, MemoryThatIsNotThereIsAnErrorBeforeTheWork) {
+  const std::vector<std::string> large = {"--set", "simulation={time_step: 10 ms, steps: 10000000}"};
+  Settings settings;
+  settings.address_space_mib = 700;
+  for (const std::vector<std::string>& call : {std::vector<std::string>{"run", pendulum_, "--output", "out"},
+                                               {"run", pendulum_, "--output", "-"},
+                                               {"optimize", pendulum_, "--output", "out", "--iterations", "1"},
+                                               {"gradient", pendulum_},
+                                               {"gradcheck", pendulum_}}) {
+    std::vector<std::string> arguments = call;
+    arguments.insert(arguments.end(), large.begin(), large.end());
+    const Outcome o = simctl(arguments, settings);
+    EXPECT_EQ(o.exit, 3) << call[0] << o.err;
+    EXPECT_NE(o.err.find("of memory are free here: expected fewer steps or bodies"), std::string::npos) << o.err;
+    EXPECT_EQ(entries(), Names{"pendulum.yaml"});
+  }
+  EXPECT_NE(simctl({"validate", pendulum_, large[0], large[1]}, settings).out.find("of memory are free here"),
+            std::string::npos);
+}
+
+// Where not all states fit, fewer are kept, to the same bits; a budget beyond the machine's memory is none.
+TEST_F(SimctlResultsTest, FewerStatesAreKeptWhereMemoryIsShort) {
+  const std::vector<std::string> many = {"optimize",
+                                         pendulum_,
+                                         "--iterations",
+                                         "1",
+                                         "--json",
+                                         "--set",
+                                         "simulation={time_step: 1 ms, steps: 300000}",
+                                         "--set",
+                                         "optimize/starts=16",
+                                         "--threads",
+                                         "1"};
+  const auto loss_with = [&](long address_space_mib, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = many;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Settings settings;
+    settings.address_space_mib = address_space_mib;
+    const Outcome o = simctl(arguments, settings);
+    EXPECT_LE(o.exit, 1) << o.err;
+    EXPECT_EQ(o.err.find("fewer states are kept") != std::string::npos, address_space_mib > 0) << o.err;
+    return o.json().at("loss").get<double>();
+  };
+  const double all = loss_with(0, {});
+  EXPECT_EQ(loss_with(300, {}), all);
+  EXPECT_EQ(loss_with(300, {"--memory-budget", "64GiB"}), all);
+}
+
 TEST_F(SimctlResultsTest, ClippedWindowsAreReported) {
   const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--iterations", "3", "--json", "--set",
                             "optimize/gradient/window=20", "--set", "optimize/gradient/clip=1e-4"});

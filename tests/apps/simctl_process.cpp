@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,7 +80,7 @@ namespace {
 
 [[noreturn]] void become_simctl(const fs::path& folder, const fs::path& out, const fs::path& err,
                                 const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-                                const std::vector<int>& closed) {
+                                const std::vector<int>& closed, long address_space_mib) {
   const int out_fd = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   const int err_fd = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (out_fd < 0 || err_fd < 0 || dup2(out_fd, 1) < 0 || dup2(err_fd, 2) < 0 || chdir(folder.c_str()) != 0) _exit(126);
@@ -94,6 +95,11 @@ namespace {
   close(out_fd);
   close(err_fd);
   for (const int descriptor : closed) close(descriptor);
+  if (address_space_mib > 0) {
+    const auto bytes = static_cast<rlim_t>(address_space_mib) << 20;
+    const rlimit limit{bytes, bytes};
+    setrlimit(RLIMIT_AS, &limit);
+  }
   execv(test::kSimctl.c_str(), argv.data());
   _exit(127);
 }
@@ -105,13 +111,15 @@ Outcome SimctlTest::simctl(const std::vector<std::string>& arguments, const Sett
   const fs::path out = settings.stdout_to.empty() ? fs::path(folder_.string() + ".out") : fs::path(settings.stdout_to);
   const fs::path err = folder_.string() + ".err";
   const pid_t child = fork();
-  if (child == 0) become_simctl(folder_, out, err, arguments, settings.environment, settings.closed);
+  if (child == 0)
+    become_simctl(folder_, out, err, arguments, settings.environment, settings.closed, settings.address_space_mib);
   int status = 0;
+  rusage usage{};
   if (settings.interrupt_at.empty()) {
-    waitpid(child, &status, 0);
+    wait4(child, &status, 0, &usage);
   } else {
     bool sent = false;
-    while (waitpid(child, &status, WNOHANG) == 0) {
+    while (wait4(child, &status, WNOHANG, &usage) == 0) {
       if (!sent && read(err).find(settings.interrupt_at) != std::string::npos) {
         // A moment later, so that it is in the middle of its work.
         std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -124,6 +132,7 @@ Outcome SimctlTest::simctl(const std::vector<std::string>& arguments, const Sett
     EXPECT_TRUE(sent) << "ended before it could be interrupted: " << read(err);
   }
   Outcome outcome;
+  outcome.peak_kib = usage.ru_maxrss;
   outcome.exit = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   if (settings.stdout_to.empty()) outcome.out = read(out);
   outcome.err = read(err);

@@ -13,8 +13,20 @@ namespace backdrive::test {
 struct Outcome {
   int exit = -1;  ///< 128 + signal when one ended it
   std::string out, err;
+  long peak_kib = 0;  ///< most memory that it had at a time
   /// stdout as exactly one JSON object; a failure, and null, when it is not.
   nlohmann::json json() const;
+};
+
+/// How simctl is called.
+struct CallSettings {
+  std::vector<std::string> environment;  ///< "NAME=value"
+  /// Sends the signals (none: SIGINT), one after the other, when stderr or a log shows this text; empty: never.
+  std::string interrupt_at;
+  std::vector<int> signals;
+  std::string stdout_to;       ///< a file in place of the one that is read back
+  std::vector<int> closed;     ///< descriptors that it finds closed
+  long address_space_mib = 0;  ///< as of `ulimit -v`; 0: no limit
 };
 
 class SimctlTest : public ::testing::Test {
@@ -22,14 +34,7 @@ class SimctlTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  struct Settings {
-    std::vector<std::string> environment;  ///< "NAME=value"
-    /// Sends the signals (none: SIGINT), one after the other, when stderr or a log shows this text; empty: never.
-    std::string interrupt_at;
-    std::vector<int> signals;
-    std::string stdout_to;    ///< a file in place of the one that is read back
-    std::vector<int> closed;  ///< descriptors that it finds closed
-  };
+  using Settings = CallSettings;
   Outcome simctl(const std::vector<std::string>& arguments, const Settings& settings = {}) const;
 
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
