@@ -72,16 +72,24 @@ std::vector<ContactCheck> check_contacts(const Problem& problem, const OptimizeR
   ExecutionOptions here = how;
   here.devices = {Device{}};
   here.precision = Precision::float64;
+  checks.resize(result.history.size());
   Points points;
-  for (const OptimizeProgress& p : result.history) points.push_back(p.x);
+  std::vector<ContactCheck*> rows;
+  for (std::size_t k = 0; k < checks.size(); ++k) {
+    if (result.history[k].x.empty()) continue;
+    points.push_back(result.history[k].x);
+    rows.push_back(&checks[k]);
+    checks[k].done = true;
+  }
   for (std::size_t begin = 0; begin < points.size(); begin += kBatch) {
     const std::size_t end = std::min(points.size(), begin + kBatch);
     const Points batch(points.begin() + static_cast<std::ptrdiff_t>(begin),
                        points.begin() + static_cast<std::ptrdiff_t>(end));
-    for (const double ratio : slope_ratios(problem, batch, here)) checks.push_back({{}, ratio});
+    const std::vector<double> ratios = slope_ratios(problem, batch, here);
+    for (std::size_t i = 0; i < ratios.size(); ++i) rows[begin + i]->slope_ratio = ratios[i];
   }
   for (std::size_t k = 0; k < points.size(); ++k) {
-    checks[k].changes = contact_changes(simulate(with_values(problem, points[k]), here));
+    rows[k]->changes = contact_changes(simulate(with_values(problem, points[k]), here));
   }
   return checks;
 }

@@ -61,7 +61,11 @@ void write_history(std::ostream& stream, const OptimizeResult& result, const std
     csv.cell(p.world_steps_per_second).cell(p.seconds).cell(static_cast<double>(p.windows.clipped));
     if (!checks.empty()) {
       const ContactCheck& check = checks[k];
-      csv.cell(check.changes.made).cell(check.changes.broken);
+      if (check.done) {
+        csv.cell(check.changes.made).cell(check.changes.broken);
+      } else {
+        csv.blank().blank();
+      }
       std::isnan(check.slope_ratio) ? csv.blank() : csv.cell(check.slope_ratio);
     }
     csv.end_row();
@@ -89,8 +93,9 @@ std::vector<ZeroGradient> warn_of_zero_gradients(const Problem& problem, const O
 void warn_of_contacts(const std::vector<ContactCheck>& checks) {
   const auto astray = std::ranges::count_if(checks, [](const ContactCheck& c) { return !c.agrees(); });
   if (astray == 0) return;
+  const auto done = std::ranges::count_if(checks, &ContactCheck::done);
   log_warning(
-      "at " + count(astray, "point") + " of " + std::to_string(checks.size()) +
+      "at " + count(astray, "point") + " of " + std::to_string(done) +
       " in the history the loss changes along its gradient by less than half or more than twice what the gradient "
       "says (slope_ratio in history.csv): contacts come and go there; a softer or wider contact, a shorter time step "
       "or "

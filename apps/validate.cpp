@@ -7,6 +7,7 @@
 #include "apps/options.h"
 #include "apps/simulate.h"
 #include "apps/table.h"
+#include "scenes/document.h"
 
 namespace backdrive::app {
 namespace {
@@ -72,7 +73,7 @@ std::string joints_by_type(const Model& model) {
 void print(const Scene& scene) {
   const Problem& p = scene.problem;
   Table table({{"scene", Table::Align::left}, {scene.name, Table::Align::left}});
-  if (!scene.description.empty()) table.add({"description", scene.description.substr(0, 100)});
+  if (!scene.description.empty()) table.add({"description", scene::excerpt(std::string_view(scene.description), 100)});
   table.add({"bodies", listing(p.model.body_names)});
   table.add({"joints", listing(p.model.joint_names)});
   table.add({"", joints_by_type(p.model)});

@@ -17,9 +17,11 @@ struct OptimizeProgress {
   double evaluations = 0;    ///< world-evaluations so far
   double world_steps_per_second = 0;
   double seconds = 0;
-  int running = 0;        ///< starts still going
-  WindowCounts windows;   ///< of all evaluations so far
-  std::vector<double> x;  ///< in the history of problems with contact: the best start's numbers, scaled
+  int running = 0;       ///< starts still going
+  WindowCounts windows;  ///< of all evaluations so far
+  /// In the history of problems with contact: the best start's numbers, scaled; of at most 1024 rows, the others have
+  /// none.
+  std::vector<double> x;
 };
 
 struct StartResult {

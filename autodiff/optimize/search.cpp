@@ -83,6 +83,18 @@ double Search::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
+void Search::keep_point(const std::vector<double>& x) {
+  constexpr std::size_t kMost = 1024;
+  const std::size_t row = history_.size() - 1;
+  if (row % point_stride_ != 0) return;
+  history_.back().x = x;
+  if (row / point_stride_ + 1 <= kMost) return;
+  point_stride_ *= 2;
+  for (std::size_t k = 0; k < history_.size(); ++k) {
+    if (k % point_stride_ != 0) history_[k].x = {};
+  }
+}
+
 bool Search::report() {
   int running = 0;
   for (int k = 0; k < starts(); ++k) running += is_running(k);
@@ -105,7 +117,7 @@ bool Search::report(int running) {
   now.running = running;
   if (history_.empty() || history_.back().iteration != now.iteration || history_.back().best_loss != now.best_loss) {
     history_.push_back(now);
-    if (keeps_points_) history_.back().x = start.x;
+    if (keeps_points_) keep_point(start.x);
   }
   if (progress_ && !progress_(now)) interrupted_ = true;
   return !interrupted_;

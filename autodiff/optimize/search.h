@@ -59,12 +59,15 @@ class Search {
  private:
   void take_in(StartResult& start, const std::vector<double>& x, double loss, const std::vector<double>& gradient,
                const WorldStatus& status);
+  /// Notes the point of the last row of history. A long history has those of every second row, every fourth and so on.
+  void keep_point(const std::vector<double>& x);
   int best() const;
   double seconds() const;
 
   OptimizeOptions options_;
   int steps_;
-  bool keeps_points_;  ///< of the history
+  bool keeps_points_;             ///< of the history
+  std::size_t point_stride_ = 1;  ///< rows of history from one point that is kept to the next
   std::vector<std::unique_ptr<BatchObjective>> objectives_;
   VariableBounds bounds_;
   std::function<bool(const OptimizeProgress&)> progress_;

@@ -156,5 +156,36 @@ TEST_F(SimctlContactScenesTest, EverySceneIsValidAndItsGradientsAreRight) {
   EXPECT_EQ(o.exit, 0) << o.out;
 }
 
+// What is kept of a long optimisation, and checked after it, does not grow with it.
+TEST_F(SimctlContactScenesTest, LongHistoriesAreCheckedInPart) {
+  const std::string file = write("drop.yaml", R"(
+simulation: {time_step: 5 ms, steps: 20}
+model:
+  bodies: {ball: {shapes: [{density: 1000, geometry: {type: sphere, scale: 5 cm}}]}}
+  joints: {flight: {type: free, child: ball}}
+  shapes: {floor: {body: world, geometry: {type: plane}}}
+initial_state: {flight: {position: [0, 0, 0.06]}}
+optimize:
+  method: adam
+  iterations: 2500
+  tolerance: 0
+  variables: [{initial_state: flight, quantity: velocity, initial: [0.5, 0, -1]}]
+  loss: {terminal: [{body: ball, position: [1, 0, 0.06]}]}
+)");
+  ASSERT_EQ(simctl({"optimize", file, "--output", "out"}).exit, 0);
+  const Rows history = parse_csv(read("out/history.csv"));
+  ASSERT_GT(history.size(), 2400u);
+  const auto& names = history[0];
+  const auto column = std::find(names.begin(), names.end(), "contacts_made") - names.begin();
+  std::vector<std::size_t> checked;
+  for (std::size_t k = 1; k < history.size(); ++k) {
+    if (!history[k][column].empty()) checked.push_back(k - 1);
+  }
+  // Of 1025 rows every second is kept, of 2049 every fourth.
+  ASSERT_GT(checked.size(), 512u);
+  ASSERT_LE(checked.size(), 1024u);
+  for (std::size_t i = 0; i < checked.size(); ++i) EXPECT_EQ(checked[i], 4 * i);
+}
+
 }  // namespace
 }  // namespace backdrive::test
