@@ -40,7 +40,7 @@ optimize:
   a joint's numbers measure depends on its type: angles and torques of revolute joints, lengths and forces of
   prismatic ones.
 - Numbers are decimal and finite. `.inf`, `.nan`, `010` and `0x10` are refused; to say "no limit", leave the key out.
-- Keys are unique. Aliases (`*name`) work, merge keys (`<<`) and tags do not. At most 16 MiB, 64 levels and 1,000,000
+- Keys are unique. Aliases (`*name`) work, merge keys (`<<`) and tags do not. At most 16 MiB, 64 levels and 500,000
   values, counted through aliases.
 - A file that a scene names lies inside the scene's folder.
 - `--set path=value` replaces anything before it is checked: `--set simulation/duration=2`,
