@@ -104,6 +104,8 @@ void doubt_quaternions(const NodePtr& node, const std::string& path, Lines& line
   const auto below = [&](const std::string& name) { return path.empty() ? name : path + "/" + name; };
   for (const scene::Entry& entry : node->map) {
     doubt_quaternions(entry.value, below(entry.key), lines);
+    // Robot files have orders of their own, which their readers know.
+    if (entry.value->place.source < 0) continue;
     if (entry.key != "orientation" || entry.value->list.size() != 4) continue;
     scene::Quantity numbers[4];
     bool plain = true;

@@ -199,17 +199,21 @@ SchemaPtr robot() {
   return titled(
       map({
           required("file", text(),
-                   "A URDF file inside the scene's folder, or a folder of `--robot-path`, `BACKDRIVE_ROBOT_PATH` or "
+                   "A robot file (URDF or MJCF) inside the scene's folder, or a folder of `--robot-path`, "
+                   "`BACKDRIVE_ROBOT_PATH` or "
                    "`ROS_PACKAGE_PATH`; or `package://NAME/FILE` in these."),
           optional(
               "base", robot_base(), "fixed",
-              "Whether the root link is held by the joint `base` of type `fixed`, or moves by one of type `free`."),
+              "Whether the root link is held by the joint `base` of type `fixed`, or moves by one of type `free`. MJCF "
+              "files say it themselves; where this is given, `fixed` holds what moves freely there."),
           optional("frame", plain_frame(), "", "Where the root link is in the world, or where it begins."),
           optional("collision", boolean(), "true",
                    "Whether collision shapes are read. Without them no meshes are needed."),
           optional("self_collision", boolean(), "false",
                    "Whether shapes of the robot may touch each other. Without it they are in a collision group of the "
-                   "robot's name and meet `default` and other robots."),
+                   "robot's name and meet `default` and other robots. MJCF files say it themselves; there only `false` "
+                   "counts."),
+          absent("keyframe", text(), "", "Of an MJCF file: the name of the `<key>` in whose state it begins."),
       }),
       "model/robots/<name>", "A robot from a file.");
 }
@@ -272,12 +276,13 @@ SchemaPtr model_schema() {
           absent("robots", names(robot(), "robot"), "",
                  "Robots from files, by name. The names of their links and joints begin with `<robot>_`."),
           absent("file", text(), "",
-                 "One robot, whose names stay as they are; `base`, `frame`, `collision` and `self_collision` beside it "
-                 "are those of `model/robots/<name>`."),
+                 "One robot, whose names stay as they are; `base`, `frame`, `collision`, `self_collision` and "
+                 "`keyframe` beside it are those of `model/robots/<name>`."),
           absent("base", robot_base(), "", "Of the robot in `file`."),
           absent("frame", plain_frame(), "", "Of the robot in `file`."),
           absent("collision", boolean(), "", "Of the robot in `file`."),
           absent("self_collision", boolean(), "", "Of the robot in `file`."),
+          absent("keyframe", text(), "", "Of the robot in `file`."),
       }),
       "model",
       "What is simulated: bodies, joints and shapes that are listed here, and robots from files "

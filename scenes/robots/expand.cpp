@@ -15,11 +15,17 @@ namespace fs = std::filesystem;
 
 /// Keys of the model that are about one robot, as those of an entry of `robots` are.
 bool is_robot_key(std::string_view key) {
-  return key == "file" || key == "base" || key == "frame" || key == "collision" || key == "self_collision";
+  return key == "file" || key == "base" || key == "frame" || key == "collision" || key == "self_collision" ||
+         key == "keyframe";
 }
 
 /// One more of the scene's entries beneath those of a robot.
 NodePtr merged(const NodePtr& below, const NodePtr& above, std::string_view key) {
+  if ((key == "exclude" || key == "include") && below->kind == NodeKind::list && above->kind == NodeKind::list) {
+    auto both = std::make_shared<Node>(*above);
+    both->list.insert(both->list.begin(), below->list.begin(), below->list.end());
+    return both;
+  }
   const bool whole = key == "orientation" || (key == "geometry" && above->find("type"));
   if (below->kind != NodeKind::map || above->kind != NodeKind::map || whole) return above;
   auto result = std::make_shared<Node>(*below);
@@ -87,10 +93,28 @@ class Expander {
     for (Entry& entry : document->map) {
       if (entry.key == "model") entry.value = result;
     }
+    beneath(*document, "initial_state", initial_state_);
+    beneath(*document, "controls", controls_);
+    if (time_step_) {
+      NodePtr simulation = make_map(time_step_->place);
+      set_key(simulation, "time_step", time_step_, time_step_->place);
+      beneath(*document, "simulation", simulation);
+    }
     return document;
   }
 
  private:
+  /// What robots say of a part of the document, beneath what the scene says.
+  static void beneath(Node& document, const std::string& key, const NodePtr& of_robots) {
+    if (of_robots->map.empty()) return;
+    const auto known = std::ranges::find(document.map, key, &Entry::key);
+    if (known == document.map.end()) {
+      document.map.push_back({key, of_robots->place, of_robots});
+    } else if (known->value->kind == NodeKind::map) {
+      known->value = merged(of_robots, known->value, key);
+    }
+  }
+
   NodePtr& part(const std::string& key) {
     const auto known = std::ranges::find(model_->map, key, &Entry::key);
     if (known != model_->map.end()) return known->value;
@@ -105,11 +129,17 @@ class Expander {
     RobotRequest request;
     request.prefix = name.empty() ? "" : name + "_";
     request.floating = view["base"].text() == "floating";
+    request.base_given = view.given("base");
     request.place = view.given("base") ? view["base"].node()->place : file.node()->place;
     const std::vector<double> position = view["frame"]["position"].numbers();
     request.frame = {{position[0], position[1], position[2]}, read_orientation(view["frame"]["orientation"])};
     request.collision = view["collision"].flag();
     request.self_collision = view["self_collision"].flag();
+    request.self_collision_given = view.given("self_collision");
+    if (const View key = view["keyframe"]) {
+      request.key = key.text();
+      request.key_place = key.node()->place;
+    }
     request.meets = std::move(meets);
 
     sources_.robots.push_back((path == fs::weakly_canonical(directory_ / file.text()) ? directory_ / file.text() : path)
@@ -119,21 +149,20 @@ class Expander {
     const std::string text = text_of(path);
     if (!looks_like_xml(text)) {
       fail(sources_, {source, 1, 1}, "", "value '" + excerpt(text.substr(0, text.find('\n'))) + "'",
-           "a robot file: URDF, which begins with '<'");
+           "a robot file: URDF or MJCF, which begin with '<'");
     }
     const XmlElement robot = parse_xml(text, sources_, source);
-    if (robot.name == "mujoco" || robot.name == "sdf") {
-      fail(sources_, robot.place, "", "element '" + robot.name + "'",
-           robot.name == "sdf" ? "URDF (SDF is not read)" : "URDF (MJCF is not read yet)");
+    const bool is_mjcf = robot.name == "mujoco";
+    if (robot.name != "robot" && !is_mjcf) {
+      fail(sources_, robot.place, "", "element '" + excerpt(robot.name) + "'",
+           robot.name == "sdf" ? "URDF or MJCF (SDF is not read)" : "a robot file: URDF, <robot>, or MJCF, <mujoco>");
     }
-    if (robot.name != "robot") {
-      fail(sources_, robot.place, "", "element '" + excerpt(robot.name) + "'", "a robot file: URDF, <robot>");
-    }
-    const XmlAttribute* const title = robot.attribute("name");
+    const XmlAttribute* const title = robot.attribute(is_mjcf ? "model" : "name");
     request.group = !name.empty() ? name : title && !title->value.empty() ? title->value : "robot";
     if (request.group == "default") request.group = "robot";
     if (request.self_collision && name.empty()) request.group.clear();
-    const RobotParts parts = read_urdf(robot, request, RobotFiles(path, roots_), sources_);
+    const RobotParts parts =
+        is_mjcf ? mjcf(robot, path, request) : read_urdf(robot, request, RobotFiles(path, roots_), sources_);
     const std::pair<const char*, const NodePtr&> all[] = {
         {"bodies", parts.bodies}, {"joints", parts.joints}, {"shapes", parts.shapes}};
     for (const auto& [key, map] : all) {
@@ -148,12 +177,43 @@ class Expander {
         known->map.push_back(entry);
       }
     }
+    add_rest(parts, name.empty());
     has_shapes_.push_back({request.group, has_shape(*parts.bodies) || !parts.shapes->map.empty()});
     for (const RobotNote& note : parts.notes) {
       notes_.push_back({sources_.name(note.place) + ": " + note.what + (note.times > 1 ? " (" : "") +
                             (note.times > 1 ? std::to_string(note.times) + " times)" : ""),
                         note.changes_motion});
     }
+  }
+
+  RobotParts mjcf(const XmlElement& robot, const fs::path& path, const RobotRequest& request) {
+    const RobotFiles files(path, roots_);
+    const MjcfDocument document(robot, sources_, [&](const XmlElement& include, const XmlAttribute& file) {
+      const fs::path found = files.find(file.value, sources_, file.place, title(include) + ": file");
+      sources_.robots.push_back(found.string());
+      return parse_xml(text_of(found), sources_, -static_cast<int>(sources_.robots.size()));
+    });
+    return read_mjcf(document, request, files, sources_);
+  }
+
+  /// What a robot file says beside bodies, joints and shapes; of gravity and time, that of a scene's one robot.
+  void add_rest(const RobotParts& parts, bool alone) {
+    for (const Entry& entry : parts.initial_state->map) initial_state_->map.push_back(entry);
+    for (const Entry& entry : parts.controls->map) controls_->map.push_back(entry);
+    const std::pair<const char*, const NodePtr&> lists[] = {{"exclude", parts.exclude}, {"include", parts.include}};
+    for (const auto& [key, list] : lists) {
+      if (list->list.empty()) continue;
+      NodePtr& contacts = part("contacts");
+      const auto known = std::ranges::find(contacts->map, key, &Entry::key);
+      if (known == contacts->map.end()) {
+        contacts->map.push_back({key, list->place, list});
+      } else {
+        known->value = merged(known->value, list, key);
+      }
+    }
+    if (!alone) return;
+    if (parts.gravity) part("gravity") = parts.gravity;
+    time_step_ = parts.time_step;
   }
 
   static bool has_shape(const Node& bodies) {
@@ -202,6 +262,7 @@ class Expander {
   std::vector<SceneNote>& notes_;
   std::vector<fs::path> roots_;
   NodePtr model_;
+  NodePtr initial_state_ = make_map(), controls_ = make_map(), time_step_;
   std::vector<std::pair<std::string, bool>> has_shapes_;  ///< by collision group
 };
 

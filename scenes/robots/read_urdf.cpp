@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -7,10 +6,10 @@
 #include <utility>
 
 #include "models/fields.h"
-#include "models/meshes/text_reader.h"
 #include "models/meshes/triangle_mesh.h"
 #include "models/model_validity.h"
 #include "scenes/robots/robot.h"
+#include "scenes/robots/xml_values.h"
 
 namespace backdrive::scene {
 
@@ -25,94 +24,10 @@ void RobotParts::note(Place place, const std::string& what, bool changes_motion)
 
 namespace {
 
-/// The shortest text that reads back to the same number.
-std::string shortest(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
-NodePtr scalar_of(double value, Place place) {
-  return make_scalar(shortest(value), place);
-}
-
-template <class Numbers>
-NodePtr list_of(const Numbers& values, Place place) {
-  NodePtr list = make_list(place);
-  for (const double value : values) list->list.push_back(scalar_of(value, place));
-  return list;
-}
-
-void set_key(const NodePtr& map, const std::string& key, NodePtr value, Place place) {
-  map->map.push_back({key, place, std::move(value)});
-}
-
-bool is_zero(const Numbers3& x) {
-  return x == Numbers3{0, 0, 0};
-}
-
-/// A link or joint by its element, as messages call it.
-std::string title(const XmlElement& element) {
-  const XmlAttribute* const name = element.attribute("name");
-  return element.name + (name ? " '" + excerpt(name->value) + "'" : "");
-}
-
-/// Reads numbers, words and poses of elements; its errors name place, element, value and expectation.
-class UrdfValues {
+/// What elements of URDF share.
+class UrdfValues : public XmlValues {
  public:
-  explicit UrdfValues(const Sources& sources) : sources_(sources) {}
-
-  [[noreturn]] void refuse(const XmlElement& owner, const XmlAttribute& value, const std::string& expected,
-                           const std::string& hint = {}) const {
-    fail(sources_, value.place, title(owner) + ": " + value.name, "value '" + excerpt(value.value) + "'", expected,
-         hint);
-  }
-  [[noreturn]] void missing(const XmlElement& owner, const std::string& expected) const {
-    fail(sources_, owner.place, title(owner), "nothing", expected);
-  }
-
-  const XmlAttribute& attribute(const XmlElement& element, const char* name, const std::string& what) const {
-    const XmlAttribute* const found = element.attribute(name);
-    if (!found) missing(element, "the attribute '" + std::string(name) + "' (" + what + ")");
-    return *found;
-  }
-
-  template <std::size_t N>
-  std::array<double, N> numbers(const XmlElement& owner, const XmlAttribute& attribute) const {
-    constexpr std::string_view spaces = " \t\r\n";
-    std::array<double, N> values{};
-    std::string_view rest = attribute.value;
-    std::size_t count = 0;
-    for (;; ++count) {
-      rest.remove_prefix(std::min(rest.find_first_not_of(spaces), rest.size()));
-      if (rest.empty()) break;
-      const std::size_t end = std::min(rest.find_first_of(spaces), rest.size());
-      std::string_view word = rest.substr(0, end);
-      if (word.starts_with('+')) word.remove_prefix(1);
-      const std::optional<double> value = parse_decimal(word);
-      if (!value || count == N) break;
-      values[count] = *value;
-      rest.remove_prefix(end);
-    }
-    if (count != N || !rest.empty()) {
-      refuse(owner, attribute, N == 1 ? "a number" : std::to_string(N) + " numbers with spaces between them");
-    }
-    return values;
-  }
-  double number(const XmlElement& owner, const XmlAttribute& attribute) const {
-    return numbers<1>(owner, attribute)[0];
-  }
-  double not_negative(const XmlElement& owner, const XmlAttribute& attribute) const {
-    const double value = number(owner, attribute);
-    if (value < 0) refuse(owner, attribute, "a number of at least 0");
-    return value;
-  }
-  double number_or(const XmlElement& element, const char* name, double otherwise) const {
-    const XmlAttribute* const found = element.attribute(name);
-    return found ? number(element, *found) : otherwise;
-  }
-  double length(const XmlElement& element, const char* name) const {
-    return not_negative(element, attribute(element, name, "a length in m"));
-  }
+  using XmlValues::XmlValues;
 
   struct Origin {
     Numbers3 position{0, 0, 0}, rpy{0, 0, 0};
@@ -131,9 +46,6 @@ class UrdfValues {
     if (const XmlAttribute* const rpy = child->attribute("rpy")) origin.rpy = numbers<3>(element, *rpy);
     return origin;
   }
-
- private:
-  const Sources& sources_;
 };
 
 class UrdfReader {
@@ -222,14 +134,7 @@ class UrdfReader {
     root_is_world_ = root_->attribute("name")->value == "world";
   }
 
-  /// A name as scenes may have it.
-  std::string scene_name(const std::string& name) const {
-    std::string result = request_.prefix + name;
-    for (char& c : result) {
-      if (c == '/' || c == '*' || c == '\n') c = '_';
-    }
-    return result;
-  }
+  std::string scene_name(const std::string& name) const { return scene::scene_name(request_.prefix, name); }
   std::string body_name(const std::string& link) const {
     return root_is_world_ && link == "world" ? "world" : scene_name(link);
   }
@@ -239,22 +144,12 @@ class UrdfReader {
     set_key(node, "rpy", list_of(rpy, place), place);
     return node;
   }
-  NodePtr frame_node(const UrdfValues::Origin& origin) const {
+  NodePtr origin_node(const UrdfValues::Origin& origin) const {
     NodePtr node = make_map(origin.place);
     if (!is_zero(origin.position)) set_key(node, "position", list_of(origin.position, origin.place), origin.place);
     if (!is_zero(origin.rpy)) set_key(node, "orientation", orientation_node(origin.rpy, origin.place), origin.place);
     return node;
   }
-  NodePtr frame_node(const Pose& pose, Place place) const {
-    NodePtr node = make_map(place);
-    set_key(node, "position", list_of(pose.position, place), place);
-    set_key(node, "orientation", list_of(pose.orientation, place), place);
-    return node;
-  }
-  bool frame_is_identity() const {
-    return is_zero(request_.frame.position) && request_.frame.orientation == Turn{0, 0, 0, 1};
-  }
-
   /// The joint that holds the root, or lets it move.
   void add_base() {
     if (root_is_world_) {
@@ -270,7 +165,7 @@ class UrdfReader {
     NodePtr joint = make_map(place);
     set_key(joint, "type", make_scalar(request_.floating ? "free" : "fixed", place), place);
     set_key(joint, "child", make_scalar(body_name(root_->attribute("name")->value), place, true), place);
-    if (!frame_is_identity()) set_key(joint, "frame", frame_node(request_.frame, place), place);
+    if (!is_identity(request_.frame)) set_key(joint, "frame", frame_node(request_.frame, place), place);
     set_key(parts_.joints, scene_name(name), joint, place);
   }
 
@@ -333,7 +228,7 @@ class UrdfReader {
     NodePtr shape = make_map(collision.place);
     set_key(shape, "geometry", geometry_node(link, *geometry), geometry->place);
     const UrdfValues::Origin origin = values_.origin(collision);
-    if (!origin.is_identity()) set_key(shape, "frame", frame_node(origin), origin.place);
+    if (!origin.is_identity()) set_key(shape, "frame", origin_node(origin), origin.place);
     if (!request_.group.empty()) set_key(shape, "collision", filter_node(collision.place), collision.place);
     for (const XmlElement& element : collision.children) {
       if (element.name != "geometry" && element.name != "origin") leave_out(element);
@@ -343,14 +238,9 @@ class UrdfReader {
 
   /// The robot's own group, and whom it meets: everybody where the robot may touch itself.
   NodePtr filter_node(Place place) const {
-    const auto list = [&](const std::vector<std::string>& names) {
-      NodePtr node = make_list(place);
-      for (const std::string& name : names) node->list.push_back(make_scalar(name, place, true));
-      return node;
-    };
     NodePtr filter = make_map(place);
-    set_key(filter, "groups", list({request_.group}), place);
-    if (!request_.self_collision) set_key(filter, "meets", list(request_.meets), place);
+    set_key(filter, "groups", list_of_names({request_.group}, place), place);
+    if (!request_.self_collision) set_key(filter, "meets", list_of_names(request_.meets, place), place);
     return filter;
   }
 
@@ -418,10 +308,10 @@ class UrdfReader {
       set_key(joint, "type", make_scalar(word, type.place), type.place);
       if (parent != "world") set_key(joint, "parent", make_scalar(parent, element.place, true), element.place);
       set_key(joint, "child", make_scalar(body_name(child.value), child.place, true), child.place);
-      if (parent == "world" && !frame_is_identity()) {
+      if (parent == "world" && !is_identity(request_.frame)) {
         set_key(joint, "frame", frame_node(request_.frame * origin.pose(), origin.place), origin.place);
       } else if (!origin.is_identity()) {
-        set_key(joint, "frame", frame_node(origin), origin.place);
+        set_key(joint, "frame", origin_node(origin), origin.place);
       }
     };
     if (type.value == "fixed") {
@@ -467,7 +357,7 @@ class UrdfReader {
     set_key(joint, "type", make_scalar("free", type.place), type.place);
     set_key(joint, "child", make_scalar(body_name(child.value), child.place, true), child.place);
     const Pose frame = request_.frame * origin.pose();
-    if (!origin.is_identity() || !frame_is_identity()) {
+    if (!origin.is_identity() || !is_identity(request_.frame)) {
       set_key(joint, "frame", frame_node(frame, element.place), element.place);
     }
   }

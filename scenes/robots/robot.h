@@ -6,6 +6,7 @@
 
 #include "scenes/document.h"
 #include "scenes/pose.h"
+#include "scenes/robots/mjcf_document.h"
 #include "scenes/robots/robot_files.h"
 #include "scenes/robots/xml.h"
 
@@ -13,12 +14,15 @@ namespace backdrive::scene {
 
 /// What a scene says of a robot that it names.
 struct RobotRequest {
-  std::string prefix;              ///< of all names: "left_"
-  bool floating = false;           ///< whether the root link moves freely, or stands on the world
-  bool base_given = false;         ///< whether the scene says which
-  Pose frame;                      ///< of the root link, at position zero, in the world
-  bool collision = true;           ///< whether its collision shapes are read
-  bool self_collision = false;     ///< whether its own shapes touch one another
+  std::string prefix;           ///< of all names: "left_"
+  bool floating = false;        ///< whether the root link moves freely, or stands on the world
+  bool base_given = false;      ///< whether the scene says which
+  Pose frame;                   ///< of the root link, at position zero, in the world
+  bool collision = true;        ///< whether its collision shapes are read
+  bool self_collision = false;  ///< whether its own shapes touch one another
+  bool self_collision_given = false;
+  std::string key;  ///< MJCF: the keyframe it begins with; empty: none
+  Place key_place;
   std::string group;               ///< collision group of its shapes; empty: that of all
   std::vector<std::string> meets;  ///< groups that its shapes touch then
   Place place;                     ///< where the scene names it
@@ -32,11 +36,14 @@ struct RobotNote {
   bool changes_motion = true;  ///< whether the robot would move differently if it had been
 };
 
-/// Maps as the keys `bodies`, `joints` and `shapes` of a scene's model hold them, every value with its place in the
-/// robot's file.
+/// Maps as the keys `bodies`, `joints` and `shapes` of a scene's model hold them, and what else of a scene the file
+/// says, every value with its place in the robot's file.
 struct RobotParts {
   std::string name;
   NodePtr bodies = make_map(), joints = make_map(), shapes = make_map();
+  NodePtr initial_state = make_map(), controls = make_map();
+  NodePtr exclude = make_list(), include = make_list();  ///< of `contacts`
+  NodePtr gravity, time_step;                            ///< null: not said
   std::vector<RobotNote> notes;
 
   void note(Place place, const std::string& what, bool changes_motion = true);
@@ -46,6 +53,12 @@ struct RobotParts {
 /// that of the joint it hangs on; inertias turned into link axes. Throws Error (input) about what is missing, unknown
 /// or no tree.
 RobotParts read_urdf(const XmlElement& robot, const RobotRequest& request, const RobotFiles& files,
+                     const Sources& sources);
+
+/// A model of MuJoCo (mujoco.readthedocs.io, "XML Reference"). Angles and lengths become rad and m; the frame of a body
+/// is at the anchor of its last joint, with the body's axes; masses are those that MuJoCo's compiler finds. Throws
+/// Error (input) about what is missing, unknown, or has no counterpart that moves alike.
+RobotParts read_mjcf(const MjcfDocument& document, const RobotRequest& request, const RobotFiles& files,
                      const Sources& sources);
 
 }  // namespace backdrive::scene

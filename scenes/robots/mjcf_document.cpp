@@ -1,0 +1,282 @@
+#include "scenes/robots/mjcf_document.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "models/fields.h"
+
+namespace backdrive::scene {
+namespace {
+
+double norm(const Numbers3& x) {
+  return std::hypot(x[0], x[1], x[2]);
+}
+
+Numbers3 unit(const Numbers3& x) {
+  const double length = norm(x);
+  return {x[0] / length, x[1] / length, x[2] / length};
+}
+
+Numbers3 cross_product(const Numbers3& a, const Numbers3& b) {
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+
+/// Of the rotation whose columns are three axes at right angles (Shepperd 1978: by the largest of w², x², y², z²).
+Turn turn_of_axes(const Numbers3& x, const Numbers3& y, const Numbers3& z) {
+  const double trace = x[0] + y[1] + z[2];
+  Turn q{};
+  if (trace >= std::max({x[0], y[1], z[2]})) {
+    const double w = std::sqrt(1 + trace) / 2;
+    q = {(y[2] - z[1]) / (4 * w), (z[0] - x[2]) / (4 * w), (x[1] - y[0]) / (4 * w), w};
+  } else if (x[0] >= std::max(y[1], z[2])) {
+    const double a = std::sqrt(1 + x[0] - y[1] - z[2]) / 2;
+    q = {a, (y[0] + x[1]) / (4 * a), (z[0] + x[2]) / (4 * a), (y[2] - z[1]) / (4 * a)};
+  } else if (y[1] >= z[2]) {
+    const double a = std::sqrt(1 + y[1] - x[0] - z[2]) / 2;
+    q = {(y[0] + x[1]) / (4 * a), a, (z[1] + y[2]) / (4 * a), (z[0] - x[2]) / (4 * a)};
+  } else {
+    const double a = std::sqrt(1 + z[2] - x[0] - y[1]) / 2;
+    q = {(z[0] + x[2]) / (4 * a), (z[1] + y[2]) / (4 * a), a, (x[1] - y[0]) / (4 * a)};
+  }
+  return q;
+}
+
+bool is_orientation(const XmlAttribute& attribute) {
+  static const std::set<std::string, std::less<>> ways{"quat", "axisangle", "euler", "xyaxes", "zaxis"};
+  return ways.contains(attribute.name);
+}
+
+/// Actuators share one set of defaults.
+std::string kind_of(std::string_view element) {
+  static const std::set<std::string, std::less<>> actuators{
+      "general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion", "dcmotor"};
+  return std::string(actuators.contains(element) ? "actuator" : element);
+}
+
+void set_attribute(std::vector<XmlAttribute>& attributes, const XmlAttribute& one) {
+  const auto known = std::ranges::find(attributes, one.name, &XmlAttribute::name);
+  if (known == attributes.end()) {
+    attributes.push_back(one);
+  } else {
+    *known = one;
+  }
+}
+
+}  // namespace
+
+Turn turn_from_z(const Numbers3& direction) {
+  const Numbers3 z = unit(direction);
+  const double across = std::hypot(z[0], z[1]);
+  if (across > 0) return turn_about({-z[1] / across, z[0] / across, 0}, std::atan2(across, z[2]));
+  return z[2] > 0 ? Turn{0, 0, 0, 1} : Turn{1, 0, 0, 0};
+}
+
+MjcfDocument::MjcfDocument(const XmlElement& root, const Sources& sources, const Include& include)
+    : values_(sources), sources_(sources) {
+  root_ = expanded(root, include, 1);
+  for (const XmlElement& element : root_.children) {
+    if (element.name == "compiler") read_compiler(element);
+  }
+  classes_.emplace("main", Class());
+  for (const XmlElement& element : root_.children) {
+    if (element.name != "default") continue;
+    const XmlAttribute* const name = element.attribute("class");
+    if (name && name->value != "main") classes_.emplace(name->value, classes_.at("main"));
+    // The outermost class is that of elements without one, whatever it is called.
+    read_class(element, "main", Class(classes_.at("main")));
+    if (name) classes_[name->value] = classes_.at("main");
+  }
+}
+
+XmlElement MjcfDocument::expanded(const XmlElement& element, const Include& include, int depth) {
+  if (depth > kMaxDepth) {
+    fail(sources_, element.place, "",
+         "element '" + excerpt(element.name) + "' nested more than " + std::to_string(kMaxDepth) +
+             " deep, through included files",
+         "at most " + std::to_string(kMaxDepth) + " levels");
+  }
+  if (++elements_ > kMaxNodes) {
+    fail(sources_, element.place, "",
+         "more than " + std::to_string(kMaxNodes) + " elements, with those of included files", "a smaller model");
+  }
+  XmlElement result;
+  result.name = element.name;
+  result.place = element.place;
+  result.attributes = element.attributes;
+  result.text = element.text;
+  for (const XmlElement& child : element.children) {
+    if (child.name != "include") {
+      result.children.push_back(expanded(child, include, depth + 1));
+      continue;
+    }
+    const XmlAttribute& file = values_.attribute(child, "file", "of what is included");
+    if (std::ranges::find(including_, file.value) != including_.end()) {
+      values_.refuse(child, file, "a file that does not include itself");
+    }
+    const XmlElement other = include(child, file);
+    if (other.name != "mujocoinclude" && other.name != "mujoco") {
+      fail(sources_, other.place, "", "element '" + excerpt(other.name) + "'", "<mujocoinclude>");
+    }
+    including_.push_back(file.value);
+    XmlElement inside = expanded(other, include, depth + 1);
+    including_.pop_back();
+    for (XmlElement& one : inside.children) result.children.push_back(std::move(one));
+  }
+  return result;
+}
+
+void MjcfDocument::read_compiler(const XmlElement& element) {
+  const auto flag = [&](const char* name, bool otherwise) {
+    const XmlAttribute* const found = element.attribute(name);
+    if (!found) return otherwise;
+    if (found->value != "true" && found->value != "false") values_.refuse(element, *found, "true or false");
+    return found->value == "true";
+  };
+  const auto text = [&](const char* name, const std::string& otherwise) {
+    const XmlAttribute* const found = element.attribute(name);
+    return found ? found->value : otherwise;
+  };
+  if (const XmlAttribute* const angle = element.attribute("angle")) {
+    if (angle->value != "degree" && angle->value != "radian") values_.refuse(element, *angle, "degree or radian");
+    compiler_.degrees = angle->value == "degree";
+  }
+  if (const XmlAttribute* const sequence = element.attribute("eulerseq")) {
+    if (sequence->value.size() != 3 || sequence->value.find_first_not_of("xyzXYZ") != std::string::npos) {
+      values_.refuse(element, *sequence, "three letters of x, y, z, X, Y and Z");
+    }
+    compiler_.euler_sequence = sequence->value;
+  }
+  if (const XmlAttribute* const coordinate = element.attribute("coordinate")) {
+    if (coordinate->value != "local") {
+      values_.refuse(element, *coordinate, "local: MuJoCo itself has global coordinates no more");
+    }
+  }
+  if (const XmlAttribute* const inertia = element.attribute("inertiafromgeom")) {
+    if (inertia->value != "auto") {
+      compiler_.inertia =
+          flag("inertiafromgeom", false) ? MjcfCompiler::Inertia::from_geoms : MjcfCompiler::Inertia::given;
+    } else {
+      compiler_.inertia = MjcfCompiler::Inertia::automatic;
+    }
+  }
+  if (const XmlAttribute* const groups = element.attribute("inertiagrouprange")) {
+    const auto range = values_.numbers<2>(element, *groups);
+    compiler_.first_group = static_cast<int>(range[0]);
+    compiler_.last_group = static_cast<int>(range[1]);
+  }
+  compiler_.automatic_limits = flag("autolimits", compiler_.automatic_limits);
+  compiler_.strip_paths = flag("strippath", compiler_.strip_paths);
+  compiler_.balance_inertia = flag("balanceinertia", compiler_.balance_inertia);
+  compiler_.mesh_folder = text("meshdir", text("assetdir", compiler_.mesh_folder.string()));
+  compiler_.least_mass = values_.number_or(element, "boundmass", compiler_.least_mass);
+  compiler_.least_inertia = values_.number_or(element, "boundinertia", compiler_.least_inertia);
+  compiler_.total_mass = values_.number_or(element, "settotalmass", compiler_.total_mass);
+}
+
+void MjcfDocument::read_class(const XmlElement& element, const std::string& name, const Class& above) {
+  Class own = above;
+  for (const XmlElement& child : element.children) {
+    if (child.name == "default") continue;
+    const std::string kind = kind_of(child.name);
+    std::vector<XmlAttribute>& attributes = own[kind];
+    for (const XmlAttribute& attribute : child.attributes) set_attribute(attributes, attribute);
+    if (kind == "actuator" && child.name != "general") set_attribute(attributes, {"shortcut", child.name, child.place});
+  }
+  classes_[name] = own;
+  for (const XmlElement& child : element.children) {
+    if (child.name != "default") continue;
+    const XmlAttribute& inner = values_.attribute(child, "class", "of defaults within others");
+    if (classes_.contains(inner.value)) values_.refuse(child, inner, "a class that is not there already");
+    read_class(child, inner.value, own);
+  }
+}
+
+std::vector<const XmlElement*> MjcfDocument::section(std::string_view name) const {
+  std::vector<const XmlElement*> result;
+  for (const XmlElement& element : root_.children) {
+    if (element.name != name) continue;
+    for (const XmlElement& child : element.children) result.push_back(&child);
+  }
+  return result;
+}
+
+XmlElement MjcfDocument::with_defaults(const XmlElement& element, std::string_view kind,
+                                       const std::string& child_class) const {
+  const XmlAttribute* const own = element.attribute("class");
+  const std::string& name = own ? own->value : child_class.empty() ? "main" : child_class;
+  const auto found = classes_.find(name);
+  if (found == classes_.end()) {
+    std::vector<std::string> known;
+    for (const auto& [one, unused] : classes_) known.push_back(one);
+    if (own) values_.refuse(element, *own, "the name of a default class", nearest_name(name.substr(0, 200), known));
+    fail(sources_, element.place, title(element), "class '" + excerpt(name) + "' of the bodies around it",
+         "the name of a default class", nearest_name(name.substr(0, 200), known));
+  }
+  XmlElement result;
+  result.name = element.name;
+  result.place = element.place;
+  result.text = element.text;
+  if (const auto defaults = found->second.find(kind_of(kind)); defaults != found->second.end()) {
+    result.attributes = defaults->second;
+  }
+  // One orientation replaces another, in whatever way each is written.
+  if (std::ranges::any_of(element.attributes, is_orientation)) std::erase_if(result.attributes, is_orientation);
+  for (const XmlAttribute& attribute : element.attributes) set_attribute(result.attributes, attribute);
+  return result;
+}
+
+Turn MjcfDocument::orientation(const XmlElement& element) const {
+  const XmlAttribute* way = nullptr;
+  for (const XmlAttribute& attribute : element.attributes) {
+    if (!is_orientation(attribute)) continue;
+    if (way) values_.refuse(element, attribute, "one orientation ('" + way->name + "' is there already)");
+    way = &attribute;
+  }
+  if (!way) return {0, 0, 0, 1};
+  const auto direction = [&](const Numbers3& x) {
+    if (!(norm(x) > 1e-12)) values_.refuse(element, *way, "directions that are not zero");
+    return unit(x);
+  };
+  if (way->name == "quat") {
+    const auto q = values_.numbers<4>(element, *way);
+    const double length = std::hypot(std::hypot(q[0], q[1]), std::hypot(q[2], q[3]));
+    if (!(length > 1e-12)) values_.refuse(element, *way, "a quaternion (w, x, y, z) that is not zero");
+    return {q[1] / length, q[2] / length, q[3] / length, q[0] / length};
+  }
+  if (way->name == "axisangle") {
+    const auto x = values_.numbers<4>(element, *way);
+    return turn_about(direction({x[0], x[1], x[2]}), angle(x[3]));
+  }
+  if (way->name == "zaxis") return turn_from_z(direction(values_.numbers<3>(element, *way)));
+  if (way->name == "xyaxes") {
+    const auto a = values_.numbers<6>(element, *way);
+    const Numbers3 x = direction({a[0], a[1], a[2]});
+    const double along = x[0] * a[3] + x[1] * a[4] + x[2] * a[5];
+    const Numbers3 y = direction({a[3] - along * x[0], a[4] - along * x[1], a[5] - along * x[2]});
+    return turn_of_axes(x, y, cross_product(x, y));
+  }
+  const auto angles = values_.numbers<3>(element, *way);
+  Turn turn{0, 0, 0, 1};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const char letter = compiler_.euler_sequence[i];
+    const bool along = letter >= 'a';
+    const int axis = (along ? letter : letter - 'A' + 'a') - 'x';
+    const Turn one =
+        turn_about({axis == 0 ? 1.0 : 0.0, axis == 1 ? 1.0 : 0.0, axis == 2 ? 1.0 : 0.0}, angle(angles[i]));
+    turn = along ? product(turn, one) : product(one, turn);
+  }
+  return turn;
+}
+
+Pose MjcfDocument::pose(const XmlElement& element) const {
+  Pose pose;
+  if (const XmlAttribute* const position = element.attribute("pos")) {
+    pose.position = values_.numbers<3>(element, *position);
+  }
+  pose.orientation = orientation(element);
+  return pose;
+}
+
+}  // namespace backdrive::scene

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Holds `simctl` against MuJoCo on MJCF files: a row a model, as docs/robots.md has them.
+
+    python3 -m venv build/oracles && build/oracles/bin/pip install mujoco
+    build/oracles/bin/pip download --no-deps -d build/oracles/wheels gymnasium dm-control   # and unzip them there
+    build/oracles/bin/python tests/reference/compare_mujoco.py build/release/apps/simctl FILE.xml...
+
+For each, 20 random states (positions within the limits, or ±1.5; any orientation of free and ball joints; velocities,
+accelerations and efforts within ±1 rad/s and the like): the largest differences of forward and inverse dynamics and the
+mass matrix, each over the largest number there; and, at five states with no control, of what springs, dampers and
+actuators do (`simctl run`, one step of 1e-12 s), over the largest of these or 1 N·m. What simctl says that it does not
+take over is switched off in MuJoCo, too: actuators that are on no joint or have a state, springs and dampers of tendons,
+gravity compensation, springs of ball and free joints. Exit code 1: a difference above 1e-9 (efforts: 1e-6) and above
+n times 1e-15 of the condition number of M, n degrees of freedom: both sides round.
+
+With --steps: 1,000 steps of models of hinges and slides alone, all in MuJoCo's units, without contact, limits, dry
+friction and drives, which the two programs treat by laws of their own; MuJoCo by its `Euler` with implicit damping. The
+largest difference of positions, and that of MuJoCo with itself, started 1e-15 aside: what chaos makes of rounding.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import mujoco
+import numpy
+
+STATES = 20
+SLIDE, HINGE, BALL, FREE = map(int, (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE,
+                                     mujoco.mjtJoint.mjJNT_BALL, mujoco.mjtJoint.mjJNT_FREE))
+
+
+def simctl(program, *arguments):
+    result = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+    if result.returncode != 0:
+        raise RuntimeError(result.stderr.strip().splitlines()[-1])
+    return result.stdout
+
+
+def relative(ours, theirs, least=1e-300):
+    """Largest difference over the largest number, which is at least `least`."""
+    ours, theirs = numpy.asarray(ours), numpy.asarray(theirs)
+    if theirs.size == 0:
+        return 0.0
+    return float(abs(ours - theirs).max() / max(abs(theirs).max(), least))
+
+
+def rotation(quaternion):
+    matrix = numpy.zeros(9)
+    mujoco.mju_quat2Mat(matrix, quaternion)
+    return matrix.reshape(3, 3)
+
+
+class Robot:
+    """A model in MuJoCo, and its joints in the order of simctl's rows."""
+
+    def __init__(self, program, file, scale=1.0):
+        self.program, self.file, self.scale = program, file, scale
+        self.model = model = mujoco.MjModel.from_xml_path(str(file))
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+        model.opt.enableflags = 0
+        self.leave_out()
+        self.data = mujoco.MjData(model)
+        self.names = [model.joint(joint).name for joint in range(model.njnt)]
+        if program:
+            self.take_names()
+
+    def take_names(self):
+        """Those that simctl gives joints, which not all files do."""
+        program, file, model = self.program, self.file, self.model
+        rows = json.loads(simctl(program, "dynamics", file, "--quiet", "--quantity", "energy", "--set",
+                                 "model/collision=false"))["velocity_rows"]
+        self.names = list(dict.fromkeys(row.split("/")[0] for row in rows))
+        sizes = [sum(row.split("/")[0] == name for row in rows) for name in self.names]
+        if sizes != [{SLIDE: 1, HINGE: 1, BALL: 3, FREE: 6}[int(kind)] for kind in model.jnt_type]:
+            raise RuntimeError("other joints than MuJoCo has")
+        for joint, name in enumerate(self.names):
+            own = model.joint(joint).name.replace("/", "_")
+            if own and own != name:
+                raise RuntimeError(f"joint {name} where MuJoCo has {own}")
+
+    def leave_out(self):
+        model = self.model
+        for i in range(model.nu):
+            on_joint = int(model.actuator_trntype[i]) in (int(mujoco.mjtTrn.mjTRN_JOINT),
+                                                          int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+            one = on_joint and model.jnt_type[model.actuator_trnid[i, 0]] in (SLIDE, HINGE)
+            plain = (model.actuator_dyntype[i] == int(mujoco.mjtDyn.mjDYN_NONE) and
+                     model.actuator_gaintype[i] == int(mujoco.mjtGain.mjGAIN_FIXED) and
+                     int(model.actuator_biastype[i]) in (int(mujoco.mjtBias.mjBIAS_NONE),
+                                                         int(mujoco.mjtBias.mjBIAS_AFFINE)))
+            if not (one and plain):
+                model.actuator_gainprm[i] = model.actuator_biasprm[i] = 0
+        model.tendon_stiffness[:] = model.tendon_damping[:] = 0
+        model.body_gravcomp[:] = 0
+        for joint in range(model.njnt):
+            if model.jnt_type[joint] in (BALL, FREE):
+                model.jnt_stiffness[joint] = 0
+
+    def random_position(self, joint, random):
+        low, high = self.model.jnt_range[joint] if self.model.jnt_limited[joint] else (-1.5, 1.5)
+        if high - low > 6:
+            low, high = -1.5, 1.5
+        return random.uniform(low, high) * self.scale
+
+    def random_state(self, random):
+        """Ours by joint; and MuJoCo's q, q̇, and our q̈, τ, with the matrix from MuJoCo's velocities to ours."""
+        model = self.model
+        q, v = numpy.zeros(model.nq), self.scale * random.uniform(-1, 1, model.nv)
+        a, tau = random.uniform(-1, 1, model.nv), random.uniform(-1, 1, model.nv)
+        to_ours, state = numpy.eye(model.nv), {}
+        for joint, name in enumerate(self.names):
+            at_q, at_v, kind = model.jnt_qposadr[joint], model.jnt_dofadr[joint], model.jnt_type[joint]
+            if kind in (SLIDE, HINGE):
+                q[at_q] = self.random_position(joint, random)
+                state[name] = {"position": q[at_q] - model.qpos0[at_q], "velocity": v[at_v], "acceleration": a[at_v],
+                               "effort": tau[at_v]}
+                continue
+            quaternion = random.normal(size=4)
+            quaternion /= numpy.linalg.norm(quaternion)
+            orientation = list(quaternion[[1, 2, 3, 0]])
+            if kind == BALL:
+                q[at_q:at_q + 4] = quaternion
+                rows = slice(at_v, at_v + 3)
+                state[name] = {"orientation": orientation, "angular_velocity": list(v[rows]),
+                               "angular_acceleration": list(a[rows]), "torque": list(tau[rows])}
+                continue
+            q[at_q:at_q + 3] = random.uniform(-1, 1, 3)
+            q[at_q + 3:at_q + 7] = quaternion
+            # MuJoCo: velocity of the origin in world axes, then turns about the body's own.
+            turn, slide = slice(at_v, at_v + 3), slice(at_v + 3, at_v + 6)
+            to_ours[at_v:at_v + 6, at_v:at_v + 6] = 0
+            to_ours[turn, slide] = rotation(quaternion)
+            to_ours[slide, turn] = numpy.eye(3)
+            own = to_ours[at_v:at_v + 6, at_v:at_v + 6] @ v[at_v:at_v + 6]
+            state[name] = {"position": list(q[at_q:at_q + 3]), "orientation": orientation,
+                           "angular_velocity": list(own[:3]), "velocity": list(own[3:]),
+                           "angular_acceleration": list(a[turn]), "acceleration": list(a[slide]),
+                           "torque": list(tau[turn]), "force": list(tau[slide])}
+        return state, q, v, a, tau, to_ours
+
+    def forward(self, q, v):
+        """M and what M q̈ + bias = τ has beside it, in MuJoCo's velocities."""
+        self.data.qpos[:], self.data.qvel[:] = q, v
+        mujoco.mj_forward(self.model, self.data)
+        M = numpy.zeros((self.model.nv, self.model.nv))
+        mujoco.mj_fullM(self.model, self.data, M)
+        return M, self.data.qfrc_bias.copy()
+
+    def compare_dynamics(self):
+        random = numpy.random.default_rng(1)
+        states = [self.random_state(random) for _ in range(STATES)]
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump([state[0] for state in states], file)
+            file.flush()
+            ours = json.loads(simctl(self.program, "dynamics", self.file, "--quiet", "--set", "model/collision=false",
+                                     "--quantity", "forward_dynamics,inverse_dynamics,mass_matrix", "--states",
+                                     file.name))["states"]
+        worst, condition = numpy.zeros(3), 1.0
+        for own, (_, q, v, a, tau, to_ours) in zip(ours, states):
+            M, bias = self.forward(q, v)
+            M, bias = to_ours @ M @ to_ours.T, to_ours @ bias
+            condition = max(condition, numpy.linalg.cond(M))
+            worst = numpy.maximum(worst, [relative(own["forward_dynamics"], numpy.linalg.solve(M, tau - bias)),
+                                          relative(own["inverse_dynamics"], M @ a + bias),
+                                          relative(own["mass_matrix"], M)])
+        return worst, condition
+
+    def scene(self, state, rest):
+        keys = ("position", "orientation", "velocity", "angular_velocity")
+        initial = {name: {key: value for key, value in values.items() if key in keys} for name, values in state.items()}
+        return json.dumps({"model": {"file": str(self.file.resolve()), "collision": False}, "initial_state": initial,
+                           **rest})
+
+    def run(self, folder, state, rest):
+        """Columns of the trajectory by name."""
+        path = pathlib.Path(folder) / "scene.yaml"
+        path.write_text(self.scene(state, rest))
+        simctl(self.program, "run", path, "--quiet", "--force", "--output", pathlib.Path(folder) / "out",
+               "--robot-path", self.file.resolve().parent)
+        lines = (pathlib.Path(folder) / "out/trajectory.csv").read_text().splitlines()
+        table = [line.split(",") for line in lines]
+        return {name: [float(row[i]) if row[i] else None for row in table[1:]] for i, name in enumerate(table[0])}
+
+    def compare_efforts(self):
+        random, worst = numpy.random.default_rng(2), 0.0
+        if not any(kind in (SLIDE, HINGE) for kind in self.model.jnt_type):
+            return worst
+        for _ in range(5):
+            state, q, v, *_ = self.random_state(random)
+            self.forward(q, v)
+            theirs = self.data.qfrc_passive + self.data.qfrc_actuator
+            with tempfile.TemporaryDirectory() as folder:
+                columns = self.run(folder, state, {"simulation": {"time_step": 1e-12, "steps": 1},
+                                                   "record": {"efforts": ["*"]}})
+            rows, own = [], []
+            for joint, name in enumerate(self.names):
+                if self.model.jnt_type[joint] in (SLIDE, HINGE):
+                    rows.append(theirs[self.model.jnt_dofadr[joint]])
+                    # A drive within its limit: what its actuator's own limit leaves of it.
+                    own.append(columns[f"{name}/effort"][0] + columns[f"{name}/effort/spring"][0] +
+                               columns[f"{name}/effort/damping"][0])
+            worst = max(worst, relative(own, rows, 1.0))
+        return worst
+
+    def compare_steps(self):
+        model, data = self.model, self.data
+        model.actuator_gainprm[:] = model.actuator_biasprm[:] = 0
+        model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+        state, q, v, *_ = self.random_state(numpy.random.default_rng(3))
+        free = {name: {"limit": {"lower": -1e6, "upper": 1e6}, "friction": 0,
+                       "drive": {"stiffness": 0, "damping": 0}} for name in self.names}
+        with tempfile.TemporaryDirectory() as folder:
+            rest = {"simulation": {"time_step": model.opt.timestep, "steps": 1000}}
+            scene = json.loads(self.scene(state, rest))
+            scene["model"]["joints"] = free
+            path = pathlib.Path(folder) / "scene.yaml"
+            path.write_text(json.dumps(scene))
+            simctl(self.program, "run", path, "--quiet", "--output", pathlib.Path(folder) / "out", "--robot-path",
+                   self.file.resolve().parent)
+            lines = (pathlib.Path(folder) / "out/trajectory.csv").read_text().splitlines()
+        header, last = lines[0].split(","), lines[-1].split(",")
+        ends = [float(last[header.index(f"{name}/position")]) for name in self.names]
+        results = []
+        for aside in (0, 1e-15):
+            data.qpos[:], data.qvel[:] = q + aside, v
+            for _ in range(1000):
+                mujoco.mj_step(model, data)
+            results.append(data.qpos - model.qpos0)
+        return relative(ends, results[0], 1.0), relative(results[1], results[0], 1.0)
+
+
+def main():
+    steps = "--steps" in sys.argv
+    program, *files = [argument for argument in sys.argv[1:] if argument != "--steps"]
+    print("| model | positions after 1,000 steps | MuJoCo, started 1e-15 aside |" if steps else
+          "| model | degrees of freedom | q̈, τ, M | springs, dampers, actuators | cond M |")
+    print("|" + " --- |" * (3 if steps else 5))
+    failed = False
+    for file in map(pathlib.Path, files):
+        name = f"{file.parent.name if file.parent.name != 'assets' else file.parent.parent.name}/{file.stem}"
+        try:
+            robot = Robot(program, file, 0.3 if steps else 1.0)
+            if steps:
+                if all(kind in (SLIDE, HINGE) for kind in robot.model.jnt_type):
+                    ours, chaos = robot.compare_steps()
+                    failed = failed or ours > max(1e-6, 100 * chaos)
+                    print(f"| {name} | {ours:.0e} | {chaos:.0e} |", flush=True)
+                continue
+            worst, condition = robot.compare_dynamics()
+            efforts = robot.compare_efforts()
+            failed = failed or max(worst) > max(1e-9, robot.model.nv * 1e-15 * condition) or efforts > 1e-6
+            print(f"| {name} | {robot.model.nv} | {max(worst):.0e} | {efforts:.0e} | {condition:.0e} |", flush=True)
+        except (RuntimeError, ValueError) as error:
+            print(f"| {name} | not compared: {' '.join(str(error).replace(str(file.parent), '').split())} |" + " |" * (1 if steps else 3),
+                  flush=True)
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Values of MuJoCo for mujoco_parts.xml, a model that has every part that simctl reads, and for scenes/walker.xml: writes
+mujoco_parts.json beside itself (README.md there).
+
+    build/oracles/bin/python tests/reference/mujoco_parts.py
+
+(build/oracles: see compare_mujoco.py.) Checks M q̈ + bias = τ before it writes. Numbers have 15 digits, more than the
+tests ask for.
+"""
+import json
+import pathlib
+
+import mujoco
+import numpy
+from compare_mujoco import Robot
+
+HERE = pathlib.Path(__file__).parent
+STATES = 3
+
+
+def numbers(values):
+    return [float(f"{x:.15g}") for x in numpy.asarray(values)]
+
+
+def rounded(value):
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    return numbers(value) if isinstance(value, (list, tuple)) else float(value)
+
+
+def model(file):
+    robot = Robot(None, file)
+    robot.model.opt.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    random = numpy.random.default_rng(11)
+    states, expected = [], []
+    for _ in range(STATES):
+        state, q, v, a, tau, to_ours = robot.random_state(random)
+        M, bias = robot.forward(q, v)
+        M, bias = to_ours @ M @ to_ours.T, to_ours @ bias
+        forward = numpy.linalg.solve(M, tau - bias)
+        assert abs(M @ forward + bias - tau).max() < 1e-10 * abs(M).max()
+        states.append(rounded(state))
+        acting = robot.data.qfrc_passive + robot.data.qfrc_actuator
+        efforts = {name: float(acting[robot.model.jnt_dofadr[joint]]) for joint, name in enumerate(robot.names)
+                   if robot.model.jnt_type[joint] in (2, 3)}
+        expected.append({"forward_dynamics": numbers(forward), "inverse_dynamics": numbers(M @ a + bias),
+                         "mass_matrix": [numbers(row) for row in M], "efforts": rounded(efforts)})
+    return {"states": states, "expected": expected}
+
+
+def steps(file, count):
+    """Positions by joint after steps by MuJoCo's `Euler`, which treats damping implicitly, from speeds of 0.2."""
+    robot = Robot(None, file)
+    robot.model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    robot.data.qvel[:] = 0.2
+    for _ in range(count):
+        mujoco.mj_step(robot.model, robot.data)
+    q = robot.data.qpos - robot.model.qpos0
+    return {"count": count, "positions": {name: float(q[joint]) for joint, name in enumerate(robot.names)}}
+
+
+def main():
+    walker = HERE.parent.parent / "scenes" / "walker.xml"
+    content = {"mujoco": mujoco.__version__,
+               "parts": model(HERE / "mujoco_parts.xml"),
+               "walker": model(walker),
+               "walker_steps": steps(walker, 300)}
+    (HERE / "mujoco_parts.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
