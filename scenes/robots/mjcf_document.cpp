@@ -10,6 +10,8 @@
 namespace backdrive::scene {
 namespace {
 
+constexpr std::size_t kMostAttributes = 100;  ///< of an element; MuJoCo knows 40
+
 double norm(const Numbers3& x) {
   return std::hypot(x[0], x[1], x[2]);
 }
@@ -101,6 +103,10 @@ XmlElement MjcfDocument::expanded(const XmlElement& element, const Include& incl
     fail(sources_, element.place, "",
          "more than " + std::to_string(kMaxNodes) + " elements, with those of included files", "a smaller model");
   }
+  if (element.attributes.size() > kMostAttributes) {
+    fail(sources_, element.place, title(element), std::to_string(element.attributes.size()) + " attributes",
+         "at most " + std::to_string(kMostAttributes));
+  }
   XmlElement result;
   result.name = element.name;
   result.place = element.place;
@@ -163,6 +169,9 @@ void MjcfDocument::read_compiler(const XmlElement& element) {
   }
   if (const XmlAttribute* const groups = element.attribute("inertiagrouprange")) {
     const auto range = values_.numbers<2>(element, *groups);
+    if (!(std::abs(range[0]) <= 100) || !(std::abs(range[1]) <= 100)) {
+      values_.refuse(element, *groups, "two numbers of groups");
+    }
     compiler_.first_group = static_cast<int>(range[0]);
     compiler_.last_group = static_cast<int>(range[1]);
   }
@@ -183,6 +192,11 @@ void MjcfDocument::read_class(const XmlElement& element, const std::string& name
     std::vector<XmlAttribute>& attributes = own[kind];
     for (const XmlAttribute& attribute : child.attributes) set_attribute(attributes, attribute);
     if (kind == "actuator" && child.name != "general") set_attribute(attributes, {"shortcut", child.name, child.place});
+  }
+  for (const auto& [kind, attributes] : own) inherited_ += attributes.size();
+  if (inherited_ > kMaxNodes) {
+    fail(sources_, element.place, title(element), "classes with more than " + std::to_string(kMaxNodes) + " values",
+         "fewer, those that classes take from others counted");
   }
   classes_[name] = own;
   for (const XmlElement& child : element.children) {

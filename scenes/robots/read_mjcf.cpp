@@ -30,6 +30,8 @@ struct MjcfJoint {
   bool limits_differ = false;  ///< whether an actuator has no limit that a drive can have
   Place drive_place;           ///< of the first actuator with gains or limits
   bool has_drive = false;
+  NodePtr key_state;  ///< of the keyframe that it begins with
+  bool has_key_position = false;
 };
 
 struct MjcfGeom {
@@ -144,10 +146,10 @@ class MjcfReader {
     hold_or_free_base();
     find_masses();
     for (const XmlElement* const actuator : document_.section("actuator")) add_actuator(*actuator);
+    add_key();
     for (std::size_t b = 0; b < bodies_.size(); ++b) add_body(static_cast<int>(b));
     add_contacts();
     add_held_parts();
-    add_key();
     return std::move(parts_);
   }
 
@@ -184,6 +186,15 @@ class MjcfReader {
     }
   }
 
+  int whole(const XmlElement& element, const char* name, int otherwise) const {
+    const XmlAttribute* const found = element.attribute(name);
+    if (!found) return otherwise;
+    const double value = values_.number(element, *found);
+    if (!(std::abs(value) <= 2147483647.0) || value != std::floor(value)) {
+      values_.refuse(element, *found, "a whole number of 32 bits");
+    }
+    return static_cast<int>(value);
+  }
   bool flag(const XmlElement& element, const char* name, bool otherwise) const {
     const XmlAttribute* const found = element.attribute(name);
     if (!found) return otherwise;
@@ -262,6 +273,10 @@ class MjcfReader {
 
   void walk(const XmlElement& parent, const Walk& around) {
     for (const XmlElement& element : parent.children) {
+      if (++walked_ > kMaxNodes) {
+        fail(sources_, element.place, "", "more than " + std::to_string(kMaxNodes) + " elements, replicas among them",
+             "a smaller model");
+      }
       if (element.name == "body") {
         add_child(element, around);
       } else if (element.name == "frame") {
@@ -312,7 +327,6 @@ class MjcfReader {
   }
 
   void add_child(const XmlElement& element, const Walk& around) {
-    if (bodies_.size() > 100'000) values_.missing(element, "at most 100,000 bodies");
     static const Names known{"name",  "childclass", "pos",   "quat",     "axisangle", "xyaxes",
                              "zaxis", "euler",      "mocap", "gravcomp", "user",      "sleep"};
     tell_rest(element, known);
@@ -436,9 +450,12 @@ class MjcfReader {
       values_.refuse(element, *mesh, "a geom of type mesh: no other shape is fitted to one");
     }
     const XmlAttribute* const name = given.attribute("name");
-    if (name && !name->value.empty()) geom.name = name->value + around.suffix;
-    geom.contact_type = static_cast<int>(values_.number_or(element, "contype", 1));
-    geom.contact_affinity = static_cast<int>(values_.number_or(element, "conaffinity", 1));
+    if (name && !name->value.empty()) {
+      geom.name = name->value + around.suffix;
+      geom_names_.insert(geom.name);
+    }
+    geom.contact_type = whole(element, "contype", 1);
+    geom.contact_affinity = whole(element, "conaffinity", 1);
     geom.pose = document_.pose(element);
     read_form(geom);
     geom.pose = around.frame * geom.pose;
@@ -545,34 +562,46 @@ class MjcfReader {
     set_key(geom.geometry, "scale", list_of(Numbers3{size[0], size[1], size[2]}, field.place), field.place);
   }
 
+  /// What geoms of one mesh share.
+  struct ReadMesh {
+    std::vector<Entry> geometry;  ///< keys of the scene
+    SolidMoments<double> moments{};
+  };
+
   void read_mesh_geom(MjcfGeom& geom) {
-    const XmlElement mesh = document_.with_defaults(asset(geom, "mesh", meshes_), "mesh", "");
-    static const Names known{"name",        "class",        "file",     "vertex",         "scale", "refpos",
-                             "refquat",     "inertia",      "normal",   "texcoord",       "face",  "smoothnormal",
-                             "maxhullvert", "content_type", "material", "octree_maxdepth"};
-    tell_rest(mesh, known);
-    TriangleMesh form;
-    std::string file;
-    const XmlAttribute* const name = mesh.attribute("file");
-    if (name) {
-      std::filesystem::path path = name->value;
-      if (document_.compiler().strip_paths) path = path.filename();
-      if (path.is_relative()) path = document_.compiler().mesh_folder / path;
-      if (path.extension() == ".msh") {
-        fail(sources_, name->place, title(mesh) + ": file", "value '" + excerpt(name->value) + "'",
-             "an OBJ, STL or COLLADA file");
-      }
-      if (!request_.collision && !needs_masses()) {
-        geom.geometry = nullptr;
-        return;
-      }
-      const std::filesystem::path found = files_.find(path.string(), sources_, name->place, title(mesh) + ": file");
-      file = found.string();
-      form = read_mesh(found);
-    } else {
-      form = listed(mesh);
+    const XmlElement& given = asset(geom, "mesh", meshes_);
+    if (!request_.collision && !needs_masses()) {
+      geom.geometry = nullptr;
+      return;
     }
-    finish_mesh(geom, mesh, form, file);
+    auto known = read_meshes_.find(&given);
+    if (known == read_meshes_.end()) known = read_meshes_.emplace(&given, mesh_of(given)).first;
+    const ReadMesh& mesh = known->second;
+    for (const Entry& entry : mesh.geometry) geom.geometry->map.push_back(entry);
+    if (needs_masses()) set_mass(geom, mesh.moments.volume, mesh.moments.com, mesh.moments.second);
+  }
+
+  ReadMesh mesh_of(const XmlElement& given) {
+    const XmlElement mesh = document_.with_defaults(given, "mesh", "");
+    static const Names known{"name",        "class",    "file",         "vertex",         "scale", "refpos",
+                             "refquat",     "inertia",  "normal",       "texcoord",       "face",  "smoothnormal",
+                             "maxhullvert", "material", "content_type", "octree_maxdepth"};
+    tell_rest(mesh, known);
+    const XmlAttribute* const name = mesh.attribute("file");
+    if (!name) {
+      TriangleMesh form = listed(mesh);
+      return placed_mesh(mesh, form, "");
+    }
+    std::filesystem::path path = name->value;
+    if (document_.compiler().strip_paths) path = path.filename();
+    if (path.is_relative()) path = document_.compiler().mesh_folder / path;
+    if (path.extension() == ".msh") {
+      fail(sources_, name->place, title(mesh) + ": file", "value '" + excerpt(name->value) + "'",
+           "an OBJ, STL or COLLADA file");
+    }
+    const std::filesystem::path found = files_.find(path.string(), sources_, name->place, title(mesh) + ": file");
+    TriangleMesh form = read_mesh(found);
+    return placed_mesh(mesh, form, found.string());
   }
 
   /// A mesh whose vertices, and maybe triangles, are in the text.
@@ -602,7 +631,9 @@ class MjcfReader {
     return form;
   }
 
-  void finish_mesh(MjcfGeom& geom, const XmlElement& mesh, TriangleMesh& form, const std::string& file) {
+  /// Scaled, about its reference; by its file where a scene can say the same of that.
+  ReadMesh placed_mesh(const XmlElement& mesh, TriangleMesh& form, const std::string& file) const {
+    ReadMesh result;
     const XmlAttribute* const factors = mesh.attribute("scale");
     const Numbers3 scale = factors ? values_.numbers<3>(mesh, *factors) : Numbers3{1, 1, 1};
     const XmlAttribute *const position = mesh.attribute("refpos"), *const turn = mesh.attribute("refquat");
@@ -623,23 +654,27 @@ class MjcfReader {
     }
     const bool as_file =
         !file.empty() && !position && !turn && std::ranges::all_of(scale, [](double f) { return f > 0; });
+    const auto add = [&](const char* key, NodePtr value, Place place) {
+      result.geometry.push_back({key, place, std::move(value)});
+    };
     if (as_file) {
-      set_key(geom.geometry, "file", make_scalar(file, mesh.place, true), mesh.place);
-      if (scale != Numbers3{1, 1, 1}) set_key(geom.geometry, "scale", list_of(scale, mesh.place), mesh.place);
+      add("file", make_scalar(file, mesh.place, true), mesh.place);
+      if (scale != Numbers3{1, 1, 1}) add("scale", list_of(scale, mesh.place), mesh.place);
     } else {
       NodePtr vertices = make_list(mesh.place);
       for (const Vec3<double>& v : form.vertices)
         vertices->list.push_back(list_of(Numbers3{v.x, v.y, v.z}, mesh.place));
-      set_key(geom.geometry, "vertices", vertices, mesh.place);
+      add("vertices", vertices, mesh.place);
     }
-    if (!needs_masses()) return;
+    if (!needs_masses()) return result;
     const XmlAttribute* const way = mesh.attribute("inertia");
     if (way && way->value == "shell") values_.refuse(mesh, *way, "another one: shapes are solid");
     const bool hull = form.triangles.empty() || (way && way->value == "convex");
     const SolidMoments<double> m = hull ? solid_moments(convex_hull(form, title(mesh), kMostHullVertices))
                                         : moments_of_cones(form, way && way->value == "exact");
     if (!(m.volume > 0)) values_.missing(mesh, "a surface that bounds a volume, as mass and inertia come from it");
-    set_mass(geom, m.volume, m.com, m.second);
+    result.moments = m;
+    return result;
   }
 
   /// Whether any body's mass may come from its geoms.
@@ -654,7 +689,7 @@ class MjcfReader {
                               (compiler.inertia == MjcfCompiler::Inertia::automatic && !body.inertial);
       if (from_geoms) {
         for (const MjcfGeom& geom : body.geoms) {
-          const double group = values_.number_or(geom.element, "group", 0);
+          const int group = whole(geom.element, "group", 0);
           if (group >= compiler.first_group && group <= compiler.last_group) body.mass = combined(body.mass, geom.mass);
         }
       } else if (body.inertial) {
@@ -913,12 +948,12 @@ class MjcfReader {
   }
 
   void begin_free(const MjcfJoint& joint, const Pose& pose) {
-    if (is_identity(pose)) return;
+    if (is_identity(pose) || joint.has_key_position) return;
     const Place here = joint.element.place;
-    NodePtr state = make_map(here);
+    NodePtr state = joint.key_state ? joint.key_state : make_map(here);
     if (!is_zero(pose.position)) set_key(state, "position", list_of(pose.position, here), here);
     if (pose.orientation != Turn{0, 0, 0, 1}) set_key(state, "orientation", list_of(pose.orientation, here), here);
-    set_key(parts_.initial_state, joint.name, state, here);
+    if (!joint.key_state) set_key(parts_.initial_state, joint.name, state, here);
   }
 
   void add_resistances(const MjcfJoint& joint, const NodePtr& node) {
@@ -1110,7 +1145,7 @@ class MjcfReader {
       const std::vector<double> values = values_.list(element, *given, 1, 3);
       for (std::size_t i = 0; i < values.size(); ++i) friction[i] = values[i];
     }
-    const double directions = values_.number_or(element, "condim", 3);
+    const int directions = whole(element, "condim", 3);
     const Place place = given ? given->place : element.place;
     NodePtr material = make_map(place);
     set_key(material, "friction", scalar_of(directions >= 3 ? friction[0] : 0, place), place);
@@ -1151,11 +1186,9 @@ class MjcfReader {
   std::string body_named(const XmlElement& element, const char* key) const {
     const XmlAttribute& name = values_.attribute(element, key, "the name of a body");
     if (name.value == "world") return "world";
-    std::vector<std::string> known;
-    for (const MjcfBody& body : bodies_) {
-      if (body.name == scene_name(request_.prefix, name.value)) return body.name;
-      known.push_back(body.name);
-    }
+    const std::string ours = scene_name(request_.prefix, name.value);
+    if (body_names_.contains(ours)) return ours;
+    const std::vector<std::string> known(body_names_.begin(), body_names_.end());
     values_.refuse(element, name, "the name of a body", nearest_name(name.value.substr(0, 200), known));
   }
 
@@ -1164,12 +1197,8 @@ class MjcfReader {
       const XmlAttribute& name = values_.attribute(pair, key, "the name of a geom");
       const auto found = shape_of_name_.find(name.value);
       if (found != shape_of_name_.end()) return &found->second;
-      for (const MjcfBody& body : bodies_) {
-        for (const MjcfGeom& geom : body.geoms) {
-          if (geom.name == name.value) return nullptr;  // left away
-        }
-      }
-      values_.refuse(pair, name, "the name of a geom");
+      if (!geom_names_.contains(name.value)) values_.refuse(pair, name, "the name of a geom");
+      return nullptr;  // left away
     };
     const std::string *const a = named("geom1"), *const b = named("geom2");
     if (!a || !b) return;
@@ -1239,7 +1268,7 @@ class MjcfReader {
     }
   }
 
-  void add_key_of_joint(const MjcfJoint& joint, Place place, const std::vector<double>& q, std::size_t& at_q,
+  void add_key_of_joint(MjcfJoint& joint, Place place, const std::vector<double>& q, std::size_t& at_q,
                         const std::vector<double>& v, std::size_t& at_v) {
     const auto take = [](const std::vector<double>& from, std::size_t& at, std::size_t count) {
       if (from.empty()) return std::vector<double>{};
@@ -1279,7 +1308,8 @@ class MjcfReader {
       if (!speed.empty() && speed[0] != 0) set_key(state, "velocity", scalar_of(speed[0], place), place);
     }
     if (state->map.empty()) return;
-    std::erase_if(parts_.initial_state->map, [&](const Entry& entry) { return entry.key == joint.name; });
+    joint.key_state = state;
+    joint.has_key_position = !q.empty();
     set_key(parts_.initial_state, joint.name, state, place);
   }
 
@@ -1299,10 +1329,12 @@ class MjcfReader {
   std::vector<MjcfJoint> joints_;
   std::map<std::string, int, std::less<>> joint_of_name_;  ///< by its name in the file
   std::map<std::string, std::string, std::less<>> shape_of_name_;
-  Names body_names_{"world"}, joint_names_, shape_names_;
+  Names body_names_{"world"}, joint_names_, geom_names_, shape_names_;
   std::vector<Excluded> excluded_;
   std::set<Filter> filters_;
   std::vector<std::pair<NodePtr, Filter>> filtered_;
+  std::map<const XmlElement*, ReadMesh> read_meshes_;
+  std::size_t walked_ = 0;  ///< elements
   bool touches_ = true;
 };
 

@@ -13,15 +13,6 @@
 
 namespace backdrive::scene {
 
-void RobotParts::note(Place place, const std::string& what, bool changes_motion) {
-  const auto known = std::ranges::find(notes, what, &RobotNote::what);
-  if (known != notes.end()) {
-    ++known->times;
-  } else {
-    notes.push_back({place, what, 1, changes_motion});
-  }
-}
-
 namespace {
 
 /// What elements of URDF share.

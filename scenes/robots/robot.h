@@ -36,6 +36,8 @@ struct RobotNote {
   bool changes_motion = true;  ///< whether the robot would move differently if it had been
 };
 
+constexpr std::size_t kMostNotes = 200;  ///< of different kinds
+
 /// Maps as the keys `bodies`, `joints` and `shapes` of a scene's model hold them, and what else of a scene the file
 /// says, every value with its place in the robot's file.
 struct RobotParts {

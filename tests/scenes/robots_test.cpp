@@ -361,7 +361,7 @@ TEST_F(Robots, KeysAboutNoRobotAreRefused) {
       refused(write("s.yaml", "model: {base: floating, " + model + "}")).find("key 'base' without the key 'file'"),
       std::string::npos);
   EXPECT_NE(refused(write("s.yaml", "model: {file: none.urdf}")).find("s.yaml:1:15: model/file"), std::string::npos);
-  EXPECT_NE(refused(write("s.yaml", "model: {file: s.yaml}")).find("which begins with '<'"), std::string::npos);
+  EXPECT_NE(refused(write("s.yaml", "model: {file: s.yaml}")).find("which begin with '<'"), std::string::npos);
   EXPECT_NE(refused(write("s.yaml", "model: {robots: {l: {base: loose}}}")).find("expected one of fixed, floating"),
             std::string::npos);
 }

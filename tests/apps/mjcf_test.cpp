@@ -1,0 +1,171 @@
+// simctl on models of MuJoCo against MuJoCo itself, which reads the same files (tests/reference/README.md).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/apps/simctl_process.h"
+
+namespace backdrive {
+namespace {
+
+using nlohmann::json;
+using Vector = std::vector<double>;
+
+const json& reference() {
+  static const json content = [] {
+    std::ifstream file(test::kRepository + "/tests/reference/mujoco_parts.json");
+    return json::parse(file);
+  }();
+  return content;
+}
+
+Vector flat(const json& value) {
+  if (!value.is_array()) return {value.get<double>()};
+  Vector numbers;
+  for (const json& one : value) {
+    const Vector inner = flat(one);
+    numbers.insert(numbers.end(), inner.begin(), inner.end());
+  }
+  return numbers;
+}
+
+/// Largest difference over the largest number of theirs.
+double difference(const json& ours, const json& theirs) {
+  const Vector a = flat(ours), b = flat(theirs);
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0, worst = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    largest = std::max(largest, std::abs(b[i]));
+    worst = std::max(worst, std::abs(a[i] - b[i]));
+  }
+  return worst / largest;
+}
+
+class SimctlMjcfTest : public test::SimctlTest {
+ protected:
+  static std::string file(const std::string& name) {
+    return test::kRepository + (name == "parts" ? "/tests/reference/mujoco_parts.xml" : "/scenes/" + name + ".xml");
+  }
+  /// The last row of a run's trajectory, or the first, by column.
+  json row(const std::string& folder, bool last) const {
+    const test::Rows rows = test::parse_csv(read(path(folder) / "trajectory.csv"));
+    json result;
+    for (std::size_t i = 0; i < rows[0].size(); ++i) {
+      const std::string& cell = (last ? rows.back() : rows[1]).at(i);
+      if (!cell.empty()) result[rows[0][i]] = test::number(cell);
+    }
+    return result;
+  }
+};
+
+TEST_F(SimctlMjcfTest, DynamicsAreMujocos) {
+  // Both sides round; what goes through M⁻¹ by its condition number, 1e3 of both. MuJoCo's differ from ours by 5e-15.
+  constexpr double kDirect = 1e-13, kSolved = 1e-11;
+  for (const std::string name : {"parts", "walker"}) {
+    const json& theirs = reference().at(name);
+    const std::string states = write(name + ".json", theirs.at("states").dump());
+    const auto ask = [&](const std::vector<std::string>& more) {
+      std::vector<std::string> arguments{"dynamics", file(name), "--quiet", "--states", states};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const test::Outcome outcome = simctl(arguments);
+      EXPECT_EQ(outcome.exit, 0) << outcome.err;
+      return outcome.json();
+    };
+    const json ours = ask({});
+    const std::string body = name == "parts" ? "bodies/arm/mass=0.82" : "bodies/left_thigh/mass=3";
+    const json other = ask({"--set", body});
+    for (std::size_t i = 0; i < theirs.at("states").size(); ++i) {
+      const json &a = ours.at("states").at(i), &b = theirs.at("expected").at(i);
+      EXPECT_LT(difference(a.at("mass_matrix"), b.at("mass_matrix")), kDirect) << name;
+      EXPECT_LT(difference(a.at("inverse_dynamics"), b.at("inverse_dynamics")), kDirect) << name;
+      EXPECT_LT(difference(a.at("forward_dynamics"), b.at("forward_dynamics")), kSolved) << name;
+      // It can fail: another mass of one body is seen.
+      EXPECT_GT(difference(other.at("states").at(i).at("mass_matrix"), b.at("mass_matrix")), 1e3 * kDirect) << name;
+    }
+  }
+}
+
+TEST_F(SimctlMjcfTest, SpringsDampersAndActuatorsPullAsMujocos) {
+  // One step of 1e-12 s: implicit efforts are those at its start to 1e-12 of their rate, below 1e3 of them a second
+  // here.
+  for (const std::string name : {"parts", "walker"}) {
+    const json& theirs = reference().at(name);
+    for (std::size_t i = 0; i < theirs.at("states").size(); ++i) {
+      json initial = theirs.at("states").at(i);
+      for (json& joint : initial) {
+        for (const char* const key : {"acceleration", "effort", "angular_acceleration", "torque", "force"})
+          joint.erase(key);
+      }
+      const json scene{{"model", {{"file", file(name)}, {"collision", false}}},
+                       {"simulation", {{"time_step", 1e-12}, {"steps", 1}}},
+                       {"initial_state", initial},
+                       {"record", {{"efforts", {"*"}}}}};
+      const test::Outcome outcome = simctl({"run", write("s.yaml", scene.dump()), "--quiet", "--force", "--output",
+                                            "out", "--robot-path", std::filesystem::path(file(name)).parent_path()});
+      ASSERT_EQ(outcome.exit, 0) << outcome.err;
+      const json begin = row("out", false);
+      for (const auto& [joint, effort] : theirs.at("expected").at(i).at("efforts").items()) {
+        const double own = begin.at(joint + "/effort").get<double>() +
+                           begin.at(joint + "/effort/spring").get<double>() +
+                           begin.at(joint + "/effort/damping").get<double>();
+        EXPECT_NEAR(own, effort, 1e-9 * std::max(1.0, std::abs(effort.get<double>()))) << name << " " << joint;
+      }
+    }
+  }
+}
+
+/// Both programs take the same semi-implicit steps, with dampers implicit: they part by rounding alone, 5e-16 in all.
+TEST_F(SimctlMjcfTest, StepsAreMujocos) {
+  const json& theirs = reference().at("walker_steps");
+  json initial, joints;
+  for (const auto& [joint, position] : theirs.at("positions").items()) {
+    initial[joint] = {{"velocity", 0.2}};
+    joints[joint] = {{"limit", {{"lower", -1e6}, {"upper", 1e6}}}};
+  }
+  const auto end = [&](const std::string& set) {
+    const json scene{{"model", {{"file", file("walker")}, {"collision", false}, {"joints", joints}}},
+                     {"simulation", {{"steps", theirs.at("count")}}},
+                     {"initial_state", initial}};
+    const test::Outcome outcome =
+        simctl({"run", write("s.yaml", scene.dump()), "--quiet", "--force", "--output", "out", "--robot-path",
+                std::filesystem::path(file("walker")).parent_path(), "--set", set});
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    const json last = row("out", true);
+    double worst = 0;
+    for (const auto& [joint, position] : theirs.at("positions").items()) {
+      worst = std::max(worst, std::abs(last.at(joint + "/position").get<double>() - position.get<double>()));
+    }
+    return worst;
+  };
+  EXPECT_LT(end("simulation/time_step=0.002"), 1e-12);
+  EXPECT_GT(end("joints/left_hip/damping=1.001"), 1e-9);  // it can fail
+}
+
+TEST_F(SimctlMjcfTest, ConvertedModelsMoveAlikeToTheBit) {
+  for (const std::string name : {"parts", "walker"}) {
+    const test::Outcome converted = simctl({"convert", file(name), "-o", name + ".yaml"});
+    ASSERT_EQ(converted.exit, 0) << converted.err;
+    for (const std::string& scene : {file(name), path(name + ".yaml").string()}) {
+      const test::Outcome outcome =
+          simctl({"run", scene, "--quiet", "--force", "--output", "out", "--set", "simulation/duration=0.5"});
+      ASSERT_EQ(outcome.exit, 0) << outcome.err;
+      if (scene == file(name)) std::filesystem::rename(path("out"), path("first"));
+    }
+    EXPECT_EQ(read(path("out/trajectory.csv")), read(path("first/trajectory.csv"))) << name;
+    std::filesystem::remove_all(path("first"));
+  }
+}
+
+TEST_F(SimctlMjcfTest, GradientsThroughAModelAreChecked) {
+  const test::Outcome outcome = simctl(
+      {"gradcheck", scene("walker_rise"), "--controls", "3", "--set", "simulation/duration=0.1", "--json", "--quiet"});
+  EXPECT_EQ(outcome.exit, 0) << outcome.err << outcome.out;
+}
+
+}  // namespace
+}  // namespace backdrive

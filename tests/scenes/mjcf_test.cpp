@@ -1,0 +1,515 @@
+// Robots from MJCF files: what becomes of every element, what scenes add to them, what is refused and what is told.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "models/parameter_reader.h"
+#include "scenes/scene.h"
+#include "tests/support/places.h"
+
+namespace backdrive {
+namespace {
+
+namespace fs = std::filesystem;
+using std::numbers::pi;
+
+/// A folder of its own, gone at the end.
+class Mjcf : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("backdrive_mjcf_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path write(const std::string& name, const std::string& text) const {
+    const fs::path path = folder_ / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return path;
+  }
+  Scene model(const std::string& elements, const std::vector<Override>& set = {},
+              const LoadOptions& options = {}) const {
+    return load_scene(write("m.xml", "<mujoco>" + elements + "</mujoco>"), set, options);
+  }
+  /// A body on the world with these elements, and a sphere of 1 kg.
+  Scene body(const std::string& inner, const std::string& rest = "") const {
+    return model("<worldbody><body name=\"b\">" + inner + "<geom size=\"0.1\" mass=\"1\"/></body></worldbody>" + rest);
+  }
+  /// The error of a model that does not load.
+  std::string refused(const std::string& elements, const std::vector<Override>& set = {},
+                      const LoadOptions& options = {}) const {
+    try {
+      model(elements, set, options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.exit_code(), 3);
+      return error.what();
+    }
+    return "accepted";
+  }
+  static std::string notes(const Scene& scene) {
+    std::string text;
+    for (const SceneNote& note : scene.notes) text += (note.changes_motion ? "! " : "- ") + note.text + "\n";
+    return text;
+  }
+
+  fs::path folder_;
+};
+
+std::vector<double> numbers(const Parameter& parameter, int item) {
+  std::vector<double> values;
+  for (int c = 0; c < parameter.components(); ++c) values.push_back(parameter(item, c));
+  return values;
+}
+
+void expect_near(const std::vector<double>& got, const std::vector<double>& wanted, double tolerance = 1e-14) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << i;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(Mjcf, JointsOfABodyAreChained) {
+  const Model m =
+      body(
+          "<joint name=\"yaw\" axis=\"0 0 2\" pos=\"1 0 0\"/><joint name=\"lift\" type=\"slide\" pos=\"1 2 0\"/>"
+          "<joint name=\"turn\" type=\"ball\" pos=\"0 0 3\"/>")
+          .problem.model;
+  ASSERT_EQ(m.joint_names.size(), 3u);
+  EXPECT_EQ(m.joint_types[m.find_joint("yaw")], JointType::revolute);
+  EXPECT_EQ(m.joint_types[m.find_joint("lift")], JointType::prismatic);
+  EXPECT_EQ(m.joint_types[m.find_joint("turn")], JointType::ball);
+  expect_near(numbers(m.joints.axis, m.find_joint("yaw")), {0, 0, 1});
+  expect_near(numbers(m.joints.frame.position, m.find_joint("yaw")), {1, 0, 0});
+  expect_near(numbers(m.joints.frame.position, m.find_joint("lift")), {0, 2, 0});
+  expect_near(numbers(m.joints.frame.position, m.find_joint("turn")), {-1, -2, 3});
+  // The frame of the body is at its last joint.
+  const int b = m.find_body("b");
+  expect_near(numbers(m.bodies.com, b), {0, 0, -3});
+  EXPECT_EQ(m.bodies.mass(b), 1);
+  EXPECT_EQ(m.bodies.mass(m.find_body("yaw_link")), 0);
+}
+
+TEST_F(Mjcf, DegreesReferencesAndSpringsAreConverted) {
+  const std::string joint =
+      "<joint name=\"j\" range=\"-90 90\" ref=\"30\" springref=\"45\" stiffness=\"5\" damping=\"0.5\" armature=\"0.1\" "
+      "frictionloss=\"0.2\"/>";
+  const Scene scene = body(joint);
+  const Model& m = scene.problem.model;
+  const int j = m.find_joint("j");
+  EXPECT_NEAR(m.joints.limit.lower(j), -120 * pi / 180, 1e-15);
+  EXPECT_NEAR(m.joints.limit.upper(j), 60 * pi / 180, 1e-15);
+  EXPECT_NEAR(m.joints.spring.rest(j), 15 * pi / 180, 1e-15);
+  EXPECT_EQ(m.joints.spring.stiffness(j), 5);
+  EXPECT_EQ(m.joints.damping(j), 0.5);
+  EXPECT_EQ(m.joints.armature(j), 0.1);
+  EXPECT_EQ(m.joints.friction(j), 0.2);
+  EXPECT_TRUE(contains(notes(scene), "- ")) << notes(scene);
+  EXPECT_TRUE(contains(notes(scene), "<joint ref=...>: positions are counted from it")) << notes(scene);
+  const Model radians = body(joint, "<compiler angle=\"radian\"/>").problem.model;
+  EXPECT_EQ(radians.joints.limit.upper(j), 60);
+  // Slides are in metres.
+  const Model slide = body("<joint name=\"j\" type=\"slide\" range=\"-1 2\" ref=\"0.5\"/>").problem.model;
+  EXPECT_EQ(slide.joints.limit.lower(j), -1.5);
+}
+
+TEST_F(Mjcf, LimitsActWhereTheyAreSwitchedOn) {
+  const auto upper = [&](const std::string& joint, const std::string& compiler = "") {
+    const Model m = body("<joint name=\"j\" type=\"slide\" " + joint + "/>", compiler).problem.model;
+    return m.joints.limit.upper(m.find_joint("j"));
+  };
+  EXPECT_EQ(upper("range=\"-1 2\""), 2);
+  EXPECT_EQ(upper("range=\"-1 2\" limited=\"auto\""), 2);
+  EXPECT_EQ(upper("range=\"-1 2\" limited=\"false\""), kInfinity);
+  EXPECT_EQ(upper("range=\"-1 2\"", "<compiler autolimits=\"false\"/>"), kInfinity);
+  EXPECT_EQ(upper("range=\"-1 2\" limited=\"true\"", "<compiler autolimits=\"false\"/>"), 2);
+}
+
+TEST_F(Mjcf, MassesAreThoseOfGeoms) {
+  const std::string two =
+      "<worldbody><body name=\"b\"><joint/><geom size=\"0.1\"/><geom type=\"box\" size=\"0.1 0.2 0.3\" "
+      "pos=\"1 0 0\" density=\"500\" group=\"4\"/></body></worldbody>";
+  const double ball = 1000 * 4 * pi / 3 * 1e-3, box = 500 * 8 * 0.006;
+  const auto mass = [&](const std::string& compiler) {
+    const Model m = model(compiler + two).problem.model;
+    return m.bodies.mass(m.find_body("b"));
+  };
+  EXPECT_NEAR(mass(""), ball + box, 1e-12);
+  EXPECT_NEAR(mass("<compiler inertiagrouprange=\"0 3\"/>"), ball, 1e-12);
+  EXPECT_NEAR(mass("<compiler settotalmass=\"7\"/>"), 7, 1e-12);
+  EXPECT_NEAR(mass("<compiler boundmass=\"50\"/>"), 50, 1e-12);
+  const Model m = model(two).problem.model;
+  const int b = m.find_body("b");
+  EXPECT_NEAR(m.bodies.com(b, 0), box / (ball + box), 1e-14);
+  const double together = ball * box / (ball + box), own = 0.4 * ball * 0.01;
+  EXPECT_NEAR(m.bodies.inertia(b, 0), own + box * (0.04 + 0.09) / 3, 1e-12);
+  EXPECT_NEAR(m.bodies.inertia(b, 1), own + box * (0.01 + 0.09) / 3 + together, 1e-12);
+  // What is given goes before, unless the geoms are asked for.
+  const std::string given =
+      "<worldbody><body name=\"b\"><joint/><inertial pos=\"0 0 1\" mass=\"3\" diaginertia=\"1 2 2.5\"/>"
+      "<geom size=\"0.1\"/></body></worldbody>";
+  const auto mass_of = [&](const std::string& compiler) {
+    const Model own_mass = model(compiler + given).problem.model;
+    return own_mass.bodies.mass(own_mass.find_body("b"));
+  };
+  EXPECT_EQ(mass_of(""), 3);
+  EXPECT_NEAR(mass_of("<compiler inertiafromgeom=\"true\"/>"), ball, 1e-12);
+}
+
+TEST_F(Mjcf, OrientationsAreWrittenInFiveWays) {
+  const auto axis = [&](const std::string& way, const std::string& compiler = "") {
+    const Model m = model(compiler + "<worldbody><body name=\"b\" " + way +
+                          "><joint name=\"j\"/><geom size=\"1\"/></body></worldbody>")
+                        .problem.model;
+    return numbers(m.joints.frame.orientation, m.find_joint("j"));
+  };
+  const double h = std::sqrt(0.5);
+  expect_near(axis("quat=\"2 0 2 0\""), {0, h, 0, h});
+  expect_near(axis("axisangle=\"0 3 0 90\""), {0, h, 0, h});
+  expect_near(axis("euler=\"0 90 0\""), {0, h, 0, h});
+  expect_near(axis("xyaxes=\"0 0 -2 1 0 3\""), {0.5, 0.5, -0.5, 0.5});
+  expect_near(axis("zaxis=\"5 0 0\""), {0, h, 0, h});
+  // About axes that turn along, or about fixed ones.
+  expect_near(axis("euler=\"90 90 0\""), {0.5, 0.5, 0.5, 0.5});
+  expect_near(axis("euler=\"90 90 0\"", "<compiler eulerseq=\"XYZ\"/>"), {0.5, 0.5, -0.5, 0.5});
+  EXPECT_TRUE(contains(refused("<worldbody><body euler=\"0 0 0\" quat=\"1 0 0 0\"/></worldbody>"), "one orientation"));
+}
+
+TEST_F(Mjcf, ClassesGiveWhatElementsLeaveOut) {
+  const Model m = model(R"(<default><joint damping="1"/><geom mass="2"/>
+      <default class="limb"><joint damping="3" armature="4"/><default class="tip"><joint armature="5"/></default></default>
+    </default>
+    <worldbody>
+      <body name="a"><joint name="a"/><geom size="0.1"/></body>
+      <body name="b" childclass="limb"><joint name="b"/><geom size="0.1"/>
+        <body name="c"><joint name="c" damping="7"/><geom size="0.1"/></body>
+        <body name="d"><joint name="d" class="tip"/><geom size="0.1"/></body>
+      </body>
+      <body name="e"><freejoint name="e"/><geom size="0.1"/></body>
+    </worldbody>)")
+                      .problem.model;
+  const auto of = [&](const Parameter& parameter, const char* joint) { return parameter(m.find_joint(joint)); };
+  EXPECT_EQ(of(m.joints.damping, "a"), 1);
+  EXPECT_EQ(of(m.joints.armature, "a"), 0);
+  EXPECT_EQ(of(m.joints.damping, "b"), 3);
+  EXPECT_EQ(of(m.joints.damping, "c"), 7);
+  EXPECT_EQ(of(m.joints.armature, "c"), 4);
+  EXPECT_EQ(of(m.joints.armature, "d"), 5);
+  EXPECT_EQ(of(m.joints.damping, "d"), 3);
+  EXPECT_EQ(of(m.joints.damping, "e"), 0);
+  EXPECT_EQ(m.bodies.mass(m.find_body("c")), 2);
+  const std::string wrong = refused(
+      "<default><default class=\"limb\"/></default><worldbody><body><joint class=\"limp\"/>"
+      "<geom size=\"1\"/></body></worldbody>");
+  EXPECT_TRUE(contains(wrong, "the name of a default class; did you mean 'limb'?")) << wrong;
+}
+
+TEST_F(Mjcf, FramesAndReplicasPlaceWhatIsInThem) {
+  const Model m = model(R"(<worldbody><frame pos="0 0 1" euler="0 0 90">
+      <replicate count="3" offset="1 0 0" euler="0 0 90" sep="_">
+        <body name="post" pos="0 2 0"><joint name="j"/><geom name="g" size="0.1"/></body>
+      </replicate></frame></worldbody>)")
+                      .problem.model;
+  expect_near(numbers(m.joints.frame.position, m.find_joint("j_0")), {-2, 0, 1});
+  expect_near(numbers(m.joints.frame.position, m.find_joint("j_1")), {0, -1, 1});
+  expect_near(numbers(m.joints.frame.position, m.find_joint("j_2")), {1, 1, 1});
+  EXPECT_GE(m.find_shape("g_2"), 0);
+}
+
+TEST_F(Mjcf, ActuatorsBecomeDrives) {
+  const auto drive = [&](const std::string& actuator, const std::string& more = "") {
+    return body("<joint name=\"j\"/>", more + "<actuator>" + actuator + "</actuator>").problem;
+  };
+  const auto expect = [&](const Problem& p, double stiffness, double damping, double limit) {
+    const Model& m = p.model;
+    const int j = m.find_joint("j");
+    EXPECT_EQ(m.joints.drive.stiffness(j), stiffness);
+    EXPECT_EQ(m.joints.drive.damping(j), damping);
+    EXPECT_EQ(m.joints.drive.effort_limit(j), limit);
+  };
+  expect(drive("<motor joint=\"j\" gear=\"-5\" ctrlrange=\"-2 2\"/>"), 0, 0, 10);
+  expect(drive("<motor joint=\"j\" ctrlrange=\"-2 2\" ctrllimited=\"false\"/>"), 0, 0, kInfinity);
+  expect(drive("<position joint=\"j\" kp=\"3\" kv=\"0.5\" gear=\"2\" ctrlrange=\"-1 1\"/>"), 12, 2, kInfinity);
+  expect(drive("<velocity joint=\"j\" kv=\"4\" forcerange=\"-6 6\"/>"), 0, 4, 6);
+  expect(drive("<general joint=\"j\" gainprm=\"7\" biastype=\"affine\" biasprm=\"0 -6 -0.5\"/>"), 6, 0.5, kInfinity);
+  // A class that was written for another kind of actuator says what a general one does.
+  expect(drive("<general joint=\"j\"/>", "<default><position kp=\"3\"/></default>"), 3, 0, kInfinity);
+  // Several on one joint add up; one without a limit leaves none.
+  expect(drive("<motor joint=\"j\" ctrlrange=\"-2 2\"/><position joint=\"j\" kp=\"3\" forcerange=\"-5 5\"/>"), 3, 0, 7);
+  expect(drive("<motor joint=\"j\"/><position joint=\"j\" kp=\"3\" forcerange=\"-5 5\"/>"), 3, 0, kInfinity);
+  // A constant part moves the target.
+  const Scene scene =
+      body("<joint name=\"j\"/>", "<actuator><general joint=\"j\" biastype=\"affine\" biasprm=\"3 -6 0\"/></actuator>");
+  ASSERT_EQ(scene.problem.controls.size(), 1u);
+  EXPECT_EQ(scene.problem.controls[0].channel, ControlChannel::target_position);
+  EXPECT_EQ(scene.problem.controls[0].values, std::vector<double>{0.5});
+  for (const char* const other :
+       {"<muscle joint=\"j\"/>", "<general joint=\"j\" dyntype=\"integrator\"/>", "<motor tendon=\"t\"/>",
+        "<motor site=\"s\"/>", "<damper joint=\"j\" ctrlrange=\"0 1\"/>"}) {
+    const Scene left = body("<joint name=\"j\"/>", std::string("<actuator>") + other + "</actuator>");
+    EXPECT_TRUE(contains(notes(left), "! ")) << other;
+    EXPECT_EQ(left.problem.model.joints.drive.stiffness(left.problem.model.find_joint("j")), 0);
+  }
+}
+
+TEST_F(Mjcf, BitsOfContactDecideWhoTouchesWhom) {
+  // 1 and 2 meet by contype & conaffinity in either direction, 0 and 0 touch nothing.
+  const auto pairs = [&](const std::string& a, const std::string& b, const std::string& rest = "") {
+    const std::string text = "<worldbody><body name=\"a\"><freejoint/><geom name=\"a\" size=\"1\" " + a +
+                             "/></body><body name=\"b\"><freejoint/><geom name=\"b\" size=\"1\" " + b +
+                             "/></body></worldbody>" + rest;
+    return model(text).problem.model.topology.contact_pairs.size();
+  };
+  EXPECT_EQ(pairs("", ""), 1u);
+  EXPECT_EQ(pairs("contype=\"2\" conaffinity=\"0\"", "contype=\"0\" conaffinity=\"2\""), 1u);
+  EXPECT_EQ(pairs("contype=\"2\" conaffinity=\"0\"", "contype=\"0\" conaffinity=\"4\""), 0u);
+  EXPECT_EQ(pairs("contype=\"0\" conaffinity=\"1\"", "contype=\"0\" conaffinity=\"1\""), 0u);
+  EXPECT_EQ(pairs("contype=\"0\" conaffinity=\"0\"", ""), 0u);
+  EXPECT_EQ(pairs("", "", "<contact><exclude body1=\"a\" body2=\"b\"/></contact>"), 0u);
+  EXPECT_EQ(pairs("contype=\"0\" conaffinity=\"0\"", "", "<contact><pair geom1=\"a\" geom2=\"b\"/></contact>"), 1u);
+  EXPECT_EQ(pairs("", "", "<option><flag contact=\"disable\"/></option>"), 0u);
+}
+
+TEST_F(Mjcf, BodiesOfOneJointDoNotTouchThroughThoseBetween) {
+  const std::string text =
+      "<worldbody><body name=\"a\"><freejoint/><geom size=\"1\"/><body name=\"b\"><joint/>"
+      "<joint axis=\"1 0 0\"/><geom size=\"1\"/></body></body></worldbody>";
+  EXPECT_EQ(model(text).problem.model.topology.contact_pairs.size(), 0u);
+}
+
+TEST_F(Mjcf, MaterialsFollowCondim) {
+  const auto friction = [&](const std::string& geom) {
+    const Model m = model("<worldbody><body><freejoint/><geom name=\"g\" size=\"1\" " + geom + "/></body></worldbody>")
+                        .problem.model;
+    const int s = m.find_shape("g");
+    return std::vector<double>{m.shapes.material.friction(s), m.shapes.material.torsional_friction(s),
+                               m.shapes.material.rolling_friction(s)};
+  };
+  const std::string three = "friction=\"0.5 0.02 0.003\"";
+  EXPECT_EQ(friction(""), (std::vector<double>{1, 0, 0}));
+  EXPECT_EQ(friction("friction=\"0.3\" condim=\"1\""), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(friction(three), (std::vector<double>{0.5, 0, 0}));
+  EXPECT_EQ(friction(three + " condim=\"4\""), (std::vector<double>{0.5, 0.02, 0}));
+  EXPECT_EQ(friction(three + " condim=\"6\""), (std::vector<double>{0.5, 0.02, 0.003}));
+}
+
+TEST_F(Mjcf, ModelsSayGravityAndTimeUnlessTheSceneDoes) {
+  const std::string text =
+      "<mujoco><option gravity=\"0 0 -3\" timestep=\"0.01\"/><worldbody><body name=\"b\"><freejoint "
+      "name=\"f\"/><geom size=\"1\"/></body></worldbody></mujoco>";
+  write("g.xml", text);
+  const Scene alone = load_scene(folder_ / "g.xml");
+  EXPECT_EQ(alone.problem.simulation.time_step, 0.01);
+  EXPECT_EQ(alone.problem.model.gravity(0, 2), -3);
+  const Scene scene =
+      load_scene(write("s.yaml", "simulation: {time_step: 0.001}\nmodel: {file: g.xml, gravity: [0, 0, -1]}\n"));
+  EXPECT_EQ(scene.problem.simulation.time_step, 0.001);
+  EXPECT_EQ(scene.problem.model.gravity(0, 2), -1);
+  // Of several, none says.
+  const Scene several = load_scene(write("t.yaml", "model: {robots: {a: {file: g.xml}, b: {file: g.xml}}}\n"));
+  EXPECT_EQ(several.problem.model.gravity(0, 2), -9.81);
+  EXPECT_GE(several.problem.model.find_body("b_b"), 0);
+  EXPECT_EQ(several.problem.model.topology.contact_pairs.size(), 1u);
+}
+
+TEST_F(Mjcf, KeyframesAreInitialStates) {
+  const std::string text =
+      "<worldbody><body name=\"b\" pos=\"0 0 5\"><freejoint name=\"f\"/><geom size=\"1\"/><body name=\"c\"><joint "
+      "name=\"j\" "
+      "ref=\"0.5\"/><geom size=\"1\"/></body></body></worldbody><compiler angle=\"radian\"/><keyframe><key name=\"up\" "
+      "qpos=\"1 2 "
+      "3 0 0 0 2 0.75\" qvel=\"0 0 0 1 0 0 4\"/><key name=\"fast\" qvel=\"7 0 0 0 0 0 0\"/></keyframe>";
+  const auto state = [&](const std::vector<Override>& set) { return model(text, set).problem; };
+  expect_near(state({}).initial_position, {0, 0, 0, 1, 0, 0, 5, 0});
+  const Problem up = state({{"model/keyframe", "up"}});
+  expect_near(up.initial_position, {0, 0, 1, 0, 1, 2, 3, 0.25});
+  expect_near(up.initial_velocity, {-1, 0, 0, 0, 0, 0, 4});  // ω about x of a body that is turned half about z
+  const Problem fast = state({{"model/keyframe", "fast"}});
+  expect_near(fast.initial_position, {0, 0, 0, 1, 0, 0, 5, 0});
+  expect_near(fast.initial_velocity, {0, 0, 0, 7, 0, 0, 0});
+  EXPECT_TRUE(contains(refused(text, {{"model/keyframe", "fats"}}), "the name of a <key>; did you mean 'fast'?"));
+}
+
+TEST_F(Mjcf, BasesAreHeldOrFreed) {
+  const std::string flies =
+      "<worldbody><body name=\"b\" pos=\"0 0 2\"><freejoint name=\"f\"/><geom size=\"1\"/><body "
+      "name=\"c\"><joint name=\"j\"/><geom size=\"1\"/></body></body></worldbody>";
+  EXPECT_EQ(model(flies).problem.model.topology.nv, 7);
+  EXPECT_EQ(model(flies, {{"model/base", "fixed"}}).problem.model.topology.nv, 1);
+  const std::string stands =
+      "<worldbody><body name=\"b\" pos=\"0 0 2\"><geom size=\"1\"/><body name=\"c\"><joint "
+      "name=\"j\"/><geom size=\"1\"/></body></body></worldbody>";
+  EXPECT_EQ(model(stands).problem.model.topology.nv, 1);
+  const Problem freed = model(stands, {{"model/base", "floating"}}).problem;
+  EXPECT_EQ(freed.model.topology.nv, 7);
+  EXPECT_EQ(freed.initial_position[6], 2);
+  const Problem moved = model(flies, {{"model/frame/position", "[1, 0, 0]"}}).problem;
+  expect_near({moved.initial_position[4], moved.initial_position[6]}, {1, 2});
+}
+
+TEST_F(Mjcf, FilesAreIncludedAndMeshesFound) {
+  const std::string tetrahedron = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n";
+  write("meshes/t.obj", tetrahedron);
+  write("parts/joint.xml", "<mujocoinclude><joint name=\"j\"/></mujocoinclude>");
+  const std::string text =
+      "<compiler meshdir=\"meshes\"/><asset><mesh file=\"t.obj\" scale=\"2 1 1\"/></asset><worldbody>"
+      "<body name=\"b\"><include file=\"parts/joint.xml\"/><geom type=\"mesh\" mesh=\"t\"/></body></worldbody>";
+  const Model m = model(text).problem.model;
+  EXPECT_EQ(m.joint_names[0], "j");
+  EXPECT_NEAR(m.bodies.mass(0), 1000.0 * 2 / 6, 1e-9);
+  expect_near(numbers(m.bodies.com, 0), {0.5, 0.25, 0.25});
+  EXPECT_EQ(m.meshes.size(), 1u);
+  EXPECT_TRUE(contains(refused("<include file=\"none.xml\"/>"), "expected an existing file"));
+  write("loop.xml", "<mujocoinclude><include file=\"loop.xml\"/></mujocoinclude>");
+  EXPECT_TRUE(contains(refused("<include file=\"loop.xml\"/>"), "loop.xml:1:31: include: file"));
+  EXPECT_TRUE(contains(refused("<include file=\"../../etc/passwd\"/>"), "expected"));
+}
+
+/// Elements of a model with one hinged body around them.
+struct Refused {
+  const char *elements, *message;
+};
+
+TEST_F(Mjcf, MistakesAreNamedWithTheirPlace) {
+  const std::vector<Refused> all{
+      {"", "at least one <body> in <worldbody>"},
+      {"<worldbody/>", "at least one <body>"},
+      {"<worldbody><body><joint/></body></worldbody>", "moves no"},
+      {"<worldbody><body><geom/></body></worldbody>", "the attribute 'size' (1 length in m for a sphere)"},
+      {"<worldbody><body><geom type=\"box\" size=\"1 2\"/></body></worldbody>", "3 lengths in m for a box"},
+      {"<worldbody><body><geom type=\"cube\" size=\"1\"/></body></worldbody>", "one of plane, hfield, sphere"},
+      {"<worldbody><body><geom size=\"-1\"/></body></worldbody>", "lengths above 0"},
+      {"<worldbody><body><geom size=\"1 x\"/></body></worldbody>", "1 to 3 numbers"},
+      {"<worldbody><body><geom size=\"1e400\"/></body></worldbody>", "1 to 3 numbers"},
+      {"<worldbody><body><geom size=\"nan\"/></body></worldbody>", "1 to 3 numbers"},
+      {"<worldbody><body><geom type=\"capsule\" fromto=\"0 0 0 0 0 0\" size=\"1\"/></body></worldbody>",
+       "two points that are apart"},
+      {"<worldbody><body><geom type=\"capsule\" fromto=\"0 0 0 0 0 1\"/></body></worldbody>", "the attribute 'size'"},
+      {"<worldbody><body><geom size=\"1\" contype=\"0.5\"/></body></worldbody>", "a whole number of 32 bits"},
+      {"<worldbody><body><geom size=\"1\" contype=\"1e99\"/></body></worldbody>", "a whole number of 32 bits"},
+      {"<worldbody><body><geom size=\"1\" mass=\"-1\"/></body></worldbody>", "a number of at least 0"},
+      {"<worldbody><body><geom size=\"1\" shellinertia=\"true\"/></body></worldbody>", "false: shapes are solid"},
+      {"<worldbody><body><geom type=\"mesh\" mesh=\"m\"/></body></worldbody>", "the name of a <mesh> in <asset>"},
+      {"<worldbody><body><geom type=\"box\" size=\"1 1 1\" mesh=\"m\"/></body></worldbody>", "a geom of type mesh"},
+      {"<worldbody><body><geom type=\"sdf\" mesh=\"m\"/></body></worldbody>", "distance fields are not read"},
+      {"<worldbody><body><joint type=\"screw\"/><geom size=\"1\"/></body></worldbody>",
+       "one of hinge, slide, ball and free"},
+      {"<worldbody><body><joint axis=\"0 0 0\"/><geom size=\"1\"/></body></worldbody>", "an axis that is not zero"},
+      {"<worldbody><body><joint range=\"2 1\"/><geom size=\"1\"/></body></worldbody>",
+       "a lower end below the upper one"},
+      {"<worldbody><body><joint limited=\"true\"/><geom size=\"1\"/></body></worldbody>", "the attribute 'range'"},
+      {"<worldbody><body><joint damping=\"-1\"/><geom size=\"1\"/></body></worldbody>", "a number of at least 0"},
+      {"<worldbody><joint/></worldbody>", "a body around it"},
+      {"<worldbody><inertial mass=\"1\" pos=\"0 0 0\"/></worldbody>", "a body around it"},
+      {"<worldbody><body><freejoint/><joint/><geom size=\"1\"/></body></worldbody>", "no other joint there"},
+      {"<worldbody><body><joint/><freejoint/><geom size=\"1\"/></body></worldbody>", "no other joint there"},
+      {"<worldbody><body><geom size=\"1\"/><body><freejoint/><geom size=\"1\"/></body></body></worldbody>",
+       "one of a body of the world"},
+      {"<worldbody><body name=\"a\"/><body name=\"a\"/></worldbody>", "a name that no other body has"},
+      {"<worldbody><body><joint name=\"a\"/><joint name=\"a\"/></body></worldbody>", "a name that no other joint has"},
+      {"<worldbody><body quat=\"0 0 0 0\"/></worldbody>", "a quaternion (w, x, y, z) that is not zero"},
+      {"<worldbody><body zaxis=\"0 0 0\"/></worldbody>", "directions that are not zero"},
+      {"<worldbody><body pos=\"0 0\"/></worldbody>", "3 numbers with spaces between them"},
+      {"<worldbody><body childclass=\"none\"><joint/></body></worldbody>", "the name of a default class"},
+      {"<worldbody><body mocap=\"yes\"/></worldbody>", "true or false"},
+      {"<worldbody><body><inertial pos=\"0 0 0\" mass=\"1\"/></body></worldbody>", "'diaginertia' or 'fullinertia'"},
+      {"<worldbody><body><inertial pos=\"0 0 0\" diaginertia=\"1 1 1\"/></body></worldbody>", "the attribute 'mass'"},
+      {"<worldbody><body><inertial mass=\"1\" diaginertia=\"1 1 1\"/></body></worldbody>", "the attribute 'pos'"},
+      {"<worldbody><body><composite/></body></worldbody>", "bodies that are written out"},
+      {"<worldbody><body><flexcomp/></body></worldbody>", "bodies that are written out"},
+      {"<worldbody><replicate count=\"0\"/></worldbody>", "a whole number from 1 to 10,000"},
+      {"<worldbody><replicate count=\"1e9\"/></worldbody>", "a whole number from 1 to 10,000"},
+      {"<worldbody><replicate/></worldbody>", "the attribute 'count'"},
+      {"<worldbody><replicate count=\"9999\"><replicate count=\"9999\"><geom "
+       "size=\"1\"/></replicate></replicate></worldbody>",
+       "a smaller model"},
+      {"<compiler angle=\"grad\"/>", "degree or radian"},
+      {"<compiler eulerseq=\"xy\"/>", "three letters"},
+      {"<compiler coordinate=\"global\"/>", "local: MuJoCo itself has global coordinates no more"},
+      {"<compiler inertiafromgeom=\"maybe\"/>", "true or false"},
+      {"<compiler inertiagrouprange=\"0 1e99\"/>", "two numbers of groups"},
+      {"<option wind=\"1 0 0\"/>", "0: bodies move in a vacuum here"},
+      {"<option viscosity=\"0.1\"/>", "0: bodies move in a vacuum here"},
+      {"<option timestep=\"0\"/>", "a number above 0"},
+      {"<option gravity=\"9.81\"/>", "3 numbers"},
+      {"<default><default/></default>", "the attribute 'class'"},
+      {"<default><default class=\"a\"/><default class=\"a\"/></default>", "a class that is not there already"},
+      {"<include/>", "the attribute 'file'"},
+      {"<asset><mesh/></asset>", "the attribute 'file'"},
+      {"<asset><mesh name=\"m\" vertex=\"0 0 0 1 0 0 0 1 0 0 0 1 5\"/></asset><worldbody><body><geom type=\"mesh\" "
+       "mesh=\"m\"/>"
+       "</body></worldbody>",
+       "three numbers a vertex"},
+      {"<asset><mesh name=\"m\" vertex=\"0 0 0 1 0 0 0 1 0 0 0 1\" face=\"0 1 9\"/></asset><worldbody><body><geom "
+       "type=\"mesh\" "
+       "mesh=\"m\"/></body></worldbody>",
+       "numbers of vertices, from 0"},
+      {"<asset><mesh name=\"m\" file=\"m.msh\"/></asset><worldbody><body><geom type=\"mesh\" "
+       "mesh=\"m\"/></body></worldbody>",
+       "an OBJ, STL or COLLADA file"},
+      {"<worldbody><body name=\"a\"><joint/><geom size=\"1\"/></body></worldbody><contact><exclude body1=\"a\" "
+       "body2=\"c\"/>"
+       "</contact>",
+       "the name of a body"},
+      {"<worldbody><body name=\"a\"><joint/><geom size=\"1\"/></body></worldbody><contact><pair geom1=\"a\" "
+       "geom2=\"c\"/>"
+       "</contact>",
+       "the name of a geom"},
+      {"<worldbody><body name=\"a\"><joint name=\"elbow\"/><geom size=\"1\"/></body></worldbody><actuator><motor "
+       "joint=\"elbov\"/>"
+       "</actuator>",
+       "the name of a joint; did you mean 'elbow'?"},
+      {"<worldbody><body><joint name=\"j\"/><geom size=\"1\"/></body></worldbody><actuator><motor joint=\"j\" "
+       "gear=\"x\"/>"
+       "</actuator>",
+       "1 to 6 numbers"},
+  };
+  for (const Refused& one : all) {
+    const std::string message = refused(one.elements);
+    EXPECT_TRUE(contains(message, one.message)) << one.elements << "\n" << message;
+    EXPECT_TRUE(contains(message, "m.xml:1:")) << message;
+  }
+  EXPECT_TRUE(contains(refused("<!DOCTYPE a [<!ENTITY b \"c\">]>"), "expected"));
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += "<body>";
+  EXPECT_TRUE(contains(refused("<worldbody>" + deep), "expected"));
+}
+
+TEST_F(Mjcf, WhatIsNotTakenOverIsTold) {
+  const Scene scene = body("<joint name=\"j\" springdamper=\"1 1\" margin=\"0\"/><site name=\"s\"/><camera/><light/>",
+                           "<equality><joint joint1=\"j\"/><weld body1=\"b\" active=\"false\"/></equality>"
+                           "<tendon><fixed name=\"t\" stiffness=\"3\"><joint joint=\"j\" coef=\"1\"/></fixed></tendon>"
+                           "<sensor><jointpos joint=\"j\"/></sensor><extension/><visual/>");
+  const std::string told = notes(scene);
+  for (const char* const words : {"! ", "<joint springdamper=...>", "<equality> <joint>",
+                                  "<tendon> <fixed stiffness=...>", "! ", "<extension>"}) {
+    EXPECT_TRUE(contains(told, words)) << words << "\n" << told;
+  }
+  EXPECT_FALSE(contains(told, "weld")) << told;
+  EXPECT_TRUE(contains(told, "- " + (folder_ / "m.xml").string() + ":1:")) << told;
+  LoadOptions strict;
+  strict.strict = true;
+  EXPECT_TRUE(
+      contains(refused("<worldbody><body gravcomp=\"1\"><joint/><geom size=\"1\"/></body></worldbody>", {}, strict),
+               "(--strict)"));
+}
+
+/// As many notes as a hostile file likes, in a time that grows with its length alone.
+TEST_F(Mjcf, NotesAreCounted) {
+  std::string many;
+  for (int i = 0; i < 20'000; ++i) many += "<x" + std::to_string(i) + "/>";
+  const Scene scene = body("<joint/>", many);
+  EXPECT_LT(scene.notes.size(), 300u);
+  EXPECT_TRUE(contains(notes(scene), "and more, of other kinds"));
+}
+
+}  // namespace
+}  // namespace backdrive
