@@ -46,7 +46,7 @@ std::string bash_values(const CommandText& command) {
     for (const std::string& name : option.names) patterns.push_back(command.name + "/" + name);
     branches += "    " + joined(patterns, " | ") + ") ";
     if (!option.words.empty()) branches += "words='" + joined(option.words) + "' ";
-    if (wants_file(option)) branches += option.value == kSceneFile ? "files='.yaml .urdf' " : "files='any' ";
+    if (wants_file(option)) branches += option.value == kSceneFile ? "files='.yaml .urdf .xml' " : "files='any' ";
     branches += ";;\n";
   }
   return branches;
@@ -61,7 +61,7 @@ std::string bash_rest(const CommandText& command, const std::string& pattern) {
   }
   for (const OptionText& argument : command.arguments) {
     words.insert(words.end(), argument.words.begin(), argument.words.end());
-    if (wants_file(argument)) files = argument.value == kSceneFile ? ".yaml .urdf" : "any";
+    if (wants_file(argument)) files = argument.value == kSceneFile ? ".yaml .urdf .xml" : "any";
   }
   for (const CommandText& one : command.commands) words.push_back(one.name);
   return "      " + pattern + ") options='" + joined(options) + "' words='" + joined(words) + "' files='" + files +
@@ -131,7 +131,7 @@ std::string zsh_quoted(const std::string& text) {
 std::string zsh_value(const OptionText& option, const std::string& message) {
   std::string action = " ";
   if (!option.words.empty()) action = "(" + escaped(joined(option.words), ":") + ")";
-  if (option.value == kSceneFile) action = "_files -g \"*.(yaml|urdf)\"";
+  if (option.value == kSceneFile) action = "_files -g \"*.(yaml|urdf|xml)\"";
   if (option.value == kAnyPath) action = "_files";
   return ":" + escaped(message, ":\\") + ":" + action;
 }
@@ -199,7 +199,8 @@ std::string fish_quoted(const std::string& text) {
 /// follow.
 std::string fish_value(const OptionText& option) {
   if (!option.words.empty()) return " -f -a " + fish_quoted(joined(option.words));
-  if (option.value == kSceneFile) return " -k -f -a '(__fish_complete_suffix .yaml; __fish_complete_suffix .urdf)'";
+  if (option.value == kSceneFile)
+    return " -k -f -a '(__fish_complete_suffix .yaml; __fish_complete_suffix .urdf; __fish_complete_suffix .xml)'";
   return option.value == kAnyPath ? " -F" : " -f";
 }
 

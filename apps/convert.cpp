@@ -1,5 +1,4 @@
 // simctl convert: a robot, or a scene that names robots, as a scene that stands by itself.
-#include <fstream>
 #include <iostream>
 
 #include "apps/atomic_output.h"
@@ -29,7 +28,7 @@ int run_convert(const Options& options) {
 void add_convert(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "convert",
-      "Write a robot (URDF), or a scene that names robots, as a scene that needs no other file: the same bodies, "
+      "Write a robot (URDF, MJCF), or a scene that names robots, as a scene that needs no other file: the same bodies, "
       "joints\n"
       "and shapes, to the bit, in the form of docs/scenes.md. Meshes are written as the vertices of their hulls.");
   static Options options;

@@ -85,10 +85,10 @@ int run_info(const Options& options) {
 }  // namespace
 
 void add_info(CLI::App& app, Invocation& invocation) {
-  CLI::App* const command = app.add_subcommand(
-      "info",
-      "Print version, build, instruction sets and devices; of a scene or robot (URDF): the tree of its joints and\n"
-      "bodies with masses, limits and shapes.");
+  CLI::App* const command = app.add_subcommand("info",
+                                               "Print version, build, instruction sets and devices; of a scene or "
+                                               "robot (URDF, MJCF): the tree of its joints and\n"
+                                               "bodies with masses, limits and shapes.");
   static Options options;
   add_scene(*command, options, false);
   add_json_and_quiet(*command, options);

@@ -76,7 +76,7 @@ void add_json_and_quiet(CLI::App& command, Options& options) {
 }
 
 void add_scene(CLI::App& command, Options& options, bool required) {
-  command.add_option("scene", options.scene, "scene file (YAML; docs/scenes.md) or robot (URDF; docs/robots.md)")
+  command.add_option("scene", options.scene, "scene file (YAML; docs/scenes.md) or robot (URDF, MJCF; docs/robots.md)")
       ->type_name(kSceneFile)
       ->required(required);
   // One value each: without the limit the option would take the scene's path for a second one.

@@ -12,8 +12,8 @@
 #include "integrators/reference/inverse_dynamics.h"
 #include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
-#include "models/parameter_reader.h"
 #include "scenes/scene.h"
+#include "tests/scenes/robot_values.h"
 #include "tests/support/places.h"
 
 namespace backdrive {
@@ -65,17 +65,6 @@ std::string joint(const std::string& type, const std::string& inner = "", const 
 
 JointType type_of(const Model& model, const std::string& name) {
   return model.joint_types[model.find_joint(name)];
-}
-
-std::vector<double> numbers(const Parameter& parameter, int item) {
-  std::vector<double> values;
-  for (int c = 0; c < parameter.components(); ++c) values.push_back(parameter(item, c));
-  return values;
-}
-
-void expect_near(const std::vector<double>& got, const std::vector<double>& wanted, double tolerance) {
-  ASSERT_EQ(got.size(), wanted.size());
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << i;
 }
 
 TEST_F(Robots, InertiasAreTurnedIntoLinkAxes) {
