@@ -158,7 +158,7 @@ with_lock() {
 build_asan() {
   configure asan "$@"
   build_targets asan test_engine test_models test_guards test_integrators test_gpu test_autodiff test_bad_input \
-    fuzz_scene fuzz_mesh fuzz_robot
+    test_apps fuzz_scene fuzz_mesh fuzz_robot
 }
 
 # What has threads.

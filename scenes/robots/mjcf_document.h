@@ -67,8 +67,8 @@ class MjcfDocument {
   MjcfCompiler compiler_;
   std::map<std::string, Class, std::less<>> classes_;
   std::vector<std::string> including_;  ///< files, from the first to the one that is being read
-  std::size_t elements_ = 0;   ///< read
-  std::size_t inherited_ = 0;  ///< attributes of all classes
+  std::size_t elements_ = 0;            ///< read
+  std::size_t inherited_ = 0;           ///< attributes of all classes
 };
 
 /// The least turn that brings z to a direction (not zero).

@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "models/fields.h"
+#include "scenes/robots/mjcf_model.h"
+
+namespace backdrive::scene {
+namespace {
+
+class MjcfActuatorReader : MjcfReading {
+ public:
+  MjcfActuatorReader(const MjcfReading& reading, MjcfModel& model) : MjcfReading(reading), model_(model) {}
+
+  void read() {
+    for (const XmlElement* const actuator : document_.section("actuator")) add_actuator(*actuator);
+  }
+
+ private:
+  /// force = gain·ctrl + bias − stiffness·length − damping·velocity, length and velocity those of the joint times gear.
+  struct Law {
+    double gain = 1, bias = 0, stiffness = 0, damping = 0;
+  };
+
+  void add_actuator(const XmlElement& given) {
+    XmlElement element = document_.with_defaults(given, "actuator", "");
+    const XmlAttribute* const shortcut = element.attribute("shortcut");
+    std::string kind = given.name;
+    if (kind == "general" && shortcut && !element.attribute("gainprm") && !element.attribute("biasprm")) {
+      kind = shortcut->value;
+    }
+    static const Names known{
+        "name",        "class",       "group", "joint",    "jointinparent", "ctrllimited", "forcelimited", "ctrlrange",
+        "forcerange",  "gear",        "kp",    "kv",       "gaintype",      "biastype",    "dyntype",      "gainprm",
+        "biasprm",     "dynprm",      "user",  "shortcut", "actlimited",    "actrange",    "actdim",       "actearly",
+        "lengthrange", "cranklength", "delay", "nsample",  "interp"};
+    const std::string what = "<actuator> <" + given.name;
+    const XmlAttribute* name = element.attribute("joint");
+    if (!name) name = element.attribute("jointinparent");
+    if (!name) {
+      static const Names ways{"tendon", "site", "body", "slidersite", "cranksite", "refsite"};
+      for (const XmlAttribute& one : element.attributes) {
+        if (ways.contains(one.name)) return parts_.note(given.place, what + " " + one.name + "=...>");
+      }
+      return parts_.note(given.place, what + "> on no joint");
+    }
+    const auto found = model_.joint_of_name.find(name->value);
+    if (found == model_.joint_of_name.end()) {
+      std::vector<std::string> names;
+      for (const auto& [one, unused] : model_.joint_of_name) names.push_back(one);
+      values_.refuse(element, *name, "the name of a joint", nearest_name(name->value.substr(0, 200), names));
+    }
+    MjcfJoint& joint = model_.joints[found->second];
+    if (joint.type != "revolute" && joint.type != "prismatic") {
+      return parts_.note(given.place, what + "> on a joint of several degrees of freedom");
+    }
+    if (kind == "general" || kind == "motor" || kind == "position" || kind == "velocity") tell_rest(element, known);
+    const std::optional<Law> law = law_of(element, kind);
+    if (!law) return parts_.note(given.place, what + ">: of this kind, or with a state of its own, or not affine");
+    const XmlAttribute* const gears = element.attribute("gear");
+    const double gear = gears ? values_.list(element, *gears, 1, 6)[0] : 1;
+    const double before = joint.stiffness;
+    joint.stiffness += law->stiffness * gear * gear;
+    joint.damping += law->damping * gear * gear;
+    if (joint.stiffness > 0) {
+      // Where controls are zero: torque = gear·bias − stiffness·gear²·(position + reference).
+      joint.target =
+          (joint.target * before + law->bias * gear - law->stiffness * gear * gear * joint.reference) / joint.stiffness;
+    } else if (law->bias != 0) {
+      parts_.note(given.place, what + "> with a constant force");
+    }
+    if (!joint.has_drive) joint.drive_place = given.place;
+    joint.has_drive = true;
+    bound_effort(joint, element, *law, std::abs(gear), what);
+  }
+
+  std::optional<Law> law_of(const XmlElement& element, const std::string& kind) const {
+    const auto list = [&](const char* name) {
+      const XmlAttribute* const found = element.attribute(name);
+      std::vector<double> values = found ? values_.list(element, *found, 1, 10) : std::vector<double>{};
+      values.resize(std::max<std::size_t>(values.size(), 3));
+      if (!found && std::string_view(name) == "gainprm") values[0] = 1;
+      return values;
+    };
+    const auto word = [&](const char* name, const char* otherwise) {
+      const XmlAttribute* const found = element.attribute(name);
+      return found ? found->value : std::string(otherwise);
+    };
+    if (kind == "motor") return Law{};
+    if (kind == "position") {
+      const double kp = values_.number_or(element, "kp", list("gainprm")[0]);
+      return Law{kp, 0, kp, values_.number_or(element, "kv", 0)};
+    }
+    if (kind == "velocity") {
+      const double kv = values_.number_or(element, "kv", list("gainprm")[0]);
+      return Law{kv, 0, 0, kv};
+    }
+    if (kind != "general" || word("dyntype", "none") != "none" || word("gaintype", "fixed") != "fixed") return {};
+    Law law;
+    law.gain = list("gainprm")[0];
+    const std::string bias = word("biastype", "none");
+    if (bias == "affine") {
+      const std::vector<double> b = list("biasprm");
+      law.bias = b[0], law.stiffness = cleaned(-b[1]), law.damping = cleaned(-b[2]);
+    } else if (bias != "none") {
+      return {};
+    }
+    if (law.stiffness < 0 || law.damping < 0) return {};
+    return law;
+  }
+
+  /// The force that an actuator has at most, by its own limit and, without gains, by that of its control.
+  void bound_effort(MjcfJoint& joint, const XmlElement& element, const Law& law, double gear, const std::string& what) {
+    const auto range = [&](const char* name, const char* switch_name) -> std::optional<std::array<double, 2>> {
+      const XmlAttribute *const given = element.attribute(name), *const on = element.attribute(switch_name);
+      const bool acts = on && on->value != "auto" ? on->value == "true" : document_.compiler().automatic_limits;
+      if (!given || !acts) return {};
+      return values_.numbers<2>(element, *given);
+    };
+    std::optional<std::array<double, 2>> force = range("forcerange", "forcelimited");
+    const auto control = range("ctrlrange", "ctrllimited");
+    if (control && law.stiffness == 0 && law.damping == 0) {
+      std::array<double, 2> by_control{law.gain * (*control)[0], law.gain * (*control)[1]};
+      if (by_control[0] > by_control[1]) std::swap(by_control[0], by_control[1]);
+      force = force ? std::array<double, 2>{std::max((*force)[0], by_control[0]), std::min((*force)[1], by_control[1])}
+                    : by_control;
+    }
+    if (!force) {
+      joint.limits_differ = true;
+      return;
+    }
+    const double most = std::max(std::abs((*force)[0]), std::abs((*force)[1]));
+    if ((*force)[0] != -(*force)[1]) {
+      parts_.note(element.place, what + "> with unequal limits: the larger one holds both ways");
+    }
+    joint.effort_limit += most * gear;
+  }
+
+  MjcfModel& model_;
+};
+
+}  // namespace
+
+void add_mjcf_actuators(const MjcfReading& reading, MjcfModel& model) {
+  MjcfActuatorReader(reading, model).read();
+}
+
+}  // namespace backdrive::scene

@@ -1,0 +1,135 @@
+#pragma once
+// A model of MuJoCo as its file says it, with classes, frames and replicas resolved: what becomes the parts of a scene.
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/mass_properties.h"
+#include "scenes/robots/mjcf_document.h"
+#include "scenes/robots/robot.h"
+
+namespace backdrive::scene {
+
+using Names = std::set<std::string, std::less<>>;
+
+struct MjcfJoint {
+  XmlElement element;  ///< with the values of its class
+  std::string name;    ///< in the scene
+  std::string type;    ///< of the scene: revolute, prismatic, ball, free
+  Numbers3 axis, anchor;
+  double reference = 0;  ///< of `ref`: its position in MuJoCo where ours is zero
+  double stiffness = 0, damping = 0, effort_limit = 0;
+  double target = 0;           ///< of its drive, where MuJoCo's controls are zero
+  bool limits_differ = false;  ///< whether an actuator has no limit that a drive can have
+  Place drive_place;           ///< of the first actuator with gains or limits
+  bool has_drive = false;
+  NodePtr key_state;  ///< of the keyframe that it begins with
+  bool has_key_position = false;
+};
+
+struct MjcfGeom {
+  XmlElement element;  ///< with the values of its class
+  std::string name;    ///< its own, or empty
+  std::string type;    ///< of the scene
+  Pose pose;           ///< in the axes of its body
+  NodePtr geometry;    ///< null: left away
+  MassProperties<double> mass{};
+  int contact_type = 1, contact_affinity = 1;
+};
+
+struct MjcfBody {
+  const XmlElement* element = nullptr;
+  std::string name;  ///< in the scene
+  int parent = -1;
+  Pose pose;  ///< in the parent's axes
+  std::vector<int> joints;
+  std::vector<MjcfGeom> geoms;
+  const XmlElement* inertial = nullptr;
+  MassProperties<double> mass{};
+  Numbers3 anchor{0, 0, 0};  ///< of its last joint: where the scene's frame of the body is
+  bool moves = false;        ///< against the world
+};
+
+struct MjcfModel {
+  std::vector<MjcfBody> bodies;  ///< the world first, parents before children
+  std::vector<MjcfJoint> joints;
+  std::map<std::string, int, std::less<>> joint_of_name;  ///< by its name in the file
+  Names body_names{"world"}, joint_names;                 ///< in the scene
+  Names geom_names;                                       ///< in the file
+};
+
+/// What every part of the reader looks at, and how it tells what is wrong or left out.
+class MjcfReading {
+ public:
+  MjcfReading(const MjcfDocument& document, const RobotRequest& request, const RobotFiles& files,
+              const Sources& sources, RobotParts& parts)
+      : document_(document), request_(request), files_(files), sources_(sources), parts_(parts), values_(sources) {}
+
+ protected:
+  /// Tells of attributes that mean something which is not taken over.
+  void tell_rest(const XmlElement& element, const Names& known) {
+    for (const XmlAttribute& attribute : element.attributes) {
+      if (known.contains(attribute.name)) continue;
+      parts_.note(attribute.place, "<" + element.name + " " + excerpt(attribute.name) + "=...>");
+    }
+  }
+
+  int whole(const XmlElement& element, const char* name, int otherwise) const {
+    const XmlAttribute* const found = element.attribute(name);
+    if (!found) return otherwise;
+    const double value = values_.number(element, *found);
+    if (!(std::abs(value) <= 2147483647.0) || value != std::floor(value)) {
+      values_.refuse(element, *found, "a whole number of 32 bits");
+    }
+    return static_cast<int>(value);
+  }
+  bool flag(const XmlElement& element, const char* name, bool otherwise) const {
+    const XmlAttribute* const found = element.attribute(name);
+    if (!found) return otherwise;
+    if (found->value != "true" && found->value != "false") values_.refuse(element, *found, "true or false");
+    return found->value == "true";
+  }
+  /// A name of the scene that is not taken yet.
+  std::string unique(Names& taken, std::string name) const {
+    name = scene_name(request_.prefix, name);
+    std::string result = name;
+    for (int i = 1; !taken.insert(result).second; ++i) result = name + "_" + std::to_string(i);
+    return result;
+  }
+
+  const MjcfDocument& document_;
+  const RobotRequest& request_;
+  const RobotFiles& files_;
+  const Sources& sources_;
+  RobotParts& parts_;
+  XmlValues values_;
+};
+
+/// Bodies with their joints, geoms and masses. Notes what is left out.
+MjcfModel read_mjcf_bodies(const MjcfReading& reading);
+
+/// Gains, limits and targets of the joints' drives.
+void add_mjcf_actuators(const MjcfReading& reading, MjcfModel& model);
+
+inline Pose at(const Numbers3& position) {
+  return {position, {0, 0, 0, 1}};
+}
+inline Numbers3 negative(const Numbers3& x) {
+  return {-x[0], -x[1], -x[2]};
+}
+
+/// Numbers of a scene are never "-0".
+inline double cleaned(double x) {
+  return x == 0 ? 0.0 : x;
+}
+
+inline MassProperties<double> placed(const MassProperties<double>& mass, const Pose& pose) {
+  const Mat3<double> R = matrix_of(pose.orientation);
+  const Vec3<double> p = R * mass.com;
+  return {
+      mass.mass, {p.x + pose.position[0], p.y + pose.position[1], p.z + pose.position[2]}, rotated(R, mass.inertia)};
+}
+
+}  // namespace backdrive::scene
