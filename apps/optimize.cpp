@@ -108,7 +108,7 @@ void log_start(const Scene& scene, const OptimizeArguments& options, const Execu
   log_info("optimising '" + scene.name + "': " + count(variable_layout(problem).total, "number") + " in " +
            count(static_cast<long long>(problem.variables.size()), "variable") + ", " +
            count(static_cast<long long>(problem.loss.size()), "loss term") + ", " + count(starts, "start") + " of " +
-           count(problem.simulation.steps, "step") + ", " + chosen_method(problem, how) + ", at most " +
+           count(problem.simulation.steps, "step") + ", " + to_string(chosen_method(problem, how)) + ", at most " +
            count(problem.optimize.iterations, "iteration") + ", " + options.precision + ", " + device_text(how));
   if (const std::string words = contact_words(problem); !words.empty()) log_detail("contact: " + words);
   if (starts > largest_batch(problem, how)) {
@@ -128,7 +128,7 @@ void log_starts(const Problem& problem, const OptimizeResult& result) {
     const StartResult& start = result.starts[s];
     log_detail("start " + std::to_string(s) + ": loss " + exact(start.loss) + ", gradient norm " +
                number(start.gradient_norm) + ", " + count(start.iterations, "iteration") + ", stopped by " +
-               start.stopped_by +
+               to_string(start.stopped_by) +
                (start.status.stopped() ? ": " + describe_stop(problem, static_cast<int>(s), start.status) : ""));
   }
 }
@@ -165,7 +165,7 @@ nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const S
     starts.push_back({{"loss", s.loss},
                       {"gradient_norm", s.gradient_norm},
                       {"iterations", s.iterations},
-                      {"stopped_by", s.stopped_by}});
+                      {"stopped_by", to_string(s.stopped_by)}});
   }
   return {{"scene", scene.name},
           {"output", output},
@@ -178,7 +178,7 @@ nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const S
           {"best_start", result.best},
           {"starts", starts},
           {"iterations", best.iterations},
-          {"stopped_by", best.stopped_by},
+          {"stopped_by", to_string(best.stopped_by)},
           {"world_steps_per_second", result.history.empty() ? 0.0 : result.history.back().world_steps_per_second},
           {"seconds", result.seconds},
           {"gradient_windows", windows.all},
@@ -197,7 +197,7 @@ void print_summary(const Scene& scene, const OptimizeResult& result, const Simul
               << (result.reached_goal ? green("reached") : red("not reached")) << '\n';
   }
   std::cout << "best of " << count(static_cast<long long>(result.starts.size()), "start") << ": number " << result.best
-            << ", " << count(best.iterations, "iteration") << ", stopped by " << best.stopped_by << ", "
+            << ", " << count(best.iterations, "iteration") << ", stopped by " << to_string(best.stopped_by) << ", "
             << number(result.seconds) << " s\n\n";
   const std::vector<FoundValue> found = found_values(result.problem);
   if (!found.empty()) std::cout << found_table(found) << '\n';

@@ -17,7 +17,7 @@ struct SweepPoint {
   bool done = false;
   // When it was optimised:
   int iterations = 0;
-  std::string stopped_by;
+  StopReason stopped_by = StopReason::none;
   bool reached_goal = true;
   std::vector<double> variables;  ///< best values of those that are one number
 

@@ -41,7 +41,7 @@ nlohmann::json to_json(const Scene& scene) {
           {"loss", loss},
           {"warnings", doubts(scene)},
           {"not_taken_over", texts(scene.notes)},
-          {"method", p.optimize.method},
+          {"method", to_string(p.optimize.method)},
           {"starts", p.optimize.starts},
           {"goal", p.optimize.goal},
           {"exit_code", static_cast<int>(kDone)}};
@@ -95,8 +95,8 @@ void print(const Scene& scene) {
     table.add({"loss terms", listing(names)});
   }
   if (!p.variables.empty()) {
-    table.add({"optimiser", p.optimize.method + ", " + count(p.optimize.starts, "start") + ", at most " +
-                                count(p.optimize.iterations, "iteration")});
+    table.add({"optimiser", std::string(to_string(p.optimize.method)) + ", " + count(p.optimize.starts, "start") +
+                                ", at most " + count(p.optimize.iterations, "iteration")});
     if (std::isfinite(p.optimize.goal)) table.add({"goal", number(p.optimize.goal)});
   }
   std::cout << table.text();

@@ -241,7 +241,10 @@ RecordedColumns ProblemReader::read_recorded_columns() const {
 void ProblemReader::read_options() {
   const View view = root_["optimize"];
   OptimizeOptions& options = problem_.optimize;
-  options.method = view["method"].text();
+  const std::string& method = view["method"].text();
+  for (const OptimizeMethod one : {OptimizeMethod::lbfgs, OptimizeMethod::adam}) {
+    if (method == to_string(one)) options.method = one;
+  }
   options.iterations = view["iterations"].integer();
   options.tolerance = view["tolerance"].number();
   options.learning_rate = view["learning_rate"].number();

@@ -169,22 +169,22 @@ class AdamBatch {
   }
 
   /// Why a start stopped. One that reached the goal, or would have gone on when another did, stops by that.
-  const char* reason(int outcome, int when, int evaluation, double loss) const {
+  StopReason reason(int outcome, int when, int evaluation, double loss) const {
     const bool stopped = outcome != static_cast<int>(AdamOutcome::running);
     if (search_.goal_reached() && (!stopped || when == evaluation)) {
-      return loss <= search_.options().goal ? stopped_by::goal : stopped_by::goal_elsewhere;
+      return loss <= search_.options().goal ? StopReason::goal : StopReason::goal_elsewhere;
     }
     switch (static_cast<AdamOutcome>(outcome)) {
       case AdamOutcome::running:
         break;
       case AdamOutcome::tolerance:
-        return stopped_by::tolerance;
+        return StopReason::tolerance;
       case AdamOutcome::iterations:
-        return stopped_by::iterations;
+        return StopReason::iterations;
       case AdamOutcome::non_finite:
-        return stopped_by::non_finite;
+        return StopReason::non_finite;
     }
-    return stopped_by::interrupted;
+    return StopReason::interrupted;
   }
 
   void hand_over(const std::vector<int>& which, const Buffer<int>& counts, int evaluation) {

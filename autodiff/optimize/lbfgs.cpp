@@ -63,29 +63,29 @@ void LbfgsStart::begin() {
 
 /// The search knows no further: it begins again from the best point, once, and again whenever that brought a real
 /// decrease.
-const char* LbfgsStart::give_up() {
+StopReason LbfgsStart::give_up() {
   const double now = start_.loss;
   const bool worth = !restarted_ || now < loss_at_restart_ - kWorthRestart * std::abs(loss_at_restart_);
-  if (!worth) return stopped_by::line_search;
+  if (!worth) return StopReason::line_search;
   restarted_ = true;
   loss_at_restart_ = now;
   begin();
-  return nullptr;
+  return StopReason::none;
 }
 
-const char* LbfgsStart::ask(const Vector& x) {
+StopReason LbfgsStart::ask(const Vector& x) {
   if (!x.allFinite()) return give_up();
   // A step to a bound may end an ulp past it, where a mass would be negative.
   std::copy(x.data(), x.data() + x.size(), point_.begin());
   bounds_.clip(point_);
-  return nullptr;
+  return StopReason::none;
 }
 
-/// Why a start stops at a point that it has come to, or null.
-const char* LbfgsStart::limits() const {
-  if (bounds_.projected_norm(x_.data(), gradient_.data()) <= options_.tolerance) return stopped_by::tolerance;
-  if (start_.iterations >= options_.iterations) return stopped_by::iterations;
-  return nullptr;
+/// Why a start stops at a point that it has come to, or none.
+StopReason LbfgsStart::limits() const {
+  if (bounds_.projected_norm(x_.data(), gradient_.data()) <= options_.tolerance) return StopReason::tolerance;
+  if (start_.iterations >= options_.iterations) return StopReason::iterations;
+  return StopReason::none;
 }
 
 /// Whether the gradient, projected onto the bounds, is exactly zero.
@@ -95,16 +95,16 @@ bool LbfgsStart::is_stationary() const {
   return ((x_ - gradient_).cwiseMax(lower).cwiseMin(upper) - x_).cwiseAbs().maxCoeff() <= 0;
 }
 
-const char* LbfgsStart::tell(double loss, const std::vector<double>& gradient) {
+StopReason LbfgsStart::tell(double loss, const std::vector<double>& gradient) {
   loss_ = loss;
   gradient_ = map(gradient);
   if (on_line_) return walk_line();
   if (!evaluated_) {
     evaluated_ = true;
-    if (!std::isfinite(loss)) return stopped_by::non_finite;
-    if (const char* reason = limits()) return reason;
+    if (!std::isfinite(loss)) return StopReason::non_finite;
+    if (const StopReason reason = limits(); reason != StopReason::none) return reason;
   }
-  return is_stationary() ? stopped_by::tolerance : first_direction();
+  return is_stationary() ? StopReason::tolerance : first_direction();
 }
 
 /// Towards the minimum of the quadratic model within bounds. False: LBFGSpp knows none.
@@ -130,13 +130,13 @@ bool LbfgsStart::bounded_direction(bool first) {
   return true;
 }
 
-const char* LbfgsStart::first_direction() {
+StopReason LbfgsStart::first_direction() {
   if (bounded_) return bounded_direction(true) ? begin_line(1) : give_up();
   direction_ = -gradient_;
   return begin_line(1 / direction_.norm());
 }
 
-const char* LbfgsStart::next_direction() {
+StopReason LbfgsStart::next_direction() {
   const Vector moved = x_ - line_begin_, turned = gradient_ - gradient_begin_;
   if (!bounded_) {
     free_pairs_.add_correction(moved, turned);
@@ -156,7 +156,7 @@ const char* LbfgsStart::next_direction() {
   return bounded_direction(false) ? begin_line(1) : give_up();
 }
 
-const char* LbfgsStart::begin_line(double step) {
+StopReason LbfgsStart::begin_line(double step) {
   line_begin_ = x_;
   gradient_begin_ = gradient_;
   longest_step_ = bounded_ ? std::min(kLongestStep, step_to_bounds(x_, direction_, bounds_)) : kLongestStep;
@@ -177,7 +177,7 @@ const char* LbfgsStart::begin_line(double step) {
 /// optimization via quasi-Newton methods, 2013, algorithm 2.6): enough decrease, and a slope that is no longer steeply
 /// down. An infinite loss is one more reason to step back. Deviation: a step that reaches the bounds needs only the
 /// decrease.
-const char* LbfgsStart::walk_line() {
+StopReason LbfgsStart::walk_line() {
   if (!(loss_ <= loss_begin_ + kDecrease * step_ * slope_begin_)) {
     high_ = step_;
   } else if (gradient_.dot(direction_) < kSlopeLeft * slope_begin_ && step_ < longest_step_) {
@@ -192,12 +192,12 @@ const char* LbfgsStart::walk_line() {
 }
 
 /// A line search is over: x is the next iterate.
-const char* LbfgsStart::accept() {
+StopReason LbfgsStart::accept() {
   ++start_.iterations;
-  if (const char* reason = limits()) return reason;
+  if (const StopReason reason = limits(); reason != StopReason::none) return reason;
   flat_ = loss_begin_ - loss_ > 0 ? 0 : flat_ + 1;
   if (flat_ > kMaxFlat) return give_up();
-  return is_stationary() ? stopped_by::tolerance : next_direction();
+  return is_stationary() ? StopReason::tolerance : next_direction();
 }
 
 void run_lbfgs(Search& search, std::span<const int> starts) {
@@ -220,14 +220,14 @@ void run_lbfgs(Search& search, std::span<const int> starts) {
     x.resize(which.size());
     search.evaluate(which, x, loss, gradient);
     for (std::size_t i = 0; i < which.size(); ++i) {
-      const char* reason = search.stop_reason(which[i]);
-      if (!reason) reason = searches[place[i]].tell(loss[i], gradient[i]);
-      if (reason) search.start(which[i]).stopped_by = reason;
+      StopReason reason = search.stop_reason(which[i]);
+      if (reason == StopReason::none) reason = searches[place[i]].tell(loss[i], gradient[i]);
+      if (reason != StopReason::none) search.start(which[i]).stopped_by = reason;
     }
     search.report();
   }
   for (const int k : starts) {
-    if (search.is_running(k)) search.start(k).stopped_by = stopped_by::interrupted;
+    if (search.is_running(k)) search.start(k).stopped_by = StopReason::interrupted;
   }
 }
 

@@ -18,20 +18,20 @@ class LbfgsStart {
   const std::vector<double>& point() const { return point_; }
   /// Takes them. Null: point() has moved on; else what the start stops by. O(numbers) beside what is evaluated. `start`
   /// holds the best point by then.
-  const char* tell(double loss, const std::vector<double>& gradient);
+  StopReason tell(double loss, const std::vector<double>& gradient);
 
  private:
   using Vector = Eigen::VectorXd;
 
   void begin();
-  const char* ask(const Vector& x);
-  const char* give_up();
-  const char* begin_line(double step);
-  const char* walk_line();
-  const char* accept();
-  const char* first_direction();
-  const char* next_direction();
-  const char* limits() const;
+  StopReason ask(const Vector& x);
+  StopReason give_up();
+  StopReason begin_line(double step);
+  StopReason walk_line();
+  StopReason accept();
+  StopReason first_direction();
+  StopReason next_direction();
+  StopReason limits() const;
   bool bounded_direction(bool first);
   bool is_stationary() const;
 

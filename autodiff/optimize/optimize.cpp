@@ -9,11 +9,33 @@
 
 namespace backdrive {
 
+const char* to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::none:
+      return "nothing";
+    case StopReason::goal:
+      return "goal";
+    case StopReason::goal_elsewhere:
+      return "goal of another start";
+    case StopReason::tolerance:
+      return "tolerance";
+    case StopReason::iterations:
+      return "iterations";
+    case StopReason::line_search:
+      return "line search";
+    case StopReason::non_finite:
+      return "non-finite";
+    case StopReason::interrupted:
+      return "interrupted";
+  }
+  return "";
+}
+
 OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
                         const std::function<bool(const OptimizeProgress&)>& progress) {
   if (problem.variables.empty()) input_error("nothing to optimise: the problem has no variables");
   if (problem.loss.empty()) input_error("nothing to optimise: the problem has no loss");
-  const std::string method = chosen_method(problem, options);
+  const OptimizeMethod method = chosen_method(problem, options);
   Search search(problem, options, progress);
   std::vector<int> starts(search.starts());
   std::iota(starts.begin(), starts.end(), 0);
@@ -21,10 +43,10 @@ OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
   for (int begin = 0; begin < search.starts(); begin += batch) {
     const int count = std::min(batch, search.starts() - begin);
     const std::span<const int> chunk(starts.data() + begin, count);
-    if (const char* reason = search.stop_reason(begin)) {
+    if (const StopReason reason = search.stop_reason(begin); reason != StopReason::none) {
       for (const int k : chunk) search.start(k).stopped_by = reason;
     } else {
-      method == "adam" ? run_adam(search, chunk) : run_lbfgs(search, chunk);
+      method == OptimizeMethod::adam ? run_adam(search, chunk) : run_lbfgs(search, chunk);
     }
   }
   return std::move(search).result(problem);

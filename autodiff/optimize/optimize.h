@@ -24,12 +24,26 @@ struct OptimizeProgress {
   std::vector<double> x;
 };
 
+/// Why a start went no further.
+enum class StopReason {
+  none,            ///< it still runs
+  goal,            ///< its loss is what was asked for
+  goal_elsewhere,  ///< that of another start is
+  tolerance,       ///< its gradient is below the tolerance
+  iterations,      ///< it had as many as it may have
+  line_search,     ///< no step along its direction makes the loss smaller
+  non_finite,      ///< where it begins, the loss is no number
+  interrupted
+};
+/// In words, as results have it: "goal of another start", "line search", "non-finite".
+const char* to_string(StopReason reason);
+
 struct StartResult {
   std::vector<double> x;  ///< scaled
   double loss = 0;
   double gradient_norm = 0;
   int iterations = 0;
-  std::string stopped_by;  ///< "goal", "tolerance", "iterations", "line search", "non-finite", "interrupted"
+  StopReason stopped_by = StopReason::none;
   WorldStatus status;
 };
 

@@ -68,10 +68,10 @@ void Search::count(int evaluated, const WindowCounts& windows, double best_loss)
   if (std::isfinite(options_.goal) && best_loss <= options_.goal) goal_reached_ = true;
 }
 
-const char* Search::stop_reason(int k) const {
-  if (interrupted_) return stopped_by::interrupted;
-  if (!goal_reached_) return nullptr;
-  return starts_[k].loss <= options_.goal ? stopped_by::goal : stopped_by::goal_elsewhere;
+StopReason Search::stop_reason(int k) const {
+  if (interrupted_) return StopReason::interrupted;
+  if (!goal_reached_) return StopReason::none;
+  return starts_[k].loss <= options_.goal ? StopReason::goal : StopReason::goal_elsewhere;
 }
 
 int Search::best() const {

@@ -9,17 +9,6 @@
 
 namespace backdrive {
 
-/// Reasons to stop, as in StartResult::stopped_by.
-namespace stopped_by {
-inline constexpr char goal[] = "goal";
-inline constexpr char goal_elsewhere[] = "goal of another start";
-inline constexpr char tolerance[] = "tolerance";
-inline constexpr char iterations[] = "iterations";
-inline constexpr char line_search[] = "line search";
-inline constexpr char non_finite[] = "non-finite";
-inline constexpr char interrupted[] = "interrupted";
-}  // namespace stopped_by
-
 class Search {
  public:
   Search(const Problem& problem, const ExecutionOptions& options,
@@ -31,7 +20,7 @@ class Search {
   /// Its x, loss and gradient_norm are those of the best point so far (before the first evaluation:
   /// where it begins).
   StartResult& start(int k) { return starts_[k]; }
-  bool is_running(int k) const { return starts_[k].stopped_by.empty(); }
+  bool is_running(int k) const { return starts_[k].stopped_by == StopReason::none; }
   bool goal_reached() const { return goal_reached_; }
   bool is_interrupted() const { return interrupted_; }
 
@@ -39,8 +28,8 @@ class Search {
   void evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x, std::vector<double>& loss,
                 std::vector<std::vector<double>>& gradient);
 
-  /// What a start must stop by after an evaluation, or null: the goal, an interruption.
-  const char* stop_reason(int k) const;
+  /// What a start must stop by after an evaluation, or none: the goal, an interruption.
+  StopReason stop_reason(int k) const;
   /// For searches that keep the points of their starts where these are computed: notes that so many worlds were
   /// evaluated with these windows, and the lowest loss so far.
   void count(int evaluated, const WindowCounts& windows, double best_loss);

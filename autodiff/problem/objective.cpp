@@ -254,18 +254,28 @@ class RolloutObjective final : public BatchObjective {
 
 }  // namespace
 
-const char* chosen_method(const Problem& problem, const ExecutionOptions& options) {
-  const std::string& method = problem.optimize.method;
-  if (method == "adam") return "adam";
-  if (method == "lbfgs") return "lbfgs";
-  if (method != "auto") input_error("method '" + method + "', expected auto, lbfgs or adam");
+const char* to_string(OptimizeMethod method) {
+  switch (method) {
+    case OptimizeMethod::automatic:
+      return "auto";
+    case OptimizeMethod::lbfgs:
+      return "lbfgs";
+    case OptimizeMethod::adam:
+      return "adam";
+  }
+  return "";
+}
+
+OptimizeMethod chosen_method(const Problem& problem, const ExecutionOptions& options) {
+  if (problem.optimize.method != OptimizeMethod::automatic) return problem.optimize.method;
   const int starts = options.worlds > 0 ? options.worlds : problem.optimize.starts;
-  return starts > kLargestBatch && !options.devices.front().is_cpu() ? "adam" : "lbfgs";
+  const bool many = starts > kLargestBatch && !options.devices.front().is_cpu();
+  return many ? OptimizeMethod::adam : OptimizeMethod::lbfgs;
 }
 
 int largest_batch(const Problem& problem, const ExecutionOptions& options) {
   const bool on_host = options.devices.front().is_cpu();
-  const bool adam = chosen_method(problem, options) == std::string_view("adam");
+  const bool adam = chosen_method(problem, options) == OptimizeMethod::adam;
   return adam && !on_host ? std::numeric_limits<int>::max() : kLargestBatch;
 }
 
@@ -279,7 +289,7 @@ int kept_vectors(const Problem& problem, const ExecutionOptions& options) {
   constexpr int best = 1;
   // Of Adam (adam.cpp): six vectors, twice when those of starts that have stopped are left out, the gradient, and one
   // on its way from or to the host.
-  if (chosen_method(problem, options) == std::string_view("adam")) return best + 2 * 6 + 1 + 1;
+  if (chosen_method(problem, options) == OptimizeMethod::adam) return best + 2 * 6 + 1 + 1;
   // Of L-BFGS (LbfgsStart): pairs; x, gradient, both where the line began, direction, point. Of the batch: x, gradient.
   // Of the objective: both, and both on their way.
   return best + 2 * kLbfgsPairs + 6 + 2 + 4;

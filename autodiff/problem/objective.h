@@ -29,7 +29,7 @@ inline constexpr int kLbfgsPairs = 12;
 
 /// What "auto" stands for: lbfgs, or adam for more starts on devices than lbfgs takes at once. Throws Error (input) for
 /// another word.
-const char* chosen_method(const Problem& problem, const ExecutionOptions& options);
+OptimizeMethod chosen_method(const Problem& problem, const ExecutionOptions& options);
 /// Starts that are searched from at once: on a device, all that Adam is given.
 int largest_batch(const Problem& problem, const ExecutionOptions& options);
 /// Starts that are evaluated at once on a device, as worlds of one batch.

@@ -140,8 +140,12 @@ struct Variable {
   bool is_tied() const { return tie.to >= 0; }
 };
 
+enum class OptimizeMethod { automatic, lbfgs, adam };
+/// "auto", "lbfgs", "adam".
+const char* to_string(OptimizeMethod method);
+
 struct OptimizeOptions {
-  std::string method = "auto";  ///< lbfgs, adam or auto (chosen_method() says which)
+  OptimizeMethod method = OptimizeMethod::automatic;  ///< chosen_method() says which
   int iterations = 200;
   double tolerance = 1e-6;      ///< stop when the norm of the scaled (projected) gradient is below
   double learning_rate = 0.05;  ///< adam

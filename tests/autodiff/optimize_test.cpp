@@ -17,7 +17,7 @@ namespace {
 using cases::final_loss;
 
 struct Case {
-  const char* method;
+  OptimizeMethod method;
   bool bounded;
 };
 class Optimize : public testing::TestWithParam<Case> {
@@ -25,7 +25,7 @@ class Optimize : public testing::TestWithParam<Case> {
   static Problem problem() {
     Problem p = cases::pendulum();
     p.optimize.method = GetParam().method;
-    if (p.optimize.method == "adam") p.optimize.iterations = 400;
+    if (p.optimize.method == OptimizeMethod::adam) p.optimize.iterations = 400;
     if (GetParam().bounded) {
       p.variables[0].lower = -8;
       p.variables[0].upper = 8;
@@ -91,9 +91,9 @@ TEST_P(Optimize, StopsAtTheGoal) {
   const OptimizeResult result = optimize(p, {Precision::float64, 1, 0, 4});
   EXPECT_TRUE(result.reached_goal);
   EXPECT_LE(result.starts[result.best].loss, 1);
-  EXPECT_EQ(result.starts[result.best].stopped_by, "goal");
+  EXPECT_EQ(result.starts[result.best].stopped_by, StopReason::goal);
   for (const StartResult& start : result.starts) {
-    EXPECT_EQ(start.stopped_by, start.loss <= 1 ? "goal" : "goal of another start");
+    EXPECT_EQ(start.stopped_by, start.loss <= 1 ? StopReason::goal : StopReason::goal_elsewhere);
   }
   p.optimize.goal = 1e-9;
   p.optimize.iterations = 5;
@@ -106,16 +106,16 @@ TEST_P(Optimize, CountsIterations) {
   const OptimizeResult result = optimize(p, {Precision::float64, 1, 0, 3});
   for (const StartResult& start : result.starts) {
     EXPECT_EQ(start.iterations, 7);
-    EXPECT_EQ(start.stopped_by, "iterations");
+    EXPECT_EQ(start.stopped_by, StopReason::iterations);
   }
   EXPECT_EQ(result.history.back().iterations, 7);
 }
 
 TEST_P(Optimize, StopsAtTheTolerance) {
   Problem p = problem();
-  p.optimize.tolerance = p.optimize.method == "adam" ? 0.3 : 1e-5;
+  p.optimize.tolerance = p.optimize.method == OptimizeMethod::adam ? 0.3 : 1e-5;
   const OptimizeResult result = optimize(p, {});
-  EXPECT_EQ(result.starts[0].stopped_by, "tolerance");
+  EXPECT_EQ(result.starts[0].stopped_by, StopReason::tolerance);
   EXPECT_LE(result.starts[0].gradient_norm, p.optimize.tolerance);
 }
 
@@ -129,7 +129,7 @@ TEST_P(Optimize, EndsCleanlyWhenInterrupted) {
   EXPECT_EQ(calls, 3);
   ASSERT_EQ(result.starts.size(), 5u);
   for (const StartResult& start : result.starts) {
-    EXPECT_EQ(start.stopped_by, "interrupted");
+    EXPECT_EQ(start.stopped_by, StopReason::interrupted);
     EXPECT_TRUE(std::isfinite(start.loss));
     EXPECT_LE(start.iterations, 3);
   }
@@ -153,7 +153,7 @@ TEST_P(Optimize, AStartThatIsNotFiniteDoesNotStopTheOthers) {
   EXPECT_EQ(result.best, 0) << "the only one without a random part";
   EXPECT_TRUE(std::isfinite(result.starts[0].loss));
   for (int k = 1; k < 4; ++k) {
-    EXPECT_EQ(result.starts[k].stopped_by, "non-finite");
+    EXPECT_EQ(result.starts[k].stopped_by, StopReason::non_finite);
     EXPECT_TRUE(result.starts[k].status.stopped());
     EXPECT_EQ(result.starts[k].iterations, 0);
   }
@@ -176,10 +176,10 @@ TEST_P(Optimize, ComesBackFromWhereTheLossIsNotFinite) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, Optimize,
-                         testing::Values(Case{"lbfgs", false}, Case{"lbfgs", true}, Case{"adam", false},
-                                         Case{"adam", true}),
+                         testing::Values(Case{OptimizeMethod::lbfgs, false}, Case{OptimizeMethod::lbfgs, true},
+                                         Case{OptimizeMethod::adam, false}, Case{OptimizeMethod::adam, true}),
                          [](const auto& info) {
-                           return std::string(info.param.method) + (info.param.bounded ? "_bounded" : "");
+                           return std::string(to_string(info.param.method)) + (info.param.bounded ? "_bounded" : "");
                          });
 
 TEST(OptimizeLbfgs, FindsParametersOfAKnownMotion) {
@@ -240,7 +240,7 @@ TEST(OptimizeLbfgs, RespectsActiveBounds) {
 
 TEST(OptimizeMemory, NothingIsAllocatedAfterTheFirstEvaluations) {
   for (Problem p : {cases::pendulum(), cases::varied_cart_pole()}) {
-    p.optimize.method = "adam";
+    p.optimize.method = OptimizeMethod::adam;
     p.optimize.iterations = 30;
     p.optimize.learning_rate = 1e-3;
     std::vector<std::uint64_t> allocations;
@@ -266,12 +266,12 @@ double valley(const std::vector<double>& x, std::vector<double>& gradient) {
 }
 
 /// Asks and tells until it stops; what it stopped by.
-std::string run(LbfgsStart& search, StartResult& start) {
+StopReason run(LbfgsStart& search, StartResult& start) {
   std::vector<double> gradient(start.x.size());
   for (;;) {
     const double loss = valley(search.point(), gradient);
     if (loss < start.loss) start.loss = loss, start.x = search.point();
-    if (const char* reason = search.tell(loss, gradient)) return reason;
+    if (const StopReason reason = search.tell(loss, gradient); reason != StopReason::none) return reason;
   }
 }
 
@@ -287,7 +287,7 @@ TEST(OptimizeLbfgs, IsAskedAndTold) {
     bounds.upper.assign(4, std::numeric_limits<double>::infinity());
     if (bounded) bounds.upper[2] = 0.5;  // then x₃ = x₂² = 0.25
     LbfgsStart search(bounds, options, start);
-    EXPECT_EQ(run(search, start), "tolerance");
+    EXPECT_EQ(run(search, start), StopReason::tolerance);
     EXPECT_GT(start.iterations, 10);
     EXPECT_NEAR(start.x[0], 1, 1e-8);
     EXPECT_NEAR(start.x[1], 1, 1e-8);
@@ -301,7 +301,7 @@ TEST(OptimizeLbfgs, IsAskedAndTold) {
 TEST(OptimizeMemory, AStartOfLbfgsKeepsWhatTheBudgetCounts) {
   constexpr int kNumbers = 100'000, kStarts = 4;
   Problem p = cases::pendulum();
-  p.optimize.method = "lbfgs";
+  p.optimize.method = OptimizeMethod::lbfgs;
   const int counted = kept_vectors(p, {}) - 1 - 2 - 4;
   VariableBounds bounds;
   bounds.lower.assign(kNumbers, -std::numeric_limits<double>::infinity());
@@ -324,7 +324,7 @@ TEST(OptimizeMemory, AStartOfLbfgsKeepsWhatTheBudgetCounts) {
     searches.emplace_back(bounds, options, start);
     for (int k = 0; k < 20; ++k) {
       const double loss = valley(searches.back().point(), gradient);
-      ASSERT_EQ(searches.back().tell(loss, gradient), nullptr);
+      ASSERT_EQ(searches.back().tell(loss, gradient), StopReason::none);
     }
   }
   const double kept = (bytes() - before) / (8.0 * kNumbers * kStarts);
@@ -338,9 +338,6 @@ TEST(OptimizeErrors, SayWhatIsMissing) {
   EXPECT_THROW(optimize(p, {}), Error);
   p = cases::pendulum();
   p.variables.clear();
-  EXPECT_THROW(optimize(p, {}), Error);
-  p = cases::pendulum();
-  p.optimize.method = "newton";
   EXPECT_THROW(optimize(p, {}), Error);
   EXPECT_THROW(with_values(cases::pendulum(), {1, 2, 3}), Error);
 }

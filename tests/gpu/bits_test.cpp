@@ -101,7 +101,7 @@ TEST_P(GpuBits, ShardsAddUp) {
 class GpuOptimize : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, GpuOptimize, testing::Values(DeviceKind::emulated, DeviceKind::cuda), device_name);
 
-Problem problem(const char* method) {
+Problem problem(OptimizeMethod method) {
   Problem p = cases::pendulum();
   p.optimize.method = method;
   p.optimize.iterations = 15;
@@ -122,7 +122,7 @@ void expect_same_starts(const OptimizeResult& a, const OptimizeResult& b) {
 TEST_P(GpuOptimize, WorldsSplitOverDevices) {
   const int devices = std::min(device_count(GetParam()), 3);
   if (devices < 2) GTEST_SKIP() << "only one device";
-  for (const char* method : {"adam", "lbfgs"}) {
+  for (const OptimizeMethod method : {OptimizeMethod::adam, OptimizeMethod::lbfgs}) {
     const Problem p = problem(method);
     ExecutionOptions one{.seed = 3, .worlds = 20, .devices = {device()}}, several = one;
     several.devices.clear();
@@ -133,7 +133,7 @@ TEST_P(GpuOptimize, WorldsSplitOverDevices) {
 
 // As the processor, up to rounding; starts that stop early leave the batch without a trace.
 TEST_P(GpuOptimize, FindsWhatTheProcessorFinds) {
-  for (const char* method : {"adam", "lbfgs"}) {
+  for (const OptimizeMethod method : {OptimizeMethod::adam, OptimizeMethod::lbfgs}) {
     Problem p = problem(method);
     p.optimize.tolerance = 0.5;  // some starts reach it soon
     const ExecutionOptions here{.seed = 3, .worlds = 20};
@@ -141,8 +141,8 @@ TEST_P(GpuOptimize, FindsWhatTheProcessorFinds) {
     there.devices = {device()};
     const OptimizeResult a = optimize(p, here), b = optimize(p, there);
     for (int k = 0; k < 20; ++k) {
-      EXPECT_NEAR(b.starts[k].loss, a.starts[k].loss, 1e-6 * (1 + a.starts[k].loss)) << method << " " << k;
-      EXPECT_EQ(b.starts[k].stopped_by, a.starts[k].stopped_by) << method << " " << k;
+      EXPECT_NEAR(b.starts[k].loss, a.starts[k].loss, 1e-6 * (1 + a.starts[k].loss)) << to_string(method) << " " << k;
+      EXPECT_EQ(b.starts[k].stopped_by, a.starts[k].stopped_by) << to_string(method) << " " << k;
     }
     ASSERT_FALSE(b.history.empty());
     EXPECT_EQ(b.history.back().running, 0);
@@ -150,14 +150,14 @@ TEST_P(GpuOptimize, FindsWhatTheProcessorFinds) {
 }
 
 TEST_P(GpuOptimize, ManyStartsAtOnce) {
-  Problem p = problem("auto");
+  Problem p = problem(OptimizeMethod::automatic);
   p.optimize.iterations = 2;
   ExecutionOptions few{.worlds = 256, .devices = {device()}}, many = few;
   many.worlds = 257;
-  EXPECT_STREQ(chosen_method(p, few), "lbfgs");
-  EXPECT_STREQ(chosen_method(p, many), "adam");
+  EXPECT_EQ(chosen_method(p, few), OptimizeMethod::lbfgs);
+  EXPECT_EQ(chosen_method(p, many), OptimizeMethod::adam);
   EXPECT_EQ(batch_worlds(p, many), 257);
-  EXPECT_STREQ(chosen_method(p, {.worlds = 257}), "lbfgs") << "on the processor";
+  EXPECT_EQ(chosen_method(p, {.worlds = 257}), OptimizeMethod::lbfgs) << "on the processor";
   int reports = 0;
   const OptimizeResult result = optimize(p, many, [&](const OptimizeProgress& progress) {
     EXPECT_EQ(progress.evaluations, 257 * ++reports);
@@ -168,7 +168,7 @@ TEST_P(GpuOptimize, ManyStartsAtOnce) {
 }
 
 TEST_P(GpuOptimize, ParametersToo) {
-  for (const char* method : {"adam", "lbfgs"}) {
+  for (const OptimizeMethod method : {OptimizeMethod::adam, OptimizeMethod::lbfgs}) {
     Problem p = cases::varied_cart_pole();
     p.optimize.method = method;
     p.optimize.learning_rate = 1e-3;
@@ -179,13 +179,13 @@ TEST_P(GpuOptimize, ParametersToo) {
     const OptimizeResult a = optimize(p, here), b = optimize(p, there);
     const std::vector<std::vector<double>> begin = initial_points(p, 3, 0);
     for (int k = 0; k < 3; ++k) {
-      EXPECT_NEAR(b.starts[k].loss, a.starts[k].loss, 1e-9 * a.starts[k].loss) << method << " " << k;
+      EXPECT_NEAR(b.starts[k].loss, a.starts[k].loss, 1e-9 * a.starts[k].loss) << to_string(method) << " " << k;
       for (std::size_t i = 0; i < a.starts[k].x.size(); ++i) {
-        EXPECT_NEAR(b.starts[k].x[i], a.starts[k].x[i], 1e-7) << method << " " << k << " " << i;
-        EXPECT_NE(b.starts[k].x[i], begin[k][i]) << method << " " << k << " " << i << ": was not moved";
+        EXPECT_NEAR(b.starts[k].x[i], a.starts[k].x[i], 1e-7) << to_string(method) << " " << k << " " << i;
+        EXPECT_NE(b.starts[k].x[i], begin[k][i]) << to_string(method) << " " << k << " " << i << ": was not moved";
       }
     }
-    EXPECT_NEAR(cases::final_loss(b.problem), b.starts[b.best].loss, 1e-9 * a.starts[0].loss) << method;
+    EXPECT_NEAR(cases::final_loss(b.problem), b.starts[b.best].loss, 1e-9 * a.starts[0].loss) << to_string(method);
   }
 }
 

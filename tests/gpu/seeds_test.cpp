@@ -95,7 +95,7 @@ TEST_P(GpuSeeds, NothingAccumulates) {
 TEST_P(GpuSeeds, AnIterationWaitsOnce) {
   DeviceBackend& backend = *backend_of(device());
   for (Problem p : {cases::pendulum(), cases::varied_cart_pole()}) {
-    p.optimize.method = "adam";
+    p.optimize.method = OptimizeMethod::adam;
     p.optimize.iterations = 60;
     p.optimize.learning_rate = 1e-3;
     struct Told {

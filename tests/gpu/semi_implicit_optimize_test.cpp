@@ -76,7 +76,7 @@ Problem linkage_problem() {
 // Up to rounding, which searches carry on.
 TEST_P(GpuSemiImplicitOptimize, OptimisesAsTheProcessorDoes) {
   for (const Problem& problem : {pendulum_problem(), linkage_problem()}) {
-    for (const char* method : {"adam", "lbfgs"}) {
+    for (const OptimizeMethod method : {OptimizeMethod::adam, OptimizeMethod::lbfgs}) {
       Problem p = problem;
       p.optimize.method = method;
       p.optimize.learning_rate = 1e-3;
@@ -87,17 +87,17 @@ TEST_P(GpuSemiImplicitOptimize, OptimisesAsTheProcessorDoes) {
       const OptimizeResult a = optimize(p, here), b = optimize(p, there);
       const std::vector<std::vector<double>> begin = initial_points(p, 3, 3);
       for (int k = 0; k < 3; ++k) {
-        EXPECT_NEAR(b.starts[k].loss, a.starts[k].loss, 1e-7 * (1 + a.starts[k].loss)) << method << " " << k;
+        EXPECT_NEAR(b.starts[k].loss, a.starts[k].loss, 1e-7 * (1 + a.starts[k].loss)) << to_string(method) << " " << k;
         for (std::size_t i = 0; i < a.starts[k].x.size(); ++i) {
           EXPECT_NEAR(b.starts[k].x[i], a.starts[k].x[i], 1e-6 * (1 + std::abs(a.starts[k].x[i])))
-              << method << " " << i;
-          EXPECT_NE(b.starts[k].x[i], begin[k][i]) << method << " " << k << " " << i << ": was not moved";
+              << to_string(method) << " " << i;
+          EXPECT_NE(b.starts[k].x[i], begin[k][i]) << to_string(method) << " " << k << " " << i << ": was not moved";
         }
       }
       if (device_count(GetParam()) < 2) continue;
       several.devices = {device(0), device(1)};
       const OptimizeResult c = optimize(p, several);
-      for (int k = 0; k < 3; ++k) EXPECT_EQ(c.starts[k].x, b.starts[k].x) << method << " " << k;
+      for (int k = 0; k < 3; ++k) EXPECT_EQ(c.starts[k].x, b.starts[k].x) << to_string(method) << " " << k;
     }
   }
 }
@@ -130,7 +130,7 @@ TEST_P(GpuSemiImplicitOptimize, GradientsOfParametersEqualDifferences) {
 TEST_P(GpuSemiImplicitOptimize, AnIterationWaitsOnce) {
   DeviceBackend& backend = *backend_of(device());
   for (Problem p : {pendulum_problem(), linkage_problem()}) {
-    p.optimize.method = "adam";
+    p.optimize.method = OptimizeMethod::adam;
     p.optimize.iterations = 20;
     p.optimize.learning_rate = 1e-3;
     struct Told {

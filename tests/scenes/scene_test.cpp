@@ -164,7 +164,7 @@ TEST(Scene, ReadsLoss) {
   EXPECT_EQ(problem.loss[4].weight, 3);
   EXPECT_EQ(problem.loss[6].target[0], kPi);
   EXPECT_FALSE(problem.loss[6].terminal);
-  EXPECT_EQ(problem.optimize.method, "adam");
+  EXPECT_EQ(problem.optimize.method, OptimizeMethod::adam);
   EXPECT_EQ(problem.optimize.goal, 1e-3);
 }
 
