@@ -54,14 +54,16 @@ bool same_structure(const Model& a, const Model& b) {
 /// Spreads the parameter over worlds when any world's values differ from the first one's.
 void merge_parameter(const Field& field, std::span<const Problem> points, Parameter& merged) {
   const int worlds = static_cast<int>(points.size());
-  bool differs = false;
-  for (int w = 1; w < worlds && !differs; ++w) {
-    const Parameter& own = field.in(points[w].model);
+  const auto is_merged = [&](const Problem& point) {
+    const Parameter& own = field.in(point.model);
     for (int item = 0; item < own.items(); ++item) {
-      for (int c = 0; c < own.components(); ++c) differs = differs || own(item, c) != merged(item, c);
+      for (int c = 0; c < own.components(); ++c) {
+        if (own(item, c) != merged(item, c)) return false;
+      }
     }
-  }
-  if (!differs) return;
+    return true;
+  };
+  if (std::ranges::all_of(points, is_merged)) return;
   merged.spread(worlds);
   for (int w = 0; w < worlds; ++w) {
     const Parameter& own = field.in(points[w].model);

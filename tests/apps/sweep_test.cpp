@@ -121,7 +121,8 @@ TEST_F(SimctlSweepTest, GradcheckPasses) {
 TEST_F(SimctlSweepTest, BenchMeasuresAndAllocatesOnce) {
   const Outcome o = simctl({"bench", pendulum_, "--worlds", "64", "--steps", "50", "--repeat", "2", "--json"});
   ASSERT_EQ(o.exit, 0) << o.err;
-  for (const nlohmann::json& m : o.json().at("measurements")) {
+  const nlohmann::json result = o.json();
+  for (const nlohmann::json& m : result.at("measurements")) {
     EXPECT_GT(m.at("forward").at("world_steps_per_second"), 0);
     EXPECT_GT(m.at("ratio"), 1);
     EXPECT_EQ(m.at("allocations_after_first_iteration"), 0);
