@@ -146,6 +146,28 @@ TEST_F(SimctlMjcfTest, StepsAreMujocos) {
   EXPECT_GT(end("joints/left_hip/damping=1.001"), 1e-9);  // it can fail
 }
 
+/// What lies still is carried: the floor's forces are its weight, and no shape sinks in by more than 5 mm.
+TEST_F(SimctlMjcfTest, AWalkerThatFellIsCarried) {
+  const test::Outcome outcome =
+      simctl({"run", file("walker"), "--quiet", "--output", "out", "--set", "simulation/duration=8"});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const json information = simctl({"info", file("walker"), "--json", "--quiet"}).json();
+  double mass = 0, force = 0, deepest = 0;
+  for (const json& body : information.at("bodies")) mass += body.at("mass").get<double>();
+  const test::Rows rows = test::parse_csv(read(path("out") / "contacts.csv"));
+  const auto column = [&](const char* name) {
+    return static_cast<std::size_t>(std::ranges::find(rows[0], name) - rows[0].begin());
+  };
+  const std::size_t step = column("step"), up = column("force/z"), depth = column("depth");
+  for (const auto& row : rows) {
+    if (row[step] != rows.back()[step]) continue;
+    force += std::abs(test::number(row[up]));
+    deepest = std::max(deepest, test::number(row[depth]));
+  }
+  EXPECT_NEAR(force / (mass * 9.81), 1, 5e-3);
+  EXPECT_LT(deepest, 5e-3);
+}
+
 TEST_F(SimctlMjcfTest, ConvertedModelsMoveAlikeToTheBit) {
   for (const std::string name : {"parts", "walker"}) {
     const test::Outcome converted = simctl({"convert", file(name), "-o", name + ".yaml"});
