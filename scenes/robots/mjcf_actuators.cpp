@@ -127,7 +127,7 @@ class MjcfActuatorReader : MjcfReading {
                     : by_control;
     }
     if (!force) {
-      joint.limits_differ = true;
+      joint.is_unlimited = true;
       return;
     }
     const double most = std::max(std::abs((*force)[0]), std::abs((*force)[1]));

@@ -21,9 +21,9 @@ struct MjcfJoint {
   Numbers3 axis, anchor;
   double reference = 0;  ///< of `ref`: its position in MuJoCo where ours is zero
   double stiffness = 0, damping = 0, effort_limit = 0;
-  double target = 0;           ///< of its drive, where MuJoCo's controls are zero
-  bool limits_differ = false;  ///< whether an actuator has no limit that a drive can have
-  Place drive_place;           ///< of the first actuator with gains or limits
+  double target = 0;          ///< of its drive, where MuJoCo's controls are zero
+  bool is_unlimited = false;  ///< whether an actuator of it has no limit
+  Place drive_place;          ///< of the first actuator with gains or limits
   bool has_drive = false;
   NodePtr key_state;  ///< of the keyframe that it begins with
   bool has_key_position = false;
@@ -76,6 +76,7 @@ class MjcfReading {
     }
   }
 
+  /// An attribute that is a whole number of 32 bits.
   int whole(const XmlElement& element, const char* name, int otherwise) const {
     const XmlAttribute* const found = element.attribute(name);
     if (!found) return otherwise;
@@ -92,10 +93,11 @@ class MjcfReading {
     return found->value == "true";
   }
   /// A name of the scene that is not taken yet.
-  std::string unique(Names& taken, std::string name) const {
+  std::string unique(Names& taken, std::string name) {
     name = scene_name(request_.prefix, name);
     std::string result = name;
-    for (int i = 1; !taken.insert(result).second; ++i) result = name + "_" + std::to_string(i);
+    // Numbers go on from the last, so that a hundred thousand parts without names take no time.
+    for (int& number = numbers_[name]; !taken.insert(result).second;) result = name + "_" + std::to_string(++number);
     return result;
   }
 
@@ -105,6 +107,9 @@ class MjcfReading {
   const Sources& sources_;
   RobotParts& parts_;
   XmlValues values_;
+
+ private:
+  std::map<std::string, int, std::less<>> numbers_;  ///< that names got so far, by name
 };
 
 /// Bodies with their joints, geoms and masses. Notes what is left out.

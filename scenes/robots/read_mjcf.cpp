@@ -255,7 +255,7 @@ class MjcfWriter : MjcfReading {
   }
 
   void add_drive(const MjcfJoint& joint, const NodePtr& node) {
-    double most = joint.limits_differ ? 0 : joint.effort_limit;
+    double most = joint.is_unlimited ? 0 : joint.effort_limit;
     Place place = joint.drive_place;
     if (const XmlAttribute* const range = joint.element.attribute("actuatorfrcrange")) {
       const auto ends = values_.numbers<2>(joint.element, *range);

@@ -381,6 +381,15 @@ TEST_F(Mjcf, WhatIsNotTakenOverIsTold) {
                "(--strict)"));
 }
 
+/// As many parts without a name, in a time that grows with their number alone (not its square: minutes).
+TEST_F(Mjcf, PartsWithoutNamesGetNumbers) {
+  std::string many;
+  for (int i = 0; i < 50'000; ++i) many += "<geom size=\"1\"/>";
+  const Model m = model("<worldbody>" + many + "<body><joint/><geom size=\"1\"/></body></worldbody>").problem.model;
+  EXPECT_GE(m.find_shape("world_sphere"), 0);
+  EXPECT_GE(m.find_shape("world_sphere_49999"), 0);
+}
+
 /// As many notes as a hostile file likes, in a time that grows with its length alone.
 TEST_F(Mjcf, NotesAreCounted) {
   std::string many;
