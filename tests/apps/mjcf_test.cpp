@@ -102,7 +102,7 @@ TEST_F(SimctlMjcfTest, SpringsDampersAndActuatorsPullAsMujocos) {
           joint.erase(key);
       }
       const json scene{{"model", {{"file", file(name)}, {"collision", false}}},
-                       {"simulation", {{"time_step", 1e-12}, {"steps", 1}}},
+                       {"simulation", {{"time_step", 1e-15}, {"steps", 1}}},
                        {"initial_state", initial},
                        {"record", {{"efforts", {"*"}}}}};
       const test::Outcome outcome = simctl({"run", write("s.yaml", scene.dump()), "--quiet", "--force", "--output",
