@@ -35,7 +35,7 @@ int main() {
                         .lower = -2.5,
                         .upper = 2.5,
                         .random = 1}};
-  problem.optimize = {.method = "lbfgs", .iterations = 300, .starts = 8, .goal = 0.1};
+  problem.optimize = {.method = OptimizeMethod::lbfgs, .iterations = 300, .starts = 8, .goal = 0.1};
 
   const OptimizeResult result = optimize(problem, {.threads = hardware_threads()});
   std::printf("loss %.4g after %.1f s\n", result.starts[result.best].loss, result.seconds);

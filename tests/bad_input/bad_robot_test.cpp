@@ -75,7 +75,7 @@ const Case kCases[] = {
     {"mesh_outside", "10:17", "value '../mesh_tetrahedron.obj'", "expected a file inside the robot's folder, its package or a robot path"},
     {"mesh_scale_of_two", "10:41", "value '1 1'", "expected 3 numbers with spaces between them"},
     {"mesh_without_file", "10:1", "nothing", "expected the attribute 'filename'"},
-    {"mjcf", "1:1", "element 'mujoco'", "MJCF is not read yet"},
+    {"mjcf", "1:1", "mujoco: nothing", "expected at least one <body> in <worldbody>"},
     {"moves_no_inertia", "4:1", "moves no inertia", "expected body 'b' or those it carries to have inertia"},
     {"negative_box", "10:12", "value '1 -1 1'", "expected three numbers of at least 0"},
     {"negative_damping", "7:20", "value '-1'", "expected a number of at least 0"},
