@@ -15,6 +15,11 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
   return text;
 }
 
+/// The endings of files that a command takes for a scene, each behind a prefix.
+std::string scene_files(const std::string& prefix, const std::string& between) {
+  return joined({prefix + "yaml", prefix + "urdf", prefix + "xml"}, between);
+}
+
 /// With a backslash before each of some characters.
 std::string escaped(const std::string& text, const std::string& characters) {
   std::string result;
@@ -46,7 +51,8 @@ std::string bash_values(const CommandText& command) {
     for (const std::string& name : option.names) patterns.push_back(command.name + "/" + name);
     branches += "    " + joined(patterns, " | ") + ") ";
     if (!option.words.empty()) branches += "words='" + joined(option.words) + "' ";
-    if (wants_file(option)) branches += option.value == kSceneFile ? "files='.yaml .urdf .xml' " : "files='any' ";
+    if (wants_file(option))
+      branches += option.value == kSceneFile ? "files='" + scene_files(".", " ") + "' " : "files='any' ";
     branches += ";;\n";
   }
   return branches;
@@ -61,7 +67,7 @@ std::string bash_rest(const CommandText& command, const std::string& pattern) {
   }
   for (const OptionText& argument : command.arguments) {
     words.insert(words.end(), argument.words.begin(), argument.words.end());
-    if (wants_file(argument)) files = argument.value == kSceneFile ? ".yaml .urdf .xml" : "any";
+    if (wants_file(argument)) files = argument.value == kSceneFile ? scene_files(".", " ") : "any";
   }
   for (const CommandText& one : command.commands) words.push_back(one.name);
   return "      " + pattern + ") options='" + joined(options) + "' words='" + joined(words) + "' files='" + files +
@@ -131,7 +137,7 @@ std::string zsh_quoted(const std::string& text) {
 std::string zsh_value(const OptionText& option, const std::string& message) {
   std::string action = " ";
   if (!option.words.empty()) action = "(" + escaped(joined(option.words), ":") + ")";
-  if (option.value == kSceneFile) action = "_files -g \"*.(yaml|urdf|xml)\"";
+  if (option.value == kSceneFile) action = "_files -g \"*.(" + scene_files("", "|") + ")\"";
   if (option.value == kAnyPath) action = "_files";
   return ":" + escaped(message, ":\\") + ":" + action;
 }
@@ -199,8 +205,7 @@ std::string fish_quoted(const std::string& text) {
 /// follow.
 std::string fish_value(const OptionText& option) {
   if (!option.words.empty()) return " -f -a " + fish_quoted(joined(option.words));
-  if (option.value == kSceneFile)
-    return " -k -f -a '(__fish_complete_suffix .yaml; __fish_complete_suffix .urdf; __fish_complete_suffix .xml)'";
+  if (option.value == kSceneFile) return " -k -f -a '(" + scene_files("__fish_complete_suffix .", "; ") + ")'";
   return option.value == kAnyPath ? " -F" : " -f";
 }
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "apps/quaternion.h"
+#include "engine/quaternion.h"
 #include "engine/error.h"
 #include "integrators/reference/inverse_dynamics.h"
 #include "models/coordinates.h"

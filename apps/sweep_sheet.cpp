@@ -75,7 +75,7 @@ void SweepSheet::add(long long index, const SweepPoint& point) {
   append(row, r.terms, problem.loss.size(), finite);
   if (optimised_) {
     row.push_back(point.iterations);
-    row.push_back(optimised_ && point.stopped_by != StopReason::none ? to_string(point.stopped_by) : "");
+    row.push_back(to_string(point.stopped_by));
     row.push_back(point.reached_goal ? "true" : "false");
     append(row, point.variables, single_variables(problem).size(), finite);
   }

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "apps/csv.h"
-#include "apps/quaternion.h"
+#include "engine/quaternion.h"
 #include "autodiff/problem/inputs.h"
 #include "autodiff/tape/rollout.h"
 #include "models/coordinates.h"

@@ -2,6 +2,8 @@
 // Poses as scene and robot files state them, in the arithmetic of one place: the same words give the same bits.
 #include <array>
 #include <cmath>
+#include <optional>
+#include <span>
 
 #include "engine/rotation.h"
 #include "models/parameters.h"
@@ -27,8 +29,20 @@ inline Turn turn_of_rpy(const Numbers3& rpy) {
   return product(turn_about({0, 0, 1}, rpy[2]), product(turn_about({0, 1, 0}, rpy[1]), turn_about({1, 0, 0}, rpy[0])));
 }
 
+/// Of a quaternion of any length as (w, x, y, z), which most robot files have; none of one that is zero.
+inline std::optional<Turn> turn_of_wxyz(std::span<const double, 4> q) {
+  const double length = std::hypot(std::hypot(q[0], q[1]), std::hypot(q[2], q[3]));
+  if (!(length > 1e-12)) return {};
+  return Turn{q[1] / length, q[2] / length, q[3] / length, q[0] / length};
+}
+
 inline Mat3<double> matrix_of(const Turn& q) {
   return rotation_matrix(q[0], q[1], q[2], q[3]);
+}
+
+inline Numbers3 turned(const Turn& q, const Numbers3& x) {
+  const Vec3<double> y = matrix_of(q) * Vec3<double>{x[0], x[1], x[2]};
+  return {y.x, y.y, y.z};
 }
 
 /// Where a frame is in another: a point x of the frame is at position + R x there.
@@ -39,8 +53,8 @@ struct Pose {
 
 /// The pose of `b`, which is in `a`, in what `a` is in.
 inline Pose operator*(const Pose& a, const Pose& b) {
-  const Vec3<double> p = matrix_of(a.orientation) * Vec3<double>{b.position[0], b.position[1], b.position[2]};
-  return {{a.position[0] + p.x, a.position[1] + p.y, a.position[2] + p.z}, product(a.orientation, b.orientation)};
+  const Numbers3 p = turned(a.orientation, b.position);
+  return {{a.position[0] + p[0], a.position[1] + p[1], a.position[2] + p[2]}, product(a.orientation, b.orientation)};
 }
 
 }  // namespace backdrive::scene

@@ -12,7 +12,7 @@ namespace backdrive {
 const char* to_string(StopReason reason) {
   switch (reason) {
     case StopReason::none:
-      return "nothing";
+      return "";
     case StopReason::goal:
       return "goal";
     case StopReason::goal_elsewhere:

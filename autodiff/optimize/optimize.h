@@ -35,7 +35,7 @@ enum class StopReason {
   non_finite,      ///< where it begins, the loss is no number
   interrupted
 };
-/// In words, as results have it: "goal of another start", "line search", "non-finite".
+/// In words, as results have it: "goal of another start", "line search", "non-finite"; none: "".
 const char* to_string(StopReason reason);
 
 struct StartResult {

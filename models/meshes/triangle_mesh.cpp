@@ -101,29 +101,28 @@ std::optional<std::string> why_not_closed(const TriangleMesh& mesh) {
   return std::nullopt;
 }
 
-/// Signed tetrahedra between each triangle (a, b, c) and a point, as in Blow & Binstock, "How to find the inertia
-/// tensor (or other mass properties) of a 3D solid body represented by a triangle mesh" (2004), with the tetrahedron's
-/// moments in closed form: with the point as origin, V = a·(b×c)/6 and s = a + b + c,
-///   ∫x dV = V s/4        ∫x xᵀ dV = V/20 (a aᵀ + b bᵀ + c cᵀ + s sᵀ).
-/// Deviation: the point is the centre of the bounds, not the origin of the file, so that solids far from that keep
-/// their digits; for the same reason the second moments are kept about the com.
-SolidMoments<double> moments_of_closed(const TriangleMesh& mesh) {
-  const Vec3<double> origin = bounds_of(mesh.vertices).centre;
-  double volume = 0;
-  Vec3<double> first{};
-  Sym3<double> second{};
+ConeSums sum_of_cones(const TriangleMesh& mesh, const Vec3<double>& apex, Cones count) {
+  ConeSums sums;
   for (const auto& corners : mesh.triangles) {
-    const Vec3<double> a = mesh.vertices[corners[0]] - origin, b = mesh.vertices[corners[1]] - origin,
-                       c = mesh.vertices[corners[2]] - origin;
+    const Vec3<double> a = mesh.vertices[corners[0]] - apex, b = mesh.vertices[corners[1]] - apex,
+                       c = mesh.vertices[corners[2]] - apex;
     const Vec3<double> s = a + b + c;
-    const double V = dot(a, cross(b, c)) / 6;
-    volume += V;
-    first += s * (V / 4);
+    const double by_side = dot(a, cross(b, c)) / 6, V = count == Cones::positive ? std::abs(by_side) : by_side;
+    sums.volume += V;
+    sums.first += s * (V / 4);
     for (const Vec3<double>& p : {a, b, c, s}) {
       const Vec3<double> w = p * (V / 20);
-      second += Sym3<double>{w.x * p.x, w.y * p.y, w.z * p.z, w.x * p.y, w.x * p.z, w.y * p.z};
+      sums.second += Sym3<double>{w.x * p.x, w.y * p.y, w.z * p.z, w.x * p.y, w.x * p.z, w.y * p.z};
     }
   }
+  return sums;
+}
+
+/// Deviation from Blow & Binstock: the apex is the centre of the bounds, not the origin of the file, so that solids far
+/// from that keep their digits; for the same reason the second moments are kept about the com.
+SolidMoments<double> moments_of_closed(const TriangleMesh& mesh) {
+  const Vec3<double> origin = bounds_of(mesh.vertices).centre;
+  auto [volume, first, second] = sum_of_cones(mesh, origin, Cones::by_side);
   if (!(volume > 0)) return {volume, origin, {}};
   const Vec3<double> d = first * (1 / volume);
   second +=

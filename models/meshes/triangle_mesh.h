@@ -56,6 +56,19 @@ TriangleMesh welded(const TriangleMesh& mesh);
 /// Why a mesh bounds no volume: an edge that is not run along exactly once in each direction. Empty when it is closed.
 std::optional<std::string> why_not_closed(const TriangleMesh& mesh);
 
+/// Volumes of cones over triangles: positive where they are seen from inside, or all positive.
+enum class Cones { by_side, positive };
+struct ConeSums {
+  double volume = 0;      ///< m³
+  Vec3<double> first{};   ///< ∫(x − apex) dV
+  Sym3<double> second{};  ///< ∫(x − apex)(x − apex)ᵀ dV
+};
+/// Over the tetrahedra between an apex and each triangle (a, b, c), as in Blow & Binstock, "How to find the inertia
+/// tensor (or other mass properties) of a 3D solid body represented by a triangle mesh" (2004), with the tetrahedron's
+/// moments in closed form: with the apex as origin, V = a·(b×c)/6 and s = a + b + c,
+///   ∫x dV = V s/4        ∫x xᵀ dV = V/20 (a aᵀ + b bᵀ + c cᵀ + s sᵀ).
+ConeSums sum_of_cones(const TriangleMesh& mesh, const Vec3<double>& apex, Cones count);
+
 /// Volume, com and second moments of what a closed mesh bounds. Throws Error (input) when it is open, inside out or
 /// flat; `name` is what the error calls it. O(n log n).
 SolidMoments<double> solid_moments(const TriangleMesh& mesh, const std::string& name);

@@ -47,12 +47,11 @@ class MjcfActuatorReader : MjcfReading {
     }
     const auto found = model_.joint_of_name.find(name->value);
     if (found == model_.joint_of_name.end()) {
-      std::vector<std::string> names;
-      for (const auto& [one, unused] : model_.joint_of_name) names.push_back(one);
-      values_.refuse(element, *name, "the name of a joint", nearest_name(name->value.substr(0, 200), names));
+      values_.refuse(element, *name, "the name of a joint",
+                     nearest_name(name->value.substr(0, 200), names_of(model_.joint_of_name)));
     }
     MjcfJoint& joint = model_.joints[found->second];
-    if (joint.type != "revolute" && joint.type != "prismatic") {
+    if (!joint.has_one_degree()) {
       return parts_.note(given.place, what + "> on a joint of several degrees of freedom");
     }
     if (kind == "general" || kind == "motor" || kind == "position" || kind == "velocity") tell_rest(element, known);
@@ -83,10 +82,6 @@ class MjcfActuatorReader : MjcfReading {
       if (!found && std::string_view(name) == "gainprm") values[0] = 1;
       return values;
     };
-    const auto word = [&](const char* name, const char* otherwise) {
-      const XmlAttribute* const found = element.attribute(name);
-      return found ? found->value : std::string(otherwise);
-    };
     if (kind == "motor") return Law{};
     if (kind == "position") {
       const double kp = values_.number_or(element, "kp", list("gainprm")[0]);
@@ -96,10 +91,12 @@ class MjcfActuatorReader : MjcfReading {
       const double kv = values_.number_or(element, "kv", list("gainprm")[0]);
       return Law{kv, 0, 0, kv};
     }
-    if (kind != "general" || word("dyntype", "none") != "none" || word("gaintype", "fixed") != "fixed") return {};
+    if (kind != "general" || text_or(element, "dyntype", "none") != "none" ||
+        text_or(element, "gaintype", "fixed") != "fixed")
+      return {};
     Law law;
     law.gain = list("gainprm")[0];
-    const std::string bias = word("biastype", "none");
+    const std::string bias = text_or(element, "biastype", "none");
     if (bias == "affine") {
       const std::vector<double> b = list("biasprm");
       law.bias = b[0], law.stiffness = cleaned(-b[1]), law.damping = cleaned(-b[2]);
@@ -113,9 +110,8 @@ class MjcfActuatorReader : MjcfReading {
   /// The force that an actuator has at most, by its own limit and, without gains, by that of its control.
   void bound_effort(MjcfJoint& joint, const XmlElement& element, const Law& law, double gear, const std::string& what) {
     const auto range = [&](const char* name, const char* switch_name) -> std::optional<std::array<double, 2>> {
-      const XmlAttribute *const given = element.attribute(name), *const on = element.attribute(switch_name);
-      const bool acts = on && on->value != "auto" ? on->value == "true" : document_.compiler().automatic_limits;
-      if (!given || !acts) return {};
+      const XmlAttribute* const given = element.attribute(name);
+      if (!given || !is_limited(element, name, switch_name)) return {};
       return values_.numbers<2>(element, *given);
     };
     std::optional<std::array<double, 2>> force = range("forcerange", "forcelimited");

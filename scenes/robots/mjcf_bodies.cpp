@@ -133,7 +133,7 @@ class MjcfBodyReader : MjcfReading {
     if (around.body == 0) body.pose = request_.frame * body.pose;
     body.name = name_of(model_.body_names, element, around, "body_" + std::to_string(model_.bodies.size()));
     body.moves = model_.bodies[around.body].moves;
-    if (flag(element, "mocap", false)) {
+    if (values_.flag_or(element, "mocap", false)) {
       parts_.note(element.place, "<body mocap=\"true\">: it stands where it is");
     }
     if (values_.number_or(element, "gravcomp", 0) != 0) {
@@ -165,7 +165,7 @@ class MjcfBodyReader : MjcfReading {
     const XmlAttribute* const axis = element.attribute("axis");
     joint.axis = axis ? values_.numbers<3>(element, *axis) : Numbers3{0, 0, 1};
     if (is_zero(joint.axis)) values_.refuse(element, *axis, "an axis that is not zero");
-    joint.axis = (Pose{{0, 0, 0}, around.frame.orientation} * at(joint.axis)).position;
+    joint.axis = turned(around.frame.orientation, joint.axis);
     if (joint.type == "free" && (body.parent != 0 || !body.joints.empty())) {
       fail(sources_, element.place, title(element), "a free joint of a body that hangs on another one",
            "one of a body of the world, and no other joint there");
@@ -238,7 +238,7 @@ class MjcfBodyReader : MjcfReading {
     if (!types.contains(geom.type)) {
       values_.refuse(element, *type, "one of plane, hfield, sphere, capsule, ellipsoid, cylinder, box and mesh");
     }
-    if (flag(element, "shellinertia", false)) {
+    if (values_.flag_or(element, "shellinertia", false)) {
       values_.refuse(element, *element.attribute("shellinertia"), "false: shapes are solid");
     }
     if (const XmlAttribute* const mesh = element.attribute("mesh"); mesh && geom.type != "mesh") {
@@ -249,8 +249,8 @@ class MjcfBodyReader : MjcfReading {
       geom.name = name->value + around.suffix;
       model_.geom_names.insert(geom.name);
     }
-    geom.contact_type = whole(element, "contype", 1);
-    geom.contact_affinity = whole(element, "conaffinity", 1);
+    geom.contact_type = values_.whole_or(element, "contype", 1);
+    geom.contact_affinity = values_.whole_or(element, "conaffinity", 1);
     geom.pose = document_.pose(element);
     read_form(geom);
     geom.pose = around.frame * geom.pose;
@@ -320,10 +320,8 @@ class MjcfBodyReader : MjcfReading {
     const XmlAttribute& name = values_.attribute(geom.element, kind, "the name of an asset");
     const auto found = known.find(name.value);
     if (found == known.end()) {
-      std::vector<std::string> names;
-      for (const auto& [one, unused] : known) names.push_back(one);
       values_.refuse(geom.element, name, "the name of a <" + std::string(kind) + "> in <asset>",
-                     nearest_name(name.value.substr(0, 200), names));
+                     nearest_name(name.value.substr(0, 200), names_of(known)));
     }
     return *found->second;
   }
@@ -389,7 +387,7 @@ class MjcfBodyReader : MjcfReading {
                               (compiler.inertia == MjcfCompiler::Inertia::automatic && !body.inertial);
       if (from_geoms) {
         for (const MjcfGeom& geom : body.geoms) {
-          const int group = whole(geom.element, "group", 0);
+          const int group = values_.whole_or(geom.element, "group", 0);
           if (group >= compiler.first_group && group <= compiler.last_group) body.mass = combined(body.mass, geom.mass);
         }
       } else if (body.inertial) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "engine/quaternion.h"
 #include "models/fields.h"
 
 namespace backdrive::scene {
@@ -25,26 +27,6 @@ Numbers3 cross_product(const Numbers3& a, const Numbers3& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
 
-/// Of the rotation whose columns are three axes at right angles (Shepperd 1978: by the largest of w², x², y², z²).
-Turn turn_of_axes(const Numbers3& x, const Numbers3& y, const Numbers3& z) {
-  const double trace = x[0] + y[1] + z[2];
-  Turn q{};
-  if (trace >= std::max({x[0], y[1], z[2]})) {
-    const double w = std::sqrt(1 + trace) / 2;
-    q = {(y[2] - z[1]) / (4 * w), (z[0] - x[2]) / (4 * w), (x[1] - y[0]) / (4 * w), w};
-  } else if (x[0] >= std::max(y[1], z[2])) {
-    const double a = std::sqrt(1 + x[0] - y[1] - z[2]) / 2;
-    q = {a, (y[0] + x[1]) / (4 * a), (z[0] + x[2]) / (4 * a), (y[2] - z[1]) / (4 * a)};
-  } else if (y[1] >= z[2]) {
-    const double a = std::sqrt(1 + y[1] - x[0] - z[2]) / 2;
-    q = {(y[0] + x[1]) / (4 * a), a, (z[1] + y[2]) / (4 * a), (z[0] - x[2]) / (4 * a)};
-  } else {
-    const double a = std::sqrt(1 + z[2] - x[0] - y[1]) / 2;
-    q = {(z[0] + x[2]) / (4 * a), (z[1] + y[2]) / (4 * a), a, (x[1] - y[0]) / (4 * a)};
-  }
-  return q;
-}
-
 bool is_orientation(const XmlAttribute& attribute) {
   static const std::set<std::string, std::less<>> ways{"quat", "axisangle", "euler", "xyaxes", "zaxis"};
   return ways.contains(attribute.name);
@@ -55,6 +37,10 @@ std::string kind_of(std::string_view element) {
   static const std::set<std::string, std::less<>> actuators{
       "general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion", "dcmotor"};
   return std::string(actuators.contains(element) ? "actuator" : element);
+}
+
+XmlElement without_children(const XmlElement& element) {
+  return {element.name, element.place, element.attributes, {}, element.text};
 }
 
 void set_attribute(std::vector<XmlAttribute>& attributes, const XmlAttribute& one) {
@@ -107,11 +93,7 @@ XmlElement MjcfDocument::expanded(const XmlElement& element, const Include& incl
     fail(sources_, element.place, title(element), std::to_string(element.attributes.size()) + " attributes",
          "at most " + std::to_string(kMostAttributes));
   }
-  XmlElement result;
-  result.name = element.name;
-  result.place = element.place;
-  result.attributes = element.attributes;
-  result.text = element.text;
+  XmlElement result = without_children(element);
   for (const XmlElement& child : element.children) {
     if (child.name != "include") {
       result.children.push_back(expanded(child, include, depth + 1));
@@ -134,16 +116,6 @@ XmlElement MjcfDocument::expanded(const XmlElement& element, const Include& incl
 }
 
 void MjcfDocument::read_compiler(const XmlElement& element) {
-  const auto flag = [&](const char* name, bool otherwise) {
-    const XmlAttribute* const found = element.attribute(name);
-    if (!found) return otherwise;
-    if (found->value != "true" && found->value != "false") values_.refuse(element, *found, "true or false");
-    return found->value == "true";
-  };
-  const auto text = [&](const char* name, const std::string& otherwise) {
-    const XmlAttribute* const found = element.attribute(name);
-    return found ? found->value : otherwise;
-  };
   if (const XmlAttribute* const angle = element.attribute("angle")) {
     if (angle->value != "degree" && angle->value != "radian") values_.refuse(element, *angle, "degree or radian");
     compiler_.degrees = angle->value == "degree";
@@ -161,8 +133,8 @@ void MjcfDocument::read_compiler(const XmlElement& element) {
   }
   if (const XmlAttribute* const inertia = element.attribute("inertiafromgeom")) {
     if (inertia->value != "auto") {
-      compiler_.inertia =
-          flag("inertiafromgeom", false) ? MjcfCompiler::Inertia::from_geoms : MjcfCompiler::Inertia::given;
+      compiler_.inertia = values_.flag_or(element, "inertiafromgeom", false) ? MjcfCompiler::Inertia::from_geoms
+                                                                             : MjcfCompiler::Inertia::given;
     } else {
       compiler_.inertia = MjcfCompiler::Inertia::automatic;
     }
@@ -175,10 +147,10 @@ void MjcfDocument::read_compiler(const XmlElement& element) {
     compiler_.first_group = static_cast<int>(range[0]);
     compiler_.last_group = static_cast<int>(range[1]);
   }
-  compiler_.automatic_limits = flag("autolimits", compiler_.automatic_limits);
-  compiler_.strip_paths = flag("strippath", compiler_.strip_paths);
-  compiler_.balance_inertia = flag("balanceinertia", compiler_.balance_inertia);
-  compiler_.mesh_folder = text("meshdir", text("assetdir", compiler_.mesh_folder.string()));
+  compiler_.automatic_limits = values_.flag_or(element, "autolimits", compiler_.automatic_limits);
+  compiler_.strip_paths = values_.flag_or(element, "strippath", compiler_.strip_paths);
+  compiler_.balance_inertia = values_.flag_or(element, "balanceinertia", compiler_.balance_inertia);
+  compiler_.mesh_folder = text_or(element, "meshdir", text_or(element, "assetdir", compiler_.mesh_folder.string()));
   compiler_.least_mass = values_.number_or(element, "boundmass", compiler_.least_mass);
   compiler_.least_inertia = values_.number_or(element, "boundinertia", compiler_.least_inertia);
   compiler_.total_mass = values_.number_or(element, "settotalmass", compiler_.total_mass);
@@ -222,19 +194,15 @@ XmlElement MjcfDocument::with_defaults(const XmlElement& element, std::string_vi
   const std::string& name = own ? own->value : child_class.empty() ? "main" : child_class;
   const auto found = classes_.find(name);
   if (found == classes_.end()) {
-    std::vector<std::string> known;
-    for (const auto& [one, unused] : classes_) known.push_back(one);
+    const std::vector<std::string> known = names_of(classes_);
     if (own) values_.refuse(element, *own, "the name of a default class", nearest_name(name.substr(0, 200), known));
     fail(sources_, element.place, title(element), "class '" + excerpt(name) + "' of the bodies around it",
          "the name of a default class", nearest_name(name.substr(0, 200), known));
   }
-  XmlElement result;
-  result.name = element.name;
-  result.place = element.place;
-  result.text = element.text;
-  if (const auto defaults = found->second.find(kind_of(kind)); defaults != found->second.end()) {
-    result.attributes = defaults->second;
-  }
+  XmlElement result = without_children(element);
+  const auto defaults = found->second.find(kind_of(kind));
+  if (defaults == found->second.end()) return result;
+  result.attributes = defaults->second;
   // One orientation replaces another, in whatever way each is written.
   if (std::ranges::any_of(element.attributes, is_orientation)) std::erase_if(result.attributes, is_orientation);
   for (const XmlAttribute& attribute : element.attributes) set_attribute(result.attributes, attribute);
@@ -254,10 +222,9 @@ Turn MjcfDocument::orientation(const XmlElement& element) const {
     return unit(x);
   };
   if (way->name == "quat") {
-    const auto q = values_.numbers<4>(element, *way);
-    const double length = std::hypot(std::hypot(q[0], q[1]), std::hypot(q[2], q[3]));
-    if (!(length > 1e-12)) values_.refuse(element, *way, "a quaternion (w, x, y, z) that is not zero");
-    return {q[1] / length, q[2] / length, q[3] / length, q[0] / length};
+    const std::optional<Turn> turn = turn_of_wxyz(values_.numbers<4>(element, *way));
+    if (!turn) values_.refuse(element, *way, "a quaternion (w, x, y, z) that is not zero");
+    return *turn;
   }
   if (way->name == "axisangle") {
     const auto x = values_.numbers<4>(element, *way);
@@ -269,7 +236,8 @@ Turn MjcfDocument::orientation(const XmlElement& element) const {
     const Numbers3 x = direction({a[0], a[1], a[2]});
     const double along = x[0] * a[3] + x[1] * a[4] + x[2] * a[5];
     const Numbers3 y = direction({a[3] - along * x[0], a[4] - along * x[1], a[5] - along * x[2]});
-    return turn_of_axes(x, y, cross_product(x, y));
+    const Numbers3 z = cross_product(x, y);
+    return quaternion_of({x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]});
   }
   const auto angles = values_.numbers<3>(element, *way);
   Turn turn{0, 0, 0, 1};

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "models/meshes/convex_mesh.h"
@@ -12,37 +13,9 @@
 namespace backdrive::scene {
 namespace {
 
-struct ConeSums {
-  double volume = 0;
-  Vec3<double> first{};   ///< ∫(x − apex) dV
-  Sym3<double> second{};  ///< ∫(x − apex)(x − apex)ᵀ dV
-};
-
-/// Of the cones from an apex to each triangle: with corners a, b, c from the apex, V = a·(b × c)/6, ∫x dV = V (a + b +
-/// c)/4 and ∫x xᵀ dV = V/20 (a aᵀ + b bᵀ + c cᵀ + s sᵀ), s = a + b + c. Where not `signed_volumes`, each counts as
-/// positive, whichever way its triangle looks.
-ConeSums cones(const TriangleMesh& mesh, const Vec3<double>& apex, bool signed_volumes) {
-  ConeSums sums;
-  for (const auto& triangle : mesh.triangles) {
-    std::array<Vec3<double>, 4> x;
-    for (std::size_t k = 0; k < 3; ++k) x[k] = mesh.vertices[triangle[k]] - apex;
-    x[3] = x[0] + x[1] + x[2];
-    double volume = dot(x[0], cross(x[1], x[2])) / 6;
-    if (!signed_volumes) volume = std::abs(volume);
-    sums.volume += volume;
-    sums.first += x[3] * (volume / 4);
-    for (const Vec3<double>& v : x) {
-      const double w = volume / 20;
-      sums.second +=
-          Sym3<double>{w * v.x * v.x, w * v.y * v.y, w * v.z * v.z, w * v.x * v.y, w * v.x * v.z, w * v.y * v.z};
-    }
-  }
-  return sums;
-}
-
 /// As MuJoCo takes the moments of a mesh (`inertia`, by default "legacy": volumes count as positive), whether it is
-/// closed or not: the centre of mass by cones from the mean of the surface, then the second moments by cones from
-/// there, per volume of these, with the volume of the first.
+/// closed or not: the centre of mass by cones from the mean of the surface, then volume and second moments by cones
+/// from there.
 SolidMoments<double> moments_of_cones(const TriangleMesh& mesh, bool exact) {
   double area = 0;
   Vec3<double> middle{};
@@ -55,10 +28,11 @@ SolidMoments<double> moments_of_cones(const TriangleMesh& mesh, bool exact) {
   }
   if (!(area > 0)) return {};
   middle = middle * (1 / area);
-  const ConeSums from_middle = cones(mesh, middle, exact);
+  const Cones count = exact ? Cones::by_side : Cones::positive;
+  const ConeSums from_middle = sum_of_cones(mesh, middle, count);
   if (!(from_middle.volume > 0)) return {};
   const Vec3<double> com = middle + from_middle.first * (1 / from_middle.volume);
-  const ConeSums from_com = cones(mesh, com, exact);
+  const ConeSums from_com = sum_of_cones(mesh, com, count);
   return {from_com.volume, com, from_com.second};
 }
 
@@ -122,9 +96,9 @@ class MjcfMeshReader {
     Pose reference;
     if (position) reference.position = values_.numbers<3>(mesh, *position);
     if (turn) {
-      XmlElement as_quaternion = mesh;
-      as_quaternion.attributes = {{"quat", turn->value, turn->place}};
-      reference.orientation = document_.orientation(as_quaternion);
+      const std::optional<Turn> given = turn_of_wxyz(values_.numbers<4>(mesh, *turn));
+      if (!given) values_.refuse(mesh, *turn, "a quaternion (w, x, y, z) that is not zero");
+      reference.orientation = *given;
     }
     const Mat3<double> back = transposed(matrix_of(reference.orientation));
     for (Vec3<double>& v : form.vertices) {

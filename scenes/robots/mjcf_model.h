@@ -25,6 +25,8 @@ struct MjcfJoint {
   bool is_unlimited = false;  ///< whether an actuator of it has no limit
   Place drive_place;          ///< of the first actuator with gains or limits
   bool has_drive = false;
+  /// Hinges and slides.
+  bool has_one_degree() const { return type == "revolute" || type == "prismatic"; }
   NodePtr key_state;  ///< of the keyframe that it begins with
   bool has_key_position = false;
 };
@@ -76,21 +78,11 @@ class MjcfReading {
     }
   }
 
-  /// An attribute that is a whole number of 32 bits.
-  int whole(const XmlElement& element, const char* name, int otherwise) const {
-    const XmlAttribute* const found = element.attribute(name);
-    if (!found) return otherwise;
-    const double value = values_.number(element, *found);
-    if (!(std::abs(value) <= 2147483647.0) || value != std::floor(value)) {
-      values_.refuse(element, *found, "a whole number of 32 bits");
-    }
-    return static_cast<int>(value);
-  }
-  bool flag(const XmlElement& element, const char* name, bool otherwise) const {
-    const XmlAttribute* const found = element.attribute(name);
-    if (!found) return otherwise;
-    if (found->value != "true" && found->value != "false") values_.refuse(element, *found, "true or false");
-    return found->value == "true";
+  /// Whether a range acts: as its switch says, or, where this leaves it open, as the compiler does.
+  bool is_limited(const XmlElement& element, const char* range, const char* name_of_switch) const {
+    const std::string limited = text_or(element, name_of_switch, "auto");
+    if (limited != "auto") return limited == "true";
+    return element.attribute(range) && document_.compiler().automatic_limits;
   }
   /// A name of the scene that is not taken yet.
   std::string unique(Names& taken, std::string name) {

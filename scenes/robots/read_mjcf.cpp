@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <span>
 
 #include "models/fields.h"
 #include "models/model_validity.h"
@@ -137,7 +139,7 @@ class MjcfWriter : MjcfReading {
       } else if (!is_identity(frame)) {
         set_key(node, "frame", frame_node(frame, here), here);
       }
-      if (joint.type == "revolute" || joint.type == "prismatic") {
+      if (joint.has_one_degree()) {
         const XmlAttribute* const axis = joint.element.attribute("axis");
         set_key(node, "axis", list_of(joint.axis, axis ? axis->place : here), axis ? axis->place : here);
       }
@@ -218,43 +220,43 @@ class MjcfWriter : MjcfReading {
       const Place where = element.attribute(theirs) ? element.attribute(theirs)->place : element.place;
       if (value > 0) set_key(node, ours, scalar_of(value, where), where);
     }
-    const bool one_degree = joint.type == "revolute" || joint.type == "prismatic";
-    const auto length = [&](double value) { return joint.type == "revolute" ? document_.angle(value) : value; };
     if (const double stiffness = first("stiffness"); stiffness > 0) {
       const Place where = element.attribute("stiffness")->place;
-      if (one_degree) {
+      if (joint.has_one_degree()) {
         NodePtr spring = make_map(where);
         set_key(spring, "stiffness", scalar_of(stiffness, where), where);
-        const double rest = length(values_.number_or(element, "springref", 0)) - joint.reference;
+        const double rest = coordinate(joint, values_.number_or(element, "springref", 0));
         if (rest != 0) set_key(spring, "rest", scalar_of(rest, where), where);
         set_key(node, "spring", spring, where);
       } else {
         parts_.note(where, "<joint stiffness=...> of a " + joint.type + " joint");
       }
     }
-    add_limit(joint, node, one_degree);
+    add_limit(joint, node);
     add_drive(joint, node);
   }
 
-  void add_limit(const MjcfJoint& joint, const NodePtr& node, bool one_degree) {
+  /// A position of the file as one of the scene.
+  double coordinate(const MjcfJoint& joint, double value) const {
+    return cleaned((joint.type == "revolute" ? document_.angle(value) : value) - joint.reference);
+  }
+
+  void add_limit(const MjcfJoint& joint, const NodePtr& node) {
     const XmlElement& element = joint.element;
-    const XmlAttribute *const range = element.attribute("range"), *const on = element.attribute("limited");
-    const bool acts = on && on->value != "auto" ? on->value == "true" : range && document_.compiler().automatic_limits;
-    if (!acts || joint.type == "free") return;
+    if (joint.type == "free" || !is_limited(element, "range", "limited")) return;
+    const XmlAttribute* const range = element.attribute("range");
     if (!range) values_.missing(element, "the attribute 'range', as it is limited");
-    if (!one_degree) return parts_.note(range->place, "<joint range=...> of a ball joint");
+    if (!joint.has_one_degree()) return parts_.note(range->place, "<joint range=...> of a ball joint");
     const auto ends = values_.numbers<2>(element, *range);
     if (!(ends[0] < ends[1])) values_.refuse(element, *range, "a lower end below the upper one");
-    const auto length = [&](double value) {
-      return cleaned((joint.type == "revolute" ? document_.angle(value) : value) - joint.reference);
-    };
     NodePtr limit = make_map(range->place);
-    set_key(limit, "lower", scalar_of(length(ends[0]), range->place), range->place);
-    set_key(limit, "upper", scalar_of(length(ends[1]), range->place), range->place);
+    set_key(limit, "lower", scalar_of(coordinate(joint, ends[0]), range->place), range->place);
+    set_key(limit, "upper", scalar_of(coordinate(joint, ends[1]), range->place), range->place);
     set_key(node, "limit", limit, range->place);
   }
 
   void add_drive(const MjcfJoint& joint, const NodePtr& node) {
+    if (!joint.has_one_degree()) return;
     double most = joint.is_unlimited ? 0 : joint.effort_limit;
     Place place = joint.drive_place;
     if (const XmlAttribute* const range = joint.element.attribute("actuatorfrcrange")) {
@@ -265,7 +267,6 @@ class MjcfWriter : MjcfReading {
       if (!joint.has_drive) place = range->place;
     }
     if (joint.stiffness == 0 && joint.damping == 0 && most == 0) return;
-    if (joint.type != "revolute" && joint.type != "prismatic") return;
     NodePtr drive = make_map(place);
     if (joint.stiffness > 0) set_key(drive, "stiffness", scalar_of(joint.stiffness, place), place);
     if (joint.damping > 0) set_key(drive, "damping", scalar_of(joint.damping, place), place);
@@ -322,12 +323,11 @@ class MjcfWriter : MjcfReading {
     }
     if (of_world) {
       if (name.empty()) name = unique(shape_names_, (index == 0 ? "world" : body.name) + "_" + geom.type);
-      shape_of_name_.emplace(geom.name, name);
       set_key(parts_.shapes, name, shape, place);
     } else {
-      if (!geom.name.empty()) shape_of_name_.emplace(geom.name, name);
       listed->list.push_back(shape);
     }
+    if (!geom.name.empty()) shape_of_name_.emplace(geom.name, name);
   }
 
   Pose world_pose(int index) const {
@@ -351,7 +351,7 @@ class MjcfWriter : MjcfReading {
       const std::vector<double> values = values_.list(element, *given, 1, 3);
       for (std::size_t i = 0; i < values.size(); ++i) friction[i] = values[i];
     }
-    const int directions = whole(element, "condim", 3);
+    const int directions = values_.whole_or(element, "condim", 3);
     const Place place = given ? given->place : element.place;
     NodePtr material = make_map(place);
     set_key(material, "friction", scalar_of(directions >= 3 ? friction[0] : 0, place), place);
@@ -417,7 +417,7 @@ class MjcfWriter : MjcfReading {
 
   void add_held_parts() {
     for (const XmlElement* const one : document_.section("equality")) {
-      if (flag(*one, "active", true)) {
+      if (values_.flag_or(*one, "active", true)) {
         parts_.note(one->place,
                     "<equality> <" + excerpt(one->name) + ">: it holds nothing, couplings are not there yet");
       }
@@ -489,9 +489,9 @@ class MjcfWriter : MjcfReading {
     Turn turn{0, 0, 0, 1};
     const auto set_turn = [&](const std::vector<double>& wxyz) {
       if (wxyz.empty()) return;
-      const double length = std::hypot(std::hypot(wxyz[0], wxyz[1]), std::hypot(wxyz[2], wxyz[3]));
-      if (!(length > 1e-12)) fail(sources_, place, "key", "a quaternion of zero", "one that is not zero");
-      turn = {wxyz[1] / length, wxyz[2] / length, wxyz[3] / length, wxyz[0] / length};
+      const std::optional<Turn> given = turn_of_wxyz(std::span<const double, 4>(wxyz.data(), 4));
+      if (!given) fail(sources_, place, "key", "a quaternion of zero", "one that is not zero");
+      turn = *given;
       set_key(state, "orientation", list_of(turn, place), place);
     };
     if (joint.type == "free") {
@@ -500,8 +500,8 @@ class MjcfWriter : MjcfReading {
       set("velocity", take(v, at_v, 3));
       // MuJoCo's are about the body's own axes, those of scenes about the world's.
       if (const std::vector<double> w = take(v, at_v, 3); !w.empty()) {
-        const Numbers3 turned = (Pose{{0, 0, 0}, turn} * at({w[0], w[1], w[2]})).position;
-        set("angular_velocity", {turned[0], turned[1], turned[2]});
+        const Numbers3 of_world = turned(turn, {w[0], w[1], w[2]});
+        set("angular_velocity", {of_world[0], of_world[1], of_world[2]});
       }
     } else if (joint.type == "ball") {
       set_turn(take(q, at_q, 4));

@@ -93,9 +93,7 @@ class UrdfReader {
     if (!element) values_.missing(joint, "an element <" + std::string(end) + " link=...>");
     const XmlAttribute& link = values_.attribute(*element, "link", "the name of a link");
     if (!links_.contains(link.value)) {
-      std::vector<std::string> known;
-      for (const auto& [name, unused] : links_) known.push_back(name);
-      values_.refuse(joint, link, "the name of a link", nearest_name(link.value.substr(0, 200), known));
+      values_.refuse(joint, link, "the name of a link", nearest_name(link.value.substr(0, 200), names_of(links_)));
     }
     return link;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -12,6 +13,11 @@ namespace backdrive::scene {
 std::string title(const XmlElement& element) {
   const XmlAttribute* const name = element.attribute("name");
   return element.name + (name ? " '" + excerpt(name->value) + "'" : "");
+}
+
+std::string text_or(const XmlElement& element, const char* name, const std::string& otherwise) {
+  const XmlAttribute* const found = element.attribute(name);
+  return found ? found->value : otherwise;
 }
 
 void XmlValues::refuse(const XmlElement& owner, const XmlAttribute& value, const std::string& expected,
@@ -62,6 +68,23 @@ double XmlValues::not_negative(const XmlElement& owner, const XmlAttribute& attr
 double XmlValues::number_or(const XmlElement& element, const char* name, double otherwise) const {
   const XmlAttribute* const found = element.attribute(name);
   return found ? number(element, *found) : otherwise;
+}
+
+int XmlValues::whole_or(const XmlElement& element, const char* name, int otherwise) const {
+  const XmlAttribute* const found = element.attribute(name);
+  if (!found) return otherwise;
+  const double value = number(element, *found);
+  if (!(std::abs(value) <= 2147483647.0) || value != std::floor(value)) {
+    refuse(element, *found, "a whole number of 32 bits");
+  }
+  return static_cast<int>(value);
+}
+
+bool XmlValues::flag_or(const XmlElement& element, const char* name, bool otherwise) const {
+  const XmlAttribute* const found = element.attribute(name);
+  if (!found) return otherwise;
+  if (found->value != "true" && found->value != "false") refuse(element, *found, "true or false");
+  return found->value == "true";
 }
 
 double XmlValues::length(const XmlElement& element, const char* name) const {

@@ -14,6 +14,9 @@ namespace backdrive::scene {
 /// An element by its name, as messages call it: "joint 'elbow'".
 std::string title(const XmlElement& element);
 
+/// The text of an attribute, where the element has it.
+std::string text_or(const XmlElement& element, const char* name, const std::string& otherwise);
+
 /// Reads attributes; errors name place, element, attribute, value and expectation.
 class XmlValues {
  public:
@@ -39,6 +42,10 @@ class XmlValues {
   }
   double not_negative(const XmlElement& owner, const XmlAttribute& attribute) const;
   double number_or(const XmlElement& element, const char* name, double otherwise) const;
+  /// A whole number of 32 bits.
+  int whole_or(const XmlElement& element, const char* name, int otherwise) const;
+  /// true or false.
+  bool flag_or(const XmlElement& element, const char* name, bool otherwise) const;
   /// A length in m that the element must have.
   double length(const XmlElement& element, const char* name) const;
 
@@ -54,6 +61,12 @@ NodePtr list_of(const Numbers& values, Place place) {
   NodePtr list = make_list(place);
   for (const double value : values) list->list.push_back(scalar_of(value, place));
   return list;
+}
+template <class Map>
+std::vector<std::string> names_of(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : map) names.push_back(name);
+  return names;
 }
 NodePtr list_of_names(const std::vector<std::string>& names, Place place);
 void set_key(const NodePtr& map, const std::string& key, NodePtr value, Place place);

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "tests/apps/simctl_process.h"
+#include "tests/support/reference.h"
 
 namespace backdrive {
 namespace {
@@ -17,10 +17,7 @@ using nlohmann::json;
 using Vector = std::vector<double>;
 
 const json& reference() {
-  static const json content = [] {
-    std::ifstream file(test::kRepository + "/tests/reference/mujoco_parts.json");
-    return json::parse(file);
-  }();
+  static const json content = test::read_reference("mujoco_parts");
   return content;
 }
 
@@ -34,16 +31,8 @@ Vector flat(const json& value) {
   return numbers;
 }
 
-/// Largest difference over the largest number of theirs.
 double difference(const json& ours, const json& theirs) {
-  const Vector a = flat(ours), b = flat(theirs);
-  EXPECT_EQ(a.size(), b.size());
-  double largest = 0, worst = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    largest = std::max(largest, std::abs(b[i]));
-    worst = std::max(worst, std::abs(a[i] - b[i]));
-  }
-  return worst / largest;
+  return test::relative_difference(flat(ours), flat(theirs));
 }
 
 class SimctlMjcfTest : public test::SimctlTest {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "integrators/reference/inverse_dynamics.h"
@@ -13,7 +12,7 @@
 #include "tests/integrators/accelerations.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
-#include "tests/support/places.h"
+#include "tests/support/reference.h"
 
 namespace backdrive {
 namespace {
@@ -23,10 +22,7 @@ using Vector = std::vector<double>;
 using Matrix = std::vector<std::vector<double>>;
 
 const json& quadruped_file() {
-  static const json content = [] {
-    std::ifstream file(test::kRepository + "/tests/reference/pinocchio_quadruped.json");
-    return json::parse(file);
-  }();
+  static const json content = test::read_reference("pinocchio_quadruped");
   return content;
 }
 

@@ -3,14 +3,13 @@
 // vector or matrix, and 1e-12 of it is some ten times what the condition of these mass matrices makes of 1e-16.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "integrators/reference/inverse_dynamics.h"
 #include "integrators/reference/mass_matrix.h"
 #include "models/builder.h"
 #include "tests/integrators/accelerations.h"
-#include "tests/support/places.h"
+#include "tests/support/reference.h"
 
 namespace backdrive {
 namespace {
@@ -22,10 +21,7 @@ using Matrix = std::vector<std::vector<double>>;
 constexpr double kTolerance = 1e-12;
 
 const json& reference_file() {
-  static const json content = [] {
-    std::ifstream file(test::kRepository + "/tests/reference/pinocchio_arm.json");
-    return json::parse(file);
-  }();
+  static const json content = test::read_reference("pinocchio_arm");
   return content;
 }
 

@@ -23,31 +23,17 @@ deeper than 5 mm. Where a fall ends is chaotic, so that attitudes at rest are ot
 """
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import mujoco
 import numpy
 
+from oracle import dynamics, relative, simctl
+
 STATES = 20
 SLIDE, HINGE, BALL, FREE = map(int, (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE,
                                      mujoco.mjtJoint.mjJNT_BALL, mujoco.mjtJoint.mjJNT_FREE))
-
-
-def simctl(program, *arguments):
-    result = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
-    if result.returncode != 0:
-        raise RuntimeError(result.stderr.strip().splitlines()[-1])
-    return result.stdout
-
-
-def relative(ours, theirs, least=1e-300):
-    """Largest difference over the largest number, which is at least `least`."""
-    ours, theirs = numpy.asarray(ours), numpy.asarray(theirs)
-    if theirs.size == 0:
-        return 0.0
-    return float(abs(ours - theirs).max() / max(abs(theirs).max(), least))
 
 
 def rotation(quaternion):
@@ -73,8 +59,7 @@ class Robot:
     def take_names(self):
         """Those that simctl gives joints, which not all files do."""
         program, file, model = self.program, self.file, self.model
-        rows = json.loads(simctl(program, "dynamics", file, "--quiet", "--quantity", "energy", "--set",
-                                 "model/collision=false"))["velocity_rows"]
+        rows = dynamics(program, file, "--quantity", "energy", "--set", "model/collision=false")["velocity_rows"]
         self.names = list(dict.fromkeys(row.split("/")[0] for row in rows))
         sizes = [sum(row.split("/")[0] == name for row in rows) for name in self.names]
         if sizes != [{SLIDE: 1, HINGE: 1, BALL: 3, FREE: 6}[int(kind)] for kind in model.jnt_type]:
@@ -158,9 +143,8 @@ class Robot:
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump([state[0] for state in states], file)
             file.flush()
-            ours = json.loads(simctl(self.program, "dynamics", self.file, "--quiet", "--set", "model/collision=false",
-                                     "--quantity", "forward_dynamics,inverse_dynamics,mass_matrix", "--states",
-                                     file.name))["states"]
+            ours = dynamics(self.program, self.file, "--set", "model/collision=false", "--quantity",
+                            "forward_dynamics,inverse_dynamics,mass_matrix", "--states", file.name)["states"]
         worst, condition = numpy.zeros(3), 1.0
         for own, (_, q, v, a, tau, to_ours) in zip(ours, states):
             M, bias = self.forward(q, v)
@@ -171,21 +155,22 @@ class Robot:
                                           relative(own["mass_matrix"], M)])
         return worst, condition
 
-    def scene(self, state, rest):
+    def run(self, state, rest, joints=None):
+        """Columns of the trajectory from a state, by name; `rest` and `joints` are keys of the scene and its model."""
         keys = ("position", "orientation", "velocity", "angular_velocity")
         initial = {name: {key: value for key, value in values.items() if key in keys} for name, values in state.items()}
-        return json.dumps({"model": {"file": str(self.file.resolve()), "collision": False}, "initial_state": initial,
-                           **rest})
+        model = {"file": str(self.file), "collision": False, "joints": joints or {}}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "scene.yaml"
+            path.write_text(json.dumps({"model": model, "initial_state": initial, **rest}))
+            return self.columns("trajectory", path, "--robot-path", self.file.parent)
 
-    def run(self, folder, state, rest):
-        """Columns of the trajectory by name."""
-        path = pathlib.Path(folder) / "scene.yaml"
-        path.write_text(self.scene(state, rest))
-        simctl(self.program, "run", path, "--quiet", "--force", "--output", pathlib.Path(folder) / "out",
-               "--robot-path", self.file.resolve().parent)
-        lines = (pathlib.Path(folder) / "out/trajectory.csv").read_text().splitlines()
-        table = [line.split(",") for line in lines]
-        return {name: [float(row[i]) if row[i] else None for row in table[1:]] for i, name in enumerate(table[0])}
+    def columns(self, table, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            simctl(self.program, "run", *arguments, "--quiet", "--output", pathlib.Path(folder) / "out")
+            lines = (pathlib.Path(folder) / f"out/{table}.csv").read_text().splitlines()
+        rows = [line.split(",") for line in lines]
+        return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
 
     def compare_efforts(self):
         random, worst = numpy.random.default_rng(2), 0.0
@@ -195,16 +180,14 @@ class Robot:
             state, q, v, *_ = self.random_state(random)
             self.forward(q, v)
             theirs = self.data.qfrc_passive + self.data.qfrc_actuator
-            with tempfile.TemporaryDirectory() as folder:
-                columns = self.run(folder, state, {"simulation": {"time_step": 1e-15, "steps": 1},
-                                                   "record": {"efforts": ["*"]}})
+            columns = self.run(state, {"simulation": {"time_step": 1e-15, "steps": 1}, "record": {"efforts": ["*"]}})
             rows, own = [], []
             for joint, name in enumerate(self.names):
                 if self.model.jnt_type[joint] in (SLIDE, HINGE):
                     rows.append(theirs[self.model.jnt_dofadr[joint]])
                     # A drive within its limit: what its actuator's own limit leaves of it.
-                    own.append(columns[f"{name}/effort"][0] + columns[f"{name}/effort/spring"][0] +
-                               columns[f"{name}/effort/damping"][0])
+                    own.append(sum(float(columns[name + part][0])
+                                   for part in ("/effort", "/effort/spring", "/effort/damping")))
             worst = max(worst, relative(own, rows, 1.0))
         return worst
 
@@ -213,13 +196,10 @@ class Robot:
         model.opt.disableflags = 0
         steps = round(8 / model.opt.timestep)
         weight = model.body_mass.sum() * abs(model.opt.gravity[2])
-        with tempfile.TemporaryDirectory() as folder:
-            simctl(self.program, "run", self.file, "--quiet", "--output", pathlib.Path(folder) / "out", "--set",
-                   f"simulation/time_step={model.opt.timestep}", "--set", f"simulation/steps={steps}")
-            lines = (pathlib.Path(folder) / "out/contacts.csv").read_text().splitlines()
-        table = [dict(zip(lines[0].split(","), line.split(","))) for line in lines[1:]]
-        last = [row for row in table if row["step"] == table[-1]["step"]]
-        ours = sum(abs(float(row["force/z"])) for row in last), max(float(row["depth"]) for row in last)
+        contacts = self.columns("contacts", self.file, "--set", f"simulation/time_step={model.opt.timestep}", "--set",
+                                f"simulation/steps={steps}")
+        last = [i for i, step in enumerate(contacts["step"]) if step == contacts["step"][-1]]
+        ours = (sum(abs(float(contacts["force/z"][i])) for i in last), max(float(contacts["depth"][i]) for i in last))
         for _ in range(steps):
             mujoco.mj_step(model, data)
         force, theirs, depth = numpy.zeros(6), 0.0, 0.0
@@ -237,17 +217,8 @@ class Robot:
         state, q, v, *_ = self.random_state(numpy.random.default_rng(3))
         free = {name: {"limit": {"lower": -1e6, "upper": 1e6}, "friction": 0,
                        "drive": {"stiffness": 0, "damping": 0}} for name in self.names}
-        with tempfile.TemporaryDirectory() as folder:
-            rest = {"simulation": {"time_step": model.opt.timestep, "steps": 1000}}
-            scene = json.loads(self.scene(state, rest))
-            scene["model"]["joints"] = free
-            path = pathlib.Path(folder) / "scene.yaml"
-            path.write_text(json.dumps(scene))
-            simctl(self.program, "run", path, "--quiet", "--output", pathlib.Path(folder) / "out", "--robot-path",
-                   self.file.resolve().parent)
-            lines = (pathlib.Path(folder) / "out/trajectory.csv").read_text().splitlines()
-        header, last = lines[0].split(","), lines[-1].split(",")
-        ends = [float(last[header.index(f"{name}/position")]) for name in self.names]
+        columns = self.run(state, {"simulation": {"time_step": model.opt.timestep, "steps": 1000}}, free)
+        ends = [float(columns[f"{name}/position"][-1]) for name in self.names]
         results = []
         for aside in (0, 1e-15):
             data.qpos[:], data.qvel[:] = q + aside, v

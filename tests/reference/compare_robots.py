@@ -13,22 +13,16 @@ which the last column has. Exit code 1: a difference above 1e-9 and above n time
 """
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy
 import pinocchio
 
+from oracle import dynamics, relative
+
 STATES = 20
 QUANTITIES = "forward_dynamics,inverse_dynamics,mass_matrix,dynamics_derivatives"
-
-
-def simctl(program, robot, *arguments):
-    result = subprocess.run([program, "dynamics", str(robot), "--quiet", *arguments], capture_output=True, text=True)
-    if result.returncode != 0:
-        raise RuntimeError(result.stderr.strip().splitlines()[-1])
-    return json.loads(result.stdout)
 
 
 def joints_of(model, data):
@@ -53,14 +47,6 @@ def random_position(joint, model, random):
     return random.uniform(low, high)
 
 
-def relative(ours, theirs, least=1e-300):
-    """Largest difference over the largest number, which is at least `least`."""
-    ours, theirs = numpy.asarray(ours), numpy.asarray(theirs)
-    if theirs.size == 0:
-        return 0.0
-    return float(abs(ours - theirs).max() / max(abs(theirs).max(), least))
-
-
 def symmetric(upper):
     return numpy.triu(upper) + numpy.triu(upper, 1).T
 
@@ -69,7 +55,7 @@ def ask(program, robot, states, quantities, *arguments):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(states, file)
         file.flush()
-        return simctl(program, robot, "--set", "model/collision=false", "--quantity", quantities, "--states", file.name,
+        return dynamics(program, robot, "--set", "model/collision=false", "--quantity", quantities, "--states", file.name,
                       *arguments)["states"]
 
 
@@ -81,7 +67,7 @@ class Robot:
         self.model = pinocchio.buildModelFromUrdf(str(file), *root)
         self.data = self.model.createData()
         base = ["--set", "model/base=floating"] if floating else []
-        rows = simctl(program, file, "--set", "model/collision=false", "--quantity", "energy", *base)
+        rows = dynamics(program, file, "--set", "model/collision=false", "--quantity", "energy", *base)
         self.joints = [joint for joint in joints_of(self.model, rows) if joint.nv == 1]
         if len(self.joints) + 6 * floating != self.model.nv:
             raise RuntimeError("joints of several degrees of freedom")

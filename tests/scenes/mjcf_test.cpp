@@ -1,10 +1,8 @@
 // Robots from MJCF files: what becomes of every element, what scenes add to them, what is refused and what is told.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -19,24 +17,13 @@ namespace {
 namespace fs = std::filesystem;
 using std::numbers::pi;
 
-/// A folder of its own, gone at the end.
-class Mjcf : public testing::Test {
+class Mjcf : public RobotFolder {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("backdrive_mjcf_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
+  fs::path write_model(const std::string& elements) const {
+    return write("m.xml", "<mujoco>" + elements + "</mujoco>");
   }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path write(const std::string& name, const std::string& text) const {
-    const fs::path path = folder_ / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-    return path;
-  }
-  Scene model(const std::string& elements, const std::vector<Override>& set = {},
-              const LoadOptions& options = {}) const {
-    return load_scene(write("m.xml", "<mujoco>" + elements + "</mujoco>"), set, options);
+  Scene model(const std::string& elements, const std::vector<Override>& set = {}) const {
+    return load_scene(write_model(elements), set);
   }
   /// A body on the world with these elements, and a sphere of 1 kg.
   Scene body(const std::string& inner, const std::string& rest = "") const {
@@ -45,21 +32,13 @@ class Mjcf : public testing::Test {
   /// The error of a model that does not load.
   std::string refused(const std::string& elements, const std::vector<Override>& set = {},
                       const LoadOptions& options = {}) const {
-    try {
-      model(elements, set, options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.exit_code(), 3);
-      return error.what();
-    }
-    return "accepted";
+    return refusal(write_model(elements), set, options);
   }
   static std::string notes(const Scene& scene) {
     std::string text;
     for (const SceneNote& note : scene.notes) text += (note.changes_motion ? "! " : "- ") + note.text + "\n";
     return text;
   }
-
-  fs::path folder_;
 };
 
 bool contains(const std::string& text, const std::string& part) {

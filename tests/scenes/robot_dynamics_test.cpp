@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "tests/integrators/accelerations.h"
 #include "tests/support/places.h"
 #include "tests/support/random.h"
+#include "tests/support/reference.h"
 
 namespace backdrive {
 namespace {
@@ -27,10 +27,7 @@ using nlohmann::json;
 using Vector = std::vector<double>;
 
 const json& robots() {
-  static const json content = [] {
-    std::ifstream file(test::kRepository + "/tests/reference/pinocchio_robots.json");
-    return json::parse(file).at("robots");
-  }();
+  static const json content = test::read_reference("pinocchio_robots").at("robots");
   return content;
 }
 
@@ -44,15 +41,6 @@ Model bare_model(const std::string& name) {
     model.joints.limit.upper.set(j, 0, kInfinity);
   }
   return model;
-}
-
-/// Differences over the largest number of theirs.
-double difference(const Vector& ours, const Vector& theirs) {
-  EXPECT_EQ(ours.size(), theirs.size());
-  double largest = 0, worst = 0;
-  for (const double x : theirs) largest = std::max(largest, std::abs(x));
-  for (std::size_t i = 0; i < theirs.size(); ++i) worst = std::max(worst, std::abs(ours[i] - theirs[i]));
-  return worst / largest;
 }
 
 TEST(RobotDynamics, IsPinocchios) {
@@ -83,18 +71,20 @@ TEST(RobotDynamics, IsPinocchios) {
     for (const json& s : robot["states"]) {
       SCOPED_TRACE(name);
       const Vector q = placed(s["q"]), qd = placed(s["qd"]), tau = placed(s["tau"]);
-      EXPECT_LT(difference(reference::mass_matrix(model, q), placed_matrix(s["M"])), kDirect);
-      EXPECT_LT(difference(reference::inverse_dynamics(model, q, qd, placed(s["rnea_qdd"])), placed(s["rnea_tau"])),
+      EXPECT_LT(test::relative_difference(reference::mass_matrix(model, q), placed_matrix(s["M"])), kDirect);
+      EXPECT_LT(test::relative_difference(reference::inverse_dynamics(model, q, qd, placed(s["rnea_qdd"])),
+                                          placed(s["rnea_tau"])),
                 kDirect);
-      EXPECT_LT(difference(reference::forward_dynamics_dense(model, q, qd, tau), placed(s["qdd"])), kSolved);
-      EXPECT_LT(difference(test::accelerations(model, q, qd, tau), placed(s["qdd"])), kSolved);
+      EXPECT_LT(test::relative_difference(reference::forward_dynamics_dense(model, q, qd, tau), placed(s["qdd"])),
+                kSolved);
+      EXPECT_LT(test::relative_difference(test::accelerations(model, q, qd, tau), placed(s["qdd"])), kSolved);
       const reference::DynamicsDerivatives d = reference::dynamics_derivatives(model, q, qd, tau);
-      EXPECT_LT(difference(d.q, placed_matrix(s["qdd_q"])), kSolved);
-      EXPECT_LT(difference(d.qd, placed_matrix(s["qdd_qd"])), kSolved);
+      EXPECT_LT(test::relative_difference(d.q, placed_matrix(s["qdd_q"])), kSolved);
+      EXPECT_LT(test::relative_difference(d.qd, placed_matrix(s["qdd_qd"])), kSolved);
       // It can fail: a gram more in every link is seen.
       Model heavier = model;
       for (int b = 0; b < heavier.bodies.mass.items(); ++b) heavier.bodies.mass.at(b) += 1e-3;
-      EXPECT_GT(difference(reference::mass_matrix(heavier, q), placed_matrix(s["M"])), 1e3 * kDirect);
+      EXPECT_GT(test::relative_difference(reference::mass_matrix(heavier, q), placed_matrix(s["M"])), 1e3 * kDirect);
     }
   }
 }

@@ -1,10 +1,8 @@
 // Robots from URDF files: what becomes of every element, what scenes add to them, where meshes are found.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -21,37 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of its own, gone at the end.
-class Robots : public testing::Test {
+class Robots : public RobotFolder {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("backdrive_robots_" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path write(const std::string& name, const std::string& text) const {
-    const fs::path path = folder_ / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-    return path;
-  }
   Scene robot(const std::string& elements, const std::vector<Override>& set = {},
               const LoadOptions& options = {}) const {
     return load_scene(write("r.urdf", "<robot name=\"r\">" + elements + "</robot>"), set, options);
   }
-  /// The error of a scene that does not load.
   static std::string refused(const fs::path& file, const LoadOptions& options = {}) {
-    try {
-      load_scene(file, {}, options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.exit_code(), 3);
-      return error.what();
-    }
-    return "accepted";
+    return refusal(file, {}, options);
   }
-
-  fs::path folder_;
 };
 
 const std::string kMass = "<inertial><mass value=\"2\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\"/></inertial>";

@@ -1,10 +1,10 @@
 #pragma once
-// Rotation matrices as quaternions, for tables and pictures.
+// Rotation matrices as quaternions, where files and tables ask for them.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-namespace backdrive::app {
+namespace backdrive {
 
 /// Unit quaternion (x, y, z, w) of a rotation, column by column: of the four ways the one without cancellation
 /// (Shepperd, 1978).
@@ -20,4 +20,4 @@ inline std::array<double, 4> quaternion_of(const std::array<double, 9>& R) {
   return {x / s, y / s, z / s, s / 4};
 }
 
-}  // namespace backdrive::app
+}  // namespace backdrive
