@@ -160,7 +160,12 @@ class Expander {
     const XmlAttribute* const title = robot.attribute(is_mjcf ? "model" : "name");
     request.group = !name.empty() ? name : title && !title->value.empty() ? title->value : "robot";
     if (request.group == "default") request.group = "robot";
-    if (request.self_collision && name.empty()) request.group.clear();
+    // MJCF files have groups of their own.
+    if (request.self_collision && name.empty() && !is_mjcf) request.group.clear();
+    if (!is_mjcf && !request.key.empty()) {
+      fail(sources_, request.key_place, "keyframe", "value '" + excerpt(request.key) + "'",
+           "no keyframe: URDF files have none");
+    }
     const RobotParts parts =
         is_mjcf ? mjcf(robot, path, request) : read_urdf(robot, request, RobotFiles(path, roots_), sources_);
     const std::pair<const char*, const NodePtr&> all[] = {

@@ -259,7 +259,8 @@ class MjcfWriter : MjcfReading {
     if (!joint.has_one_degree()) return;
     double most = joint.is_unlimited ? 0 : joint.effort_limit;
     Place place = joint.drive_place;
-    if (const XmlAttribute* const range = joint.element.attribute("actuatorfrcrange")) {
+    const XmlAttribute* const range = joint.element.attribute("actuatorfrcrange");
+    if (range && is_limited(joint.element, "actuatorfrcrange", "actuatorfrclimited")) {
       const auto ends = values_.numbers<2>(joint.element, *range);
       const double bound = std::max(std::abs(ends[0]), std::abs(ends[1]));
       if (ends[0] != -ends[1]) parts_.note(range->place, "<joint actuatorfrcrange=...> with unequal limits");

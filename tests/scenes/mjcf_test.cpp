@@ -213,6 +213,14 @@ TEST_F(Mjcf, ActuatorsBecomeDrives) {
   // Several on one joint add up; one without a limit leaves none.
   expect(drive("<motor joint=\"j\" ctrlrange=\"-2 2\"/><position joint=\"j\" kp=\"3\" forcerange=\"-5 5\"/>"), 3, 0, 7);
   expect(drive("<motor joint=\"j\"/><position joint=\"j\" kp=\"3\" forcerange=\"-5 5\"/>"), 3, 0, kInfinity);
+  const auto bound = [&](const std::string& joint, const std::string& compiler = "") {
+    const Model m = body("<joint name=\"j\" actuatorfrcrange=\"-3 3\" " + joint + "/>", compiler).problem.model;
+    return m.joints.drive.effort_limit(m.find_joint("j"));
+  };
+  EXPECT_EQ(bound(""), 3);
+  EXPECT_EQ(bound("actuatorfrclimited=\"false\""), kInfinity);
+  EXPECT_EQ(bound("", "<compiler autolimits=\"false\"/>"), kInfinity);
+  EXPECT_EQ(bound("actuatorfrclimited=\"true\"", "<compiler autolimits=\"false\"/>"), 3);
   // A constant part moves the target.
   const Scene scene =
       body("<joint name=\"j\"/>", "<actuator><general joint=\"j\" biastype=\"affine\" biasprm=\"3 -6 0\"/></actuator>");
@@ -244,6 +252,20 @@ TEST_F(Mjcf, BitsOfContactDecideWhoTouchesWhom) {
   EXPECT_EQ(pairs("", "", "<contact><exclude body1=\"a\" body2=\"b\"/></contact>"), 0u);
   EXPECT_EQ(pairs("contype=\"0\" conaffinity=\"0\"", "", "<contact><pair geom1=\"a\" geom2=\"b\"/></contact>"), 1u);
   EXPECT_EQ(pairs("", "", "<option><flag contact=\"disable\"/></option>"), 0u);
+}
+
+TEST_F(Mjcf, OfSelfCollisionOnlyFalseCounts) {
+  // The first two meet, the third meets neither; all meet the floor.
+  const std::string ball = "<freejoint/><geom size=\"1\" ",
+                    text = "<worldbody><body>" + ball + "/></body><body>" + ball + "/></body><body>" + ball +
+                           "contype=\"2\" conaffinity=\"2\"/></body><geom type=\"plane\" size=\"1 1 1\" contype=\"3\" "
+                           "conaffinity=\"3\"/>"
+                           "</worldbody>";
+  const auto pairs = [&](const std::vector<Override>& set) {
+    return model(text, set).problem.model.topology.contact_pairs.size();
+  };
+  EXPECT_EQ(pairs({}), 4u);
+  EXPECT_EQ(pairs({{"model/self_collision", "true"}}), 4u);
 }
 
 TEST_F(Mjcf, BodiesOfOneJointDoNotTouchThroughThoseBetween) {

@@ -320,6 +320,12 @@ TEST_F(Robots, UnphysicalInertiasAreTakenAndTold) {
             std::string::npos);
 }
 
+TEST_F(Robots, KeyframesAreOfMjcf) {
+  write("r.urdf", "<robot name=\"r\">" + kLinks + joint("continuous") + "</robot>");
+  const std::string message = refused(write("s.yaml", "model: {file: r.urdf, keyframe: home}"));
+  EXPECT_NE(message.find("s.yaml:1:33: keyframe: value 'home': expected no keyframe"), std::string::npos) << message;
+}
+
 TEST_F(Robots, KeysAboutNoRobotAreRefused) {
   const std::string model = "bodies: {b: {mass: 1}}, joints: {j: {type: prismatic, child: b}}";
   EXPECT_NE(
