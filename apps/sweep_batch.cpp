@@ -47,8 +47,10 @@ bool same_topology(const Topology& a, const Topology& b) {
 bool same_structure(const Model& a, const Model& b) {
   return a.body_names == b.body_names && a.joint_names == b.joint_names && a.shape_names == b.shape_names &&
          a.joint_types == b.joint_types && a.joint_parents == b.joint_parents && a.joint_children == b.joint_children &&
-         a.shape_types == b.shape_types && a.shape_bodies == b.shape_bodies && a.shape_meshes == b.shape_meshes &&
-         a.meshes == b.meshes && a.height_fields == b.height_fields && same_topology(a.topology, b.topology);
+         a.coupling_names == b.coupling_names && a.coupling_terms == b.coupling_terms &&
+         a.coupling_holds == b.coupling_holds && a.shape_types == b.shape_types && a.shape_bodies == b.shape_bodies &&
+         a.shape_meshes == b.shape_meshes && a.meshes == b.meshes && a.height_fields == b.height_fields &&
+         same_topology(a.topology, b.topology);
 }
 
 /// Spreads the parameter over worlds when any world's values differ from the first one's.

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <span>
 
 #include "apps/csv.h"
-#include "engine/quaternion.h"
 #include "autodiff/problem/inputs.h"
 #include "autodiff/tape/rollout.h"
+#include "engine/quaternion.h"
 #include "models/coordinates.h"
 #include "models/parameter_reader.h"
 
@@ -81,6 +82,16 @@ class Columns {
       add(positions[i], [this, i](int row) { return result_.q[static_cast<std::size_t>(row) * t_.nq + i]; });
     }
     for (int i = 0; i < t_.joint_nv; ++i) add(velocities[i], [this, i](int row) { return velocity(row, i); });
+    for (int c = 0; c < couplings(); ++c) {
+      add(model_.coupling_names[c] + "/position",
+          [=, this](int row) { return coupling_position(model_, c, state(result_.q, row, t_.nq)); });
+      add(model_.coupling_names[c] + "/velocity",
+          [=, this](int row) { return coupling_velocity(model_, c, state(result_.qd, row, t_.nv)); });
+    }
+  }
+  int couplings() const { return static_cast<int>(model_.coupling_names.size()); }
+  static std::span<const double> state(const std::vector<double>& all, int row, int count) {
+    return std::span(all).subspan(static_cast<std::size_t>(row) * count, count);
   }
   double velocity(int row, int v) const { return result_.qd[static_cast<std::size_t>(row) * t_.nv + v]; }
 
@@ -220,6 +231,10 @@ class Columns {
           energy += 0.5 * model_.joints.armature(link.joint) * std::pow(velocity(row, link.v + k), 2);
         }
       }
+      for (int c = 0; c < couplings(); ++c) {
+        const double rate = coupling_velocity(model_, c, state(result_.qd, row, t_.nv));
+        energy += 0.5 * model_.couplings.armature(c) * rate * rate;
+      }
       return energy;
     });
     add("energy/potential", [this](int row) {
@@ -230,6 +245,11 @@ class Columns {
         if (!has_one_degree(model_.joint_types[link.joint]) || stiffness == 0) continue;
         const double q = result_.q[static_cast<std::size_t>(row) * t_.nq + link.q];
         energy += 0.5 * stiffness * std::pow(q - model_.joints.spring.rest(link.joint), 2);
+      }
+      for (int c = 0; c < couplings(); ++c) {
+        const double stretch =
+            coupling_position(model_, c, state(result_.q, row, t_.nq)) - model_.couplings.spring.rest(c);
+        energy += 0.5 * model_.couplings.spring.stiffness(c) * stretch * stretch;
       }
       return energy;
     });

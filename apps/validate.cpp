@@ -30,6 +30,7 @@ nlohmann::json to_json(const Scene& scene) {
           {"bodies", p.model.body_names.list()},
           {"joints", p.model.joint_names.list()},
           {"shapes", p.model.shape_names.list()},
+          {"couplings", p.model.coupling_names.list()},
           {"contact_pairs", t.contact_pairs.size()},
           {"degrees_of_freedom", t.joint_nv},
           {"controls", t.nu},
@@ -78,6 +79,7 @@ void print(const Scene& scene) {
   table.add({"joints", listing(p.model.joint_names)});
   table.add({"", joints_by_type(p.model)});
   table.add({"shapes", std::to_string(p.model.shape_names.size())});
+  if (!p.model.coupling_names.empty()) table.add({"couplings", listing(p.model.coupling_names)});
   table.add({"pairs that may touch", std::to_string(p.model.topology.contact_pairs.size())});
   if (const std::string words = contact_words(p); !words.empty()) table.add({"contact", words});
   table.add({"degrees of freedom", std::to_string(p.model.topology.joint_nv)});

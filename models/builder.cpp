@@ -156,6 +156,64 @@ void check_contacts(const Model& model) {
   }
 }
 
+void check_couplings(const Model& model, const std::vector<bool>& driven) {
+  std::vector<int> last(model.joint_names.size(), -1);
+  std::vector<bool> has_term(model.coupling_names.size(), false);
+  if (!model.coupling_names.empty() && model.topology.has_bodies()) {
+    throw ModelError("couplings/" + model.coupling_names[0],
+                     "a coupling with the integrator semi_implicit, expected integrator featherstone");
+  }
+  for (const auto& [coupling, joint] : model.coupling_terms) {
+    const std::string path = "couplings/" + model.coupling_names[coupling] + "/ratios";
+    has_term[coupling] = true;
+    if (joint < 0 || joint >= static_cast<int>(model.joint_names.size())) {
+      throw ModelError(path, "joint index " + std::to_string(joint) + ", expected one of the " +
+                                 std::to_string(model.joint_names.size()) + " joints");
+    }
+    const std::string own = path + "/" + model.joint_names[joint];
+    if (!has_one_degree(model.joint_types[joint])) {
+      throw ModelError(own, "a " + std::string(to_string(model.joint_types[joint])) +
+                                " joint, expected a revolute or prismatic one");
+    }
+    if (last[joint] == coupling) throw ModelError(own, "the joint for the second time, expected it once");
+    last[joint] = coupling;
+  }
+  for (std::size_t c = 0; c < has_term.size(); ++c) {
+    const std::string path = "couplings/" + model.coupling_names[c];
+    if (!has_term[c]) throw ModelError(path + "/ratios", "no joint, expected at least one");
+    if (driven[c] && model.coupling_holds[c]) {
+      throw ModelError(path + "/drive", "a drive of a coupling that is held, expected `hold: false`");
+    }
+    if (model.find_joint(model.coupling_names[c]) >= 0) {
+      throw ModelError(path, "name " + quoted(model.coupling_names[c]) +
+                                 " of a joint, expected another: controls of "
+                                 "both are named by it");
+    }
+  }
+}
+
+/// Where couplings find their joints, and their control channels behind those of the joints.
+void number_couplings(Model& model, const std::vector<bool>& driven) {
+  Topology& t = model.topology;
+  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+    Coupling coupling;
+    coupling.first_term = static_cast<int>(t.coupling_terms.size());
+    for (const auto& [of, joint] : model.coupling_terms) {
+      if (of != static_cast<int>(c)) continue;
+      const int link = model.link_of_joint(joint);
+      t.coupling_terms.push_back({joint, link, t.links[link].q, t.links[link].v});
+    }
+    coupling.term_count = static_cast<int>(t.coupling_terms.size()) - coupling.first_term;
+    coupling.holds = model.coupling_holds[c];
+    if (!coupling.holds) coupling.effort = t.nu++;
+    if (driven[c]) {
+      coupling.target = t.nu;
+      t.nu += 2;
+    }
+    t.couplings.push_back(coupling);
+  }
+}
+
 /// For each body the joint whose child it is.
 std::vector<int> joints_of_bodies(const Model& model) {
   std::vector<int> joint_of(model.body_names.size(), -1);
@@ -348,6 +406,9 @@ void put_shape(const ShapeOptions& options, int item, ShapeParameters& parameter
   BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_PUT_FLAT, material.)
   BACKDRIVE_DENSITY_PARAMETERS(BACKDRIVE_PUT, )
 }
+void put_coupling(const CouplingOptions& options, int item, CouplingParameters& parameters) {
+  BACKDRIVE_COUPLING_PARAMETERS(BACKDRIVE_PUT)
+}
 #undef BACKDRIVE_PUT
 #undef BACKDRIVE_PUT_FLAT
 
@@ -388,6 +449,22 @@ ShapeIndex ModelBuilder::add_shape(const std::string& name, BodyIndex body, cons
   return shape;
 }
 
+CouplingIndex ModelBuilder::add_coupling(const std::string& name, const CouplingOptions& options) {
+  const int coupling = static_cast<int>(model_.coupling_names.size());
+  model_.coupling_names.push_back(name);
+  model_.coupling_holds.push_back(options.hold);
+  coupling_driven_.push_back(options.driven);
+  append_item(model_, FieldGroup::couplings, coupling + 1);
+  put_coupling(options, coupling, model_.couplings);
+  for (const CouplingRatio& ratio : options.ratios) {
+    const int term = static_cast<int>(model_.coupling_terms.size());
+    model_.coupling_terms.push_back({coupling, ratio.joint});
+    append_item(model_, FieldGroup::terms, term + 1);
+    model_.couplings.ratios.at(term) = ratio.ratio;
+  }
+  return coupling;
+}
+
 Model ModelBuilder::build() const {
   Model model = model_;
   model.gravity.resize(1);
@@ -395,7 +472,9 @@ Model ModelBuilder::build() const {
   check_names("bodies", "body", model.body_names);
   check_names("joints", "joint", model.joint_names);
   check_names("shapes", "shape", model.shape_names);
+  check_names("couplings", "coupling", model.coupling_names);
   check_references(model, driven_);
+  check_couplings(model, coupling_driven_);
   check_contacts(model);
   const std::vector<int> joint_of = joints_of_bodies(model);
   model.topology.links = ordered_links(model, joint_of);
@@ -405,6 +484,7 @@ Model ModelBuilder::build() const {
   }
   append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
+  number_couplings(model, coupling_driven_);
   number_bodies(model);
   find_contact_pairs(model);
   validate(model);

@@ -131,7 +131,87 @@ std::vector<ControlRow> control_rows(const Model& model) {
     rows.push_back({name + "target_position", ControlChannel::target_position, link.target, components[0].turns});
     rows.push_back({name + "target_velocity", ControlChannel::target_velocity, link.target + 1, components[0].turns});
   }
+  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+    const std::string name = model.coupling_names[c] + "/";
+    const Coupling& coupling = model.topology.couplings[c];
+    const JointType* const unit = unit_of_coupling(model, static_cast<int>(c));
+    const bool turns = unit && *unit == JointType::revolute;
+    if (coupling.effort >= 0) rows.push_back({name + "effort", ControlChannel::effort, coupling.effort, turns});
+    if (coupling.target < 0) continue;
+    rows.push_back({name + "target_position", ControlChannel::target_position, coupling.target, turns});
+    rows.push_back({name + "target_velocity", ControlChannel::target_velocity, coupling.target + 1, turns});
+  }
   return rows;
+}
+
+namespace {
+
+int coupling_of(const Model& model, int controlled) {
+  return controlled - static_cast<int>(model.joint_names.size());
+}
+
+}  // namespace
+
+int find_controlled(const Model& model, const std::string& name) {
+  const int joint = model.find_joint(name), coupling = model.find_coupling(name);
+  return joint >= 0 || coupling < 0 ? joint : static_cast<int>(model.joint_names.size()) + coupling;
+}
+
+const std::string& name_of_controlled(const Model& model, int controlled) {
+  const int coupling = coupling_of(model, controlled);
+  return coupling < 0 ? model.joint_names.at(controlled) : model.coupling_names.at(coupling);
+}
+
+const JointType* unit_of_coupling(const Model& model, int coupling) {
+  const JointType* unit = nullptr;
+  for (const auto& [of, joint] : model.coupling_terms) {
+    if (of != coupling) continue;
+    if (unit && *unit != model.joint_types[joint]) return nullptr;
+    unit = &model.joint_types[joint];
+  }
+  return unit;
+}
+
+double coupling_position(const Model& model, int coupling, std::span<const double> q) {
+  const Coupling& own = model.topology.couplings[coupling];
+  double s = model.couplings.offset(coupling);
+  for (int k = own.first_term; k < own.first_term + own.term_count; ++k) {
+    s += model.couplings.ratios(k) * q[model.topology.coupling_terms[k].q];
+  }
+  return s;
+}
+
+double coupling_velocity(const Model& model, int coupling, std::span<const double> qd) {
+  const Coupling& own = model.topology.couplings[coupling];
+  double rate = 0;
+  for (int k = own.first_term; k < own.first_term + own.term_count; ++k) {
+    rate += model.couplings.ratios(k) * qd[model.topology.coupling_terms[k].v];
+  }
+  return rate;
+}
+
+const JointType* unit_of_controlled(const Model& model, int controlled) {
+  const int coupling = coupling_of(model, controlled);
+  return coupling < 0 ? &model.joint_types[controlled] : unit_of_coupling(model, coupling);
+}
+
+int control_row(const Model& model, int controlled, ControlChannel channel) {
+  const int coupling = coupling_of(model, controlled);
+  int effort, target;
+  if (coupling < 0) {
+    const Link& link = model.topology.links[model.link_of_joint(controlled)];
+    effort = link.v, target = link.target;
+  } else {
+    effort = model.topology.couplings.at(coupling).effort, target = model.topology.couplings.at(coupling).target;
+  }
+  if (channel == ControlChannel::effort) return effort;
+  return target < 0 ? -1 : target + (channel == ControlChannel::target_velocity ? 1 : 0);
+}
+
+int link_of_controlled(const Model& model, int controlled) {
+  const int coupling = coupling_of(model, controlled);
+  if (coupling < 0) return model.link_of_joint(controlled);
+  return model.topology.coupling_terms[model.topology.couplings.at(coupling).first_term].link;
 }
 
 std::vector<int> tangent_rows(const Topology& topology) {

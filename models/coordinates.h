@@ -36,8 +36,25 @@ struct ControlRow {
   int row;
   bool turns;  ///< as in JointComponent
 };
-/// All of them, joint by joint. O(joints).
+/// All of them, joint by joint, then coupling by coupling. O(joints).
 std::vector<ControlRow> control_rows(const Model& model);
+
+// Whatever has control channels goes by one number: that of a joint, or behind those of all joints that of a coupling.
+
+/// −1 when there is none of that name.
+int find_controlled(const Model& model, const std::string& name);
+const std::string& name_of_controlled(const Model& model, int controlled);
+/// A joint's type; of a coupling revolute or prismatic where all its joints are, else null: whose unit its position
+/// has.
+const JointType* unit_of_controlled(const Model& model, int controlled);
+const JointType* unit_of_coupling(const Model& model, int coupling);
+/// Position of a coupling at the positions q, and its rate at the velocities qd. O(terms).
+double coupling_position(const Model& model, int coupling, std::span<const double> q);
+double coupling_velocity(const Model& model, int coupling, std::span<const double> qd);
+/// Row of a channel in a step's controls, of a joint of one degree of freedom or a coupling; −1: it does not have it.
+int control_row(const Model& model, int controlled, ControlChannel channel);
+/// A link of it: what moves it moves with that.
+int link_of_controlled(const Model& model, int controlled);
 
 /// Names of the rows of q and of q̇: "hinge/position", "base/orientation/x". O(joints).
 std::vector<std::string> position_names(const Model& model);

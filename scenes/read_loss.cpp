@@ -179,10 +179,10 @@ void ProblemReader::read_distance_term(const View& view, LossTerm term) {
 void ProblemReader::read_control_term(const View& view, LossTerm term) {
   const View name = view["control"];
   term.quantity = LossQuantity::control;
-  term.index = joint_of_one_degree(name);
+  term.index = controlled(name);
   term.channel = channel_of(view["channel"]);
   check_channel(term.index, term.channel, view["channel"]);
-  const JointType* const type = &problem_.model.joint_types[term.index];
+  const JointType* const type = unit_of_controlled(problem_.model, term.index);
   read_target(view["target"], dimension_of(term.channel), type, term);
   term.weight = view["weight"].number();
   const bool is_effort = term.channel == ControlChannel::effort;

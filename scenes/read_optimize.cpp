@@ -97,17 +97,18 @@ void ProblemReader::read_variable(const View& view) {
       one.parameter = selection;
       one.name = path_of(model, selection);
       if (selection.field->values != ValueRange::any) one.lower = 0;
-      const bool of_joint = selection.field->group == FieldGroup::joints;
+      const JointType* type = nullptr;
+      if (selection.field->group == FieldGroup::joints) type = &model.joint_types[selection.item];
+      if (selection.field->group == FieldGroup::couplings) type = unit_of_coupling(model, selection.item);
       const int numbers = selection.component < 0 ? selection.field->components : 1;
-      add_variable(std::move(one), dimension_of(*selection.field),
-                   of_joint ? &model.joint_types[selection.item] : nullptr, {static_cast<size_t>(numbers)}, view);
+      add_variable(std::move(one), dimension_of(*selection.field), type, {static_cast<size_t>(numbers)}, view);
     }
     return;
   }
   if (!view.given("control")) return read_initial_state_variable(view);
   const View name = view["control"];
-  variable.joint = joint_of_one_degree(name);
-  const JointType* type = &model.joint_types[variable.joint];
+  variable.joint = controlled(name);
+  const JointType* type = unit_of_controlled(model, variable.joint);
   variable.channel = channel_of(view["channel"]);
   check_channel(variable.joint, variable.channel, view["channel"]);
   variable.hold = view["interpolation"].text() == "hold";

@@ -68,11 +68,14 @@ void ProblemReader::read_initial_state() {
   const Model& model = problem_.model;
   problem_.initial_position = neutral_positions(model.topology);
   problem_.initial_velocity.assign(model.topology.nv, 0.0);
+  std::vector<bool> positions(model.joint_names.size(), false), velocities = positions;
   for (const auto& [name, view, place] : root_["initial_state"].entries()) {
     const int joint = moving_joint(name, place, view.path());
     if (model.joint_loops[joint]) view.refuse(kJointOfTheTree);
     const Link& link = model.topology.links[link_of_joint_[joint]];
     const JointType type = model.joint_types[joint];
+    positions[joint] = view.given("position");
+    velocities[joint] = view.given("velocity");
     read_components(view["position"], joint, "position", position_components(type), &problem_.initial_position[link.q]);
     read_components(view["velocity"], joint, "velocity", velocity_components(type), &problem_.initial_velocity[link.v]);
     for (const char* const key : {"orientation", "angular_velocity"}) {
@@ -89,6 +92,34 @@ void ProblemReader::read_initial_state() {
       const std::vector<double> omega = angular.numbers();
       std::copy(omega.begin(), omega.end(), problem_.initial_velocity.begin() + link.v);
     }
+  }
+  follow_couplings(std::move(positions), std::move(velocities));
+}
+
+void ProblemReader::follow_couplings(std::vector<bool> positions, std::vector<bool> velocities) {
+  const Topology& t = problem_.model.topology;
+  const CouplingParameters& own = problem_.model.couplings;
+  for (std::size_t c = 0; c < t.couplings.size(); ++c) {
+    if (!t.couplings[c].holds) continue;
+    // The first of its joints that nothing is said of, neither by the scene nor by a coupling before.
+    const auto settle = [&](std::vector<bool>& given, std::vector<double>& numbers, int CouplingTerm::*row,
+                            double sum) {
+      int free = -1;
+      const int first = t.couplings[c].first_term;
+      for (int k = first; k < first + t.couplings[c].term_count; ++k) {
+        const CouplingTerm& term = t.coupling_terms[k];
+        if (free < 0 && !given[term.joint] && own.ratios(k) != 0) {
+          free = k;
+        } else {
+          sum += own.ratios(k) * numbers[term.*row];
+        }
+      }
+      if (free < 0) return;
+      given[t.coupling_terms[free].joint] = true;
+      numbers[t.coupling_terms[free].*row] = sum == 0 ? 0 : -sum / own.ratios(free);
+    };
+    settle(positions, problem_.initial_position, &CouplingTerm::q, own.offset(static_cast<int>(c)));
+    settle(velocities, problem_.initial_velocity, &CouplingTerm::v, 0);
   }
 }
 
@@ -125,10 +156,27 @@ Dimension dimension_of(ControlChannel channel) {
   return Dimension::joint_effort;
 }
 
-void ProblemReader::check_channel(int joint, ControlChannel channel, const View& view) const {
+int ProblemReader::controlled(const std::string& name, Place place, const View& at) const {
+  const Model& model = problem_.model;
+  const int coupling = model.find_coupling(name);
+  if (coupling >= 0) {
+    if (!model.coupling_holds[coupling]) return find_controlled(model, name);
+    at.refuse("a coupling that is not held (the motion of this one is given), or a joint");
+  }
+  const int joint = moving_joint(name, place, at.path());
+  const JointType type = model.joint_types[joint];
+  if (!has_one_degree(type)) {
+    at.refuse("a revolute or prismatic joint (this one is " + std::string(to_string(type)) + ")");
+  }
+  return joint;
+}
+
+void ProblemReader::check_channel(int controlled, ControlChannel channel, const View& view) const {
   if (channel == ControlChannel::effort) return;
-  if (problem_.model.topology.links[link_of_joint_[joint]].target >= 0) return;
-  view.refuse("channel effort: the joint '" + problem_.model.joint_names[joint] + "' has no drive to give targets to");
+  if (control_row(problem_.model, controlled, channel) >= 0) return;
+  const bool is_joint = controlled < static_cast<int>(problem_.model.joint_names.size());
+  view.refuse(std::string("channel effort: the ") + (is_joint ? "joint" : "coupling") + " '" +
+              name_of_controlled(problem_.model, controlled) + "' has no drive to give targets to");
 }
 
 void ProblemReader::check_knots(size_t knots, const View& view) const {
@@ -139,7 +187,7 @@ void ProblemReader::check_knots(size_t knots, const View& view) const {
 
 ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, const View& view) const {
   const Dimension dimension = dimension_of(channel);
-  const JointType* type = &problem_.model.joint_types[joint];
+  const JointType* type = unit_of_controlled(problem_.model, joint);
   ControlSignal signal{joint, channel, {}, false};
   if (view.kind() != NodeKind::map) {
     signal.values = view.numbers(dimension, type);
@@ -147,7 +195,7 @@ ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, cons
     signal.values = view["values"].numbers(dimension, type);
   } else if (view.given("file")) {
     const char* const names[] = {"effort", "target_position", "target_velocity"};
-    const std::string owner = problem_.model.joint_names[joint] + "/";
+    const std::string owner = name_of_controlled(problem_.model, joint) + "/";
     std::vector<std::string> columns{owner + names[static_cast<int>(channel)]};
     // Where a table has both, `effort` is what acted (docs/scenes.md).
     if (channel == ControlChannel::effort) columns.insert(columns.begin(), owner + "command");
@@ -162,11 +210,7 @@ ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, cons
 
 void ProblemReader::read_controls() {
   for (const auto& [name, view, place] : root_["controls"].entries()) {
-    const int joint = moving_joint(name, place, view.path());
-    if (!has_one_degree(problem_.model.joint_types[joint])) {
-      view.refuse(std::string("controls of a revolute or prismatic joint (this one is ") +
-                  to_string(problem_.model.joint_types[joint]) + ")");
-    }
+    const int joint = controlled(name, place, view);
     if (view.kind() != NodeKind::map) {
       problem_.controls.push_back(read_signal(joint, ControlChannel::effort, view));
       continue;

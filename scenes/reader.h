@@ -156,7 +156,12 @@ class ProblemReader {
   void read_components(const View& view, int joint, std::string_view quantity,
                        std::span<const JointComponent> components, double* values) const;
   int body(const View& view) const;
-  void check_channel(int joint, ControlChannel channel, const View& view) const;
+  /// What has controls: a joint of one degree of freedom, or a coupling that is not held.
+  int controlled(const std::string& name, Place place, const View& at) const;
+  int controlled(const View& name) const { return controlled(name.text(), name.node()->place, name); }
+  /// Where the joints that couplings hold begin, if the scene does not say so.
+  void follow_couplings(std::vector<bool> positions, std::vector<bool> velocities);
+  void check_channel(int controlled, ControlChannel channel, const View& view) const;
   ControlSignal read_signal(int joint, ControlChannel channel, const View& view) const;
   /// The first of `columns` that the file has.
   std::vector<double> read_column(const View& file, std::span<const std::string> columns, Dimension dimension,

@@ -253,6 +253,39 @@ SchemaPtr joint() {
       "A joint; together, but for those that close loops, they form a tree that begins at `world`.");
 }
 
+SchemaPtr coupling() {
+  constexpr FieldGroup group = FieldGroup::couplings;
+  return titled(
+      map({
+          required_or_of_robot(
+              "ratios", names(number(Dimension::none), "joint"),
+              "Revolute and prismatic joints, by name, and what the position of each is multiplied with: `{left: 1, "
+              "right: -1}`."),
+          key_of(group, "offset"),
+          optional("hold", boolean(), "false",
+                   "Whether the coupling's position is held at zero, exactly: `{left: 1, right: -1}` makes one joint "
+                   "follow the other. Nothing else acts on it then."),
+          key_of(group, "armature"),
+          key_of(group, "damping"),
+          key_of(group, "friction"),
+          optional(
+              "spring", nest(group, "spring"), "",
+              "Spring. It acts implicitly, as all does that acts on a coupling: stiff ones need no smaller steps, and "
+              "lose energy as steps of that length lose it."),
+          optional("limit", nest(group, "limit"), "", "Soft limits of its position, as those of a joint."),
+          optional("drive", nest(group, "drive"), "",
+                   "Position and velocity servo of its position. A coupling with one has the control channels "
+                   "`target_position` and `target_velocity`."),
+      }),
+      "model/couplings/<name>",
+      "A coupling: the position s = Σ ratio·position + offset of several joints, which a spring, a damper, a drive, "
+      "limits "
+      "or an effort act on as on that of a joint, or which is held. Gears, mimic joints and fixed tendons are such. "
+      "Its "
+      "unit is rad where all joints turn and m where all slide; where they do both, numbers have none. A name that no "
+      "joint has. The integrator `semi_implicit` has none.");
+}
+
 }  // namespace
 
 SchemaPtr orientation_schema() {
@@ -272,6 +305,7 @@ SchemaPtr model_schema() {
           required_or_of_robot("bodies", names(body(), "body"), "The bodies, by name."),
           required_or_of_robot("joints", names(joint(), "joint"), "The joints, by name."),
           optional("shapes", names(shape(false), "shape"), "{}", "Shapes that are not listed with a body, by name."),
+          optional("couplings", names(coupling(), "coupling"), "{}", "Joints that move together, by name."),
           optional("contacts", contacts(), "", "Pairs that may touch or may not."),
           absent("robots", names(robot(), "robot"), "",
                  "Robots from files, by name. The names of their links and joints begin with `<robot>_`."),
@@ -285,7 +319,7 @@ SchemaPtr model_schema() {
           absent("keyframe", text(), "", "Of the robot in `file`."),
       }),
       "model",
-      "What is simulated: bodies, joints and shapes that are listed here, and robots from files "
+      "What is simulated: bodies, joints, shapes and couplings that are listed here, and robots from files "
       "([robots.md](robots.md)). What is listed under a name that a robot has adds to it and replaces it, key by key.");
 }
 

@@ -38,7 +38,7 @@ NodePtr controls_node(const Problem& filled) {
   NodePtr controls = make_map();
   for (const ControlSignal& signal : filled.controls) {
     if (signal.values.empty()) continue;
-    const std::string& joint = filled.model.joint_names.at(signal.joint);
+    const std::string& joint = name_of_controlled(filled.model, signal.joint);
     NodePtr of_joint = controls->find(joint);
     if (!of_joint) put(controls, joint, of_joint = make_map());
     const std::string path = "controls/" + joint;
@@ -203,7 +203,7 @@ void replace(Node& root, const std::string& key, const NodePtr& value) {
 
 bool same_shape(const Model& a, const Model& b) {
   return a.body_names == b.body_names && a.joint_names == b.joint_names && a.shape_names == b.shape_names &&
-         a.topology.nq == b.topology.nq && a.topology.nv == b.topology.nv;
+         a.coupling_names == b.coupling_names && a.topology.nq == b.topology.nq && a.topology.nv == b.topology.nv;
 }
 
 /// The section `optimize` without initial values of variables: whoever goes on begins with what the scene then says. A

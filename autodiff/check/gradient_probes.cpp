@@ -164,7 +164,7 @@ double ProbedProblem::parameter_scale(const Field& field, int item) const {
   if (field.tangents != field.components || field.leaf == "axis") return 1;
   double scale = largest_finite(values, item);
   const bool mass = field.leaf == "mass", inertia = field.leaf == "inertia";
-  if (mass || inertia || field.leaf == "armature") {
+  if (field.group != FieldGroup::couplings && (mass || inertia || field.leaf == "armature")) {
     const int body = field.group == FieldGroup::bodies ? item : model.joint_children[item];
     const MassProperties<double> all = body_mass(model, body, 0);
     const bool heavy = mass || (!inertia && model.joint_types[item] == JointType::prismatic);

@@ -32,9 +32,21 @@ void check_one_degree(const Model& model, int joint, const char* what, const std
               ": expected a revolute or prismatic joint");
 }
 
-int channel_row(const Link& link, ControlChannel channel) {
-  if (channel == ControlChannel::effort) return link.v;
-  return link.target + (channel == ControlChannel::target_velocity ? 1 : 0);
+int channel_row(const Model& model, int controlled, ControlChannel channel, const std::string& what) {
+  const int joints = static_cast<int>(model.joint_names.size()),
+            all = joints + static_cast<int>(model.coupling_names.size());
+  if (controlled < 0 || controlled >= all) {
+    input_error(what + ": joint index " + std::to_string(controlled) + ", expected one of " + std::to_string(joints) +
+                " joints" + (all > joints ? " and " + std::to_string(all - joints) + " couplings behind them" : ""));
+  }
+  if (controlled < joints) check_one_degree(model, controlled, "", what);
+  const int row = control_row(model, controlled, channel);
+  if (row >= 0) return row;
+  const std::string name = "'" + name_of_controlled(model, controlled) + "'";
+  if (channel == ControlChannel::effort)
+    input_error(what + ": coupling " + name + " is held, expected no control of it");
+  input_error(what + ": " + (controlled < joints ? "joint " : "coupling ") + name +
+              " has no drive, expected one or the channel effort");
 }
 
 template <class T>
@@ -56,9 +68,7 @@ Control<T> initial_control(const Problem& problem, int worlds, Memory& memory) {
   const int steps = problem.simulation.steps;
   std::vector<T> rows(static_cast<std::size_t>(steps) * t.nu, constant<T>(0));
   for (const ControlSignal& signal : problem.controls) {
-    check_one_degree(problem.model, signal.joint, "a control signal");
-    const Link& link = t.links[problem.model.link_of_joint(signal.joint)];
-    const int row = channel_row(link, signal.channel);
+    const int row = channel_row(problem.model, signal.joint, signal.channel, "a control signal");
     for (int step = 0; step < steps; ++step) {
       const KnotWeights k = knot_weights(static_cast<int>(signal.values.size()), steps, step, signal.hold);
       const double value = k.first_weight * signal.values[k.first] + k.second_weight * signal.values[k.second];

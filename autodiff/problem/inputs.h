@@ -21,8 +21,9 @@ struct KnotWeights {
 };
 KnotWeights knot_weights(int knots, int steps, int step, bool hold);
 
-/// Row within one step of a control.
-int channel_row(const Link& link, ControlChannel channel);
+/// Row within one step of a channel of a joint or coupling (models/coordinates.h). Throws Error (input), in which
+/// `what` is about it, where there is none.
+int channel_row(const Model& model, int controlled, ControlChannel channel, const std::string& what);
 
 /// Throws Error (input) for a joint that `what` (and its name) cannot be about: it is about one position or velocity,
 /// or one effort.

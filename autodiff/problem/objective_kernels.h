@@ -167,6 +167,9 @@ struct WriteParameters {
     for (int j = 0; j < joints; ++j) {
       if (!own.limits_in_order(j)) return Possible::no;
     }
+    for (int c = 0; c < structure.coupling_count; ++c) {
+      if (!own.coupling_limits_in_order(c)) return Possible::no;
+    }
     if (!own.inertias_can_be()) return Possible::no;
     return own.all_joints_sound() ? Possible::yes : Possible::undecided;
   }

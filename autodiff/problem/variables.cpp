@@ -29,28 +29,21 @@ const Link& link_of(const Problem& problem, const Variable& variable) {
 
 /// Row that a variable of a state or control drives.
 int variable_row(const Problem& problem, const Variable& variable) {
+  if (variable.is_control()) return channel_row(problem.model, variable.joint, variable.channel, variable.name);
   const Link& link = link_of(problem, variable);
   const JointType type = problem.model.joint_types[variable.joint];
   const std::string joint = variable.name + ": joint '" + problem.model.joint_names[variable.joint] + "' is ";
   const bool position = variable.kind == VariableKind::initial_position;
-  if (position || variable.kind == VariableKind::initial_velocity) {
-    const JointSize size = joint_size(type);
-    const int count = position ? size.nq : size.nv;
-    if (variable.component < 0 || variable.component >= count) {
-      input_error(joint + to_string(type) + ": component " + std::to_string(variable.component) + ", expected one of " +
-                  std::to_string(count));
-    }
-    if (position && has_quaternion(type) && variable.component < 4) {
-      input_error(joint + to_string(type) + ", and a component of its orientation cannot vary by itself");
-    }
-    return (position ? link.q : link.v) + variable.component;
+  const JointSize size = joint_size(type);
+  const int count = position ? size.nq : size.nv;
+  if (variable.component < 0 || variable.component >= count) {
+    input_error(joint + to_string(type) + ": component " + std::to_string(variable.component) + ", expected one of " +
+                std::to_string(count));
   }
-  if (!has_one_degree(type)) input_error(joint + to_string(type) + ", expected a revolute or prismatic joint");
-  if (variable.channel != ControlChannel::effort && link.target < 0) {
-    input_error(variable.name + ": joint '" + problem.model.joint_names[variable.joint] +
-                "' has no drive, expected one or the channel effort");
+  if (position && has_quaternion(type) && variable.component < 4) {
+    input_error(joint + to_string(type) + ", and a component of its orientation cannot vary by itself");
   }
-  return channel_row(link, variable.channel);
+  return (position ? link.q : link.v) + variable.component;
 }
 
 int control_size(const Problem& problem, const Variable& variable) {

@@ -79,10 +79,7 @@ class AllKernels {
   Launch<T> launch(int first, int steps) const { return launch_of(kernel_model_, 0.01, steps, batch_.state.q, first); }
   int begin_of(int part) const { return s_.steps * part / s_.parts; }
   bool touches() const { return !t_.contact_pairs.empty(); }
-  int parameter_rows() const {
-    return featherstone::gradient_rows<T>(static_cast<int>(t_.links.size()),
-                                          static_cast<int>(t_.contact_shapes.size()));
-  }
+  int parameter_rows() const { return gradient_rows_of<T>(model_, true); }
 
   void rollout() {
     const Control<T>& control = batch_.control;
@@ -221,10 +218,11 @@ std::vector<NamedError> errors_between(const Outcome<T>& a, const Outcome<T>& b)
   return errors;
 }
 
-Model tree(int links, bool branched = true, bool rotations = false, bool contact = false) {
+Model tree(int links, bool branched = true, bool rotations = false, bool contact = false, int couplings = 0) {
   test::TreeOptions options;
   options.rotations = rotations;
   options.contact = contact;
+  options.couplings = couplings;
   options.links = links;
   options.branched = branched;
   options.forces = options.shapes = true;
@@ -307,6 +305,20 @@ TYPED_TEST(DeviceKernels, AgreeOnContact) {
   this->expect_agreement(tree(7, true, true, true), setting);
 }
 
+TYPED_TEST(DeviceKernels, AgreeOnCouplings) {
+  for (const int links : {3, 8, 30}) {
+    const Model model = tree(links, true, false, false, 3);
+    featherstone::visit_bucket(view_of(model.topology), [&](int n) { EXPECT_EQ(n, featherstone::kAnyLinks); });
+    this->expect_gradients(this->expect_agreement(model));
+  }
+  this->expect_gradients(this->expect_agreement(tree(9, true, true, true, 3)));
+  Setting setting;
+  setting.parameters = false;
+  setting.parts = 3;
+  this->expect_agreement(tree(9, true, true, true, 3), setting);
+  this->expect_agreement(per_world(tree(8, true, false, false, 3)));
+}
+
 TYPED_TEST(DeviceKernels, AgreeWithParametersPerWorld) {
   for (const int links : {8, 20, 70}) this->expect_gradients(this->expect_agreement(per_world(tree(links))));
 }
@@ -384,7 +396,7 @@ TEST(DeviceKernelsMutants, AreCaught) {
 /// And the adjoint of a functor is that of its rollout, by dual numbers through the pack kernels' source.
 TEST(DeviceKernelsGradient, IsTheTransposeOfTheDerivative) {
   static const KernelTable<double> table = featherstone::make_device_table<double>();
-  for (const Model& model : {tree(7), tree(20), tree(8, true, true, true)}) {
+  for (const Model& model : {tree(7), tree(20), tree(8, true, true, true), tree(8, true, true, true, 3)}) {
     const test::GradientCase c = test::make_case(model, 8, 0.01, 2, 3);
     for (const test::BlockError& e : test::compare_blocks(c, test::gradient_by_kernels(c, table), 11)) {
       EXPECT_LT(e.error, 1e-12) << e.block;
