@@ -62,10 +62,12 @@ BACKDRIVE_INLINE JointInput<typename Layout::Real> coupling_input(const Workspac
 /// λ and I of all couplings.
 template <class Layout>
 BACKDRIVE_HD void coupling_efforts(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
   for (int c = 0; c < ws.coupling.count; ++c) {
-    auto& now = ws.coupling.now[c];
-    coupling_force(ws.coupling.couplings[c], ws.coupling.constants[c].efforts, coupling_input(ws, c), ws.dt, now.effort,
-                   now.increment);
+    const JointForce<Real> force =
+        coupling_force(ws.coupling.couplings[c], ws.coupling.constants[c].efforts, coupling_input(ws, c), ws.dt);
+    ws.coupling.now[c].effort = force.effort;
+    ws.coupling.now[c].increment = force.increment;
   }
 }
 

@@ -15,7 +15,7 @@ BACKDRIVE_COUPLED void solve_coupled_again(Workspace<Layout>& ws, const Visit& v
       ws, [](Dof& dof, const Real& number) { dof.x = number; }, visit);
 }
 
-/// Cotangents of one coupling's effort or acceleration, which `in` becomes; of what it adds to D, and of its numbers.
+/// Adjoint of what one coupling asks for: its effort, or the acceleration of one that holds.
 template <class Layout, class Bar>
 BACKDRIVE_INLINE JointInputBar<typename Layout::Real> coupling_input_adjoint(Workspace<Layout>& ws, int c,
                                                                              const Bar& bar) {
@@ -25,14 +25,11 @@ BACKDRIVE_INLINE JointInputBar<typename Layout::Real> coupling_input_adjoint(Wor
     return sum_of_terms(ws, c, [&](const CouplingTerm& term) { return ws.dof[term.v].*x; });
   };
   const Coupling& coupling = ws.coupling.couplings[c];
-  const Real zero = constant<Real>(0);
-  JointInputBar<Real> in{zero, zero, zero, zero, zero};
   const Real w = coupling.holds ? -ws.coupling.now[c].bar : sum(&Dof::x);
   Real resisted = sum(&Dof::x) * sum(&Dof::qdd);
   if constexpr (Layout::contact) resisted += sum(&Dof::w) * sum(&Dof::kick);
-  adj_coupling_force(coupling, ws.coupling.constants[c].efforts, coupling_input(ws, c), ws.dt, w, resisted, in,
-                     bar.wants_parameters() ? &bar.couplings[c].efforts : nullptr);
-  return in;
+  return adj_coupling_force(coupling, ws.coupling.constants[c].efforts, coupling_input(ws, c), ws.dt, {w, resisted},
+                            bar.wants_parameters() ? &bar.couplings[c].efforts : nullptr);
 }
 
 template <class Layout, class Bar>

