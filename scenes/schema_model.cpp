@@ -280,6 +280,7 @@ SchemaPtr coupling() {
           optional("drive", nest(group, "drive"), "",
                    "Position and velocity servo of its position. A coupling with one has the control channels "
                    "`target_position` and `target_velocity`."),
+          repeated(),
       }),
       "model/couplings/<name>",
       "A coupling: the position s = Σ ratio·position + offset of several joints, which a spring, a damper, a drive, "

@@ -398,7 +398,7 @@ TEST(DeviceKernelsMutants, AreCaught) {
 /// And the adjoint of a functor is that of its rollout, by dual numbers through the pack kernels' source.
 TEST(DeviceKernelsGradient, IsTheTransposeOfTheDerivative) {
   static const KernelTable<double> table = featherstone::make_device_table<double>();
-  for (const Model& model : {tree(7), tree(20), tree(8, true, true, true), tree(8, true, true, true, 3)}) {
+  for (const Model& model : {tree(7), tree(20), tree(8, true, true, true), tree(9, true, true, true, 3)}) {
     const test::GradientCase c = test::make_case(model, 8, 0.01, 2, 3);
     for (const test::BlockError& e : test::compare_blocks(c, test::gradient_by_kernels(c, table), 11)) {
       EXPECT_LT(e.error, 1e-12) << e.block;
