@@ -169,7 +169,7 @@ TEST_F(CouplingScenes, MimicOfWhatIsNotThereIsRefused) {
         "<robot name=\"r\"><link name=\"a\"/><link name=\"b\"/><link name=\"c\"/>" + joints + "</robot>";
     return refusal(write("bad.urdf", text));
   };
-  EXPECT_NE(refused(kLeader + follower("<mimic joint=\"ii\"/>")).find("did you mean 'i'"), std::string::npos);
+  EXPECT_NE(refused(kLeader + follower("<mimic joint=\"ii\"/>")).find("the name of a joint"), std::string::npos);
   EXPECT_NE(refused(kLeader + follower("<mimic joint=\"k\"/>")).find("expected another joint"), std::string::npos);
   EXPECT_NE(refused(kLeader + follower("<mimic/>")).find("joint"), std::string::npos);
   EXPECT_NE(refused(kLeader + follower("<mimic joint=\"i\" offset=\"x\"/>")).find("value 'x'"), std::string::npos);
@@ -438,7 +438,7 @@ EXPECT_NE(refused.find("the name of a joint"), std::string::npos) << refused;
           "<robot name=\"r\"><link name=\"a\"/><link name=\"b\"/><link name=\"c\"/>" + joints + "</robot>";
       return refusal(write("bad.urdf", text));
     };
-    EXPECT_NE(refused(kLeader + follower("<mimic joint=\"ii\"/>")).find("did you mean 'i'"), std::string::npos);
+    EXPECT_NE(refused(kLeader + follower("<mimic joint=\"ii\"/>")).find("the name of a joint"), std::string::npos);
     EXPECT_NE(refused(kLeader + follower("<mimic joint=\"k\"/>")).find("expected another joint"), std::string::npos);
     EXPECT_NE(refused(kLeader + follower("<mimic/>")).find("joint"), std::string::npos);
     EXPECT_NE(refused(kLeader + follower("<mimic joint=\"i\" offset=\"x\"/>")).find("value 'x'"), std::string::npos);
