@@ -303,6 +303,16 @@ void number_bodies(Model& model) {
   t.nv += bodies * kBodyVelocities;
 }
 
+/// Links whose bodies turn with a joint that spins, which turns anyhow, or hang on those without turning by themselves.
+void mark_spinning(Topology& topology, const std::vector<bool>& spins) {
+  for (Link& link : topology.links) {
+    const bool turns = link.type != JointType::fixed && link.type != JointType::prismatic;
+    const bool carried = !turns && link.parent >= 0 && topology.links[link.parent].spins;
+    link.spins =
+        link.type == JointType::free || link.type == JointType::ball || (turns && spins[link.joint]) || carried;
+  }
+}
+
 /// Depth first, the last child of a link is the one with the highest index.
 void mark_leaves_and_last_children(Topology& topology) {
   for (size_t i = topology.links.size(); i-- > 0;) {
@@ -371,6 +381,7 @@ JointIndex ModelBuilder::add_joint(const std::string& name, JointType type, Body
   model_.joint_children.push_back(child);
   model_.joint_loops.push_back(options.loop);
   driven_.push_back(options.driven);
+  spins_.push_back(options.spins);
   append_item(model_, FieldGroup::joints, joint + 1);
   put_joint(options, joint, model_.joints);
   return joint;
@@ -405,6 +416,7 @@ Model ModelBuilder::build() const {
   }
   append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
+  mark_spinning(model.topology, spins_);
   number_bodies(model);
   find_contact_pairs(model);
   validate(model);

@@ -226,14 +226,13 @@ BACKDRIVE_PART void body_part(const Motion<Real>& m, const LinkConstants<Const>&
   s.force = {plus_cross(plus_cross(J * m.a.ang, m.v.ang, J * m.v.ang), com, f), f};
 }
 
-template <class Real>
-BACKDRIVE_INLINE FreeTurn<Real> free_turn(const RigidInertia<Real>& I, const Spatial<Real>& v, const Real& dt) {
-  return FreeTurn<Real>(inertia_about_com(I), v.ang, dt);
-}
-/// (12): adds to the bias force of a free root's body.
-template <class Real>
-BACKDRIVE_PART void add_free_turn(const Motion<Real>& m, const Real& dt, RolloutLink<Real>& s) {
-  s.force.ang += free_turn(s.I, m.v, dt).correction();
+/// (12) of a link that spins, `axes` its own in the world: about the joint of a ball, else about the centre of mass.
+template <class Real, class Const>
+BACKDRIVE_INLINE FreeTurn<Real> free_turn(const Link& link, const LinkConstants<Const>& c, const RigidInertia<Real>& I,
+                                          const Mat3<Real>& axes, const Vec3<Real>& omega, const Real& dt) {
+  Sym3<Real> J = inertia_about_com(I);
+  if (link.type == JointType::ball) add_point_mass(I.m, axes * c.com, J);
+  return FreeTurn<Real>(J, omega, dt);
 }
 
 /// Of degree of freedom k. Only joints with one have a use for the position.
@@ -282,7 +281,10 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
         link.type, [&](auto joint)
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
-    if (link.type == JointType::free) add_free_turn(own, ws.dt, ws.link[i]);
+    if (link.spins) {
+      RolloutLink<Real>& s = ws.link[i];
+      s.force.ang += free_turn(link, c, s.I, own.axes, own.v.ang, ws.dt).correction();  // (12)
+    }
     ws.link[i].keep(link, own);
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;

@@ -110,6 +110,38 @@ BACKDRIVE_INLINE void less_bilinear(const Vec3<Real>& x, const Vec3<Real>& y, Sy
   bar.yz -= x.y * y.z + x.z * y.y;
 }
 
+/// T of (12), the couple of a link that spins, and what its body's mass, com and inertia receive.
+template <class Layout>
+BACKDRIVE_PART Vec3<typename Layout::Real> free_turn_adjoint(Workspace<Layout>& ws, int i, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const typename Layout::Link& s = ws.link[i];
+  const auto& c = ws.constants[i];
+  Mat3<Real> axes = identity3<Real>();  // only a ball's count
+  if (link.type == JointType::ball) {
+    const typename Layout::Dof* dof = ws.dof + link.v;
+    axes = {dof[0].S.ang, dof[1].S.ang, dof[2].S.ang};
+  }
+  const auto turn = free_turn(link, c, s.I, axes, s.v.ang, ws.dt).adj_correction(s.delta.ang);
+  if constexpr (Layout::parameters) {
+    if (bar.wants_parameters()) {
+      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
+      LinkGradient<Real>& gradient = bar.constants[i];
+      for (const auto& pair : turn.inertia) {
+        const Vec3<Real> x = in_link(pair.x), y = in_link(pair.y);
+        less_bilinear(x, y, gradient.inertia);
+        if (link.type != JointType::ball) continue;
+        // J about the joint has m (|com|² 1 − com comᵀ) more.
+        const Vec3<Real> com = broadcast<Real>(c.com);
+        const Real xy = dot(x, y), xc = dot(x, com), yc = dot(y, com);
+        gradient.mass -= dot(com, com) * xy - xc * yc;
+        gradient.com -= (com * (xy + xy) - x * yc - y * xc) * c.mass;
+      }
+    }
+  }
+  return turn.omega * constant<Real>(0.5);
+}
+
 /// F, A and T of one body alone (7).
 template <class Real>
 BACKDRIVE_PART LinkBar<Real> body_adjoint(const AdjointLink<Real>& s) {
@@ -201,20 +233,12 @@ BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& w
 /// the velocities' cotangent is −(V + [A_lin × ṗ; ω × A_lin]), V = 2 T + v ×* A: (11).
 template <class Layout>
 BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout>& ws, int i,
-                                                                LinkBar<typename Layout::Real> own,
+                                                                const LinkBar<typename Layout::Real>& own,
                                                                 const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
   const typename Layout::Dof* dof = ws.dof + link.v;
   const typename Layout::Link& s = ws.link[i];
-  const auto turn = free_turn(s.I, s.v, ws.dt).adj_correction(s.delta.ang);  // (12)
-  own.T.ang += turn.omega * constant<Real>(0.5);
-  if constexpr (Layout::parameters) {
-    if (bar.wants_parameters()) {
-      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
-      for (const auto& pair : turn.inertia) less_bilinear(in_link(pair.x), in_link(pair.y), bar.constants[i].inertia);
-    }
-  }
   const Spatial<Real> bias{cross(own.A.lin, s.v.lin), cross(s.v.ang, own.A.lin)};
   const Spatial<Real> flow = plus_cross_force(own.T + own.T, s.v, own.A) + bias;
   const Spatial<Real> Z = turned_with(s.delta, s.a, s.v, own, own.T);
@@ -236,6 +260,7 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
     if constexpr (Layout::parameters) {
       if (bar.wants_parameters()) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
     }
+    if (link.spins) top.T.ang += free_turn_adjoint(ws, i, bar);
     Spatial<Real> H;
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {

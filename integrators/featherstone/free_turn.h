@@ -22,7 +22,16 @@ BACKDRIVE_INLINE Sym3<Real> inertia_about_com(const RigidInertia<Real>& I) {
           I.aa.xy + h.x * c.y, I.aa.xz + h.x * c.z, I.aa.yz + h.y * c.z};
 }
 
-/// Everything in world axes; J about the centre of mass.
+/// J += that of mass m at x.
+template <class Real>
+BACKDRIVE_INLINE void add_point_mass(const Real& m, const Vec3<Real>& x, Sym3<Real>& J) {
+  const Vec3<Real> h = x * m;
+  const Real xx = h.x * x.x, yy = h.y * x.y, zz = h.z * x.z;
+  J.xx += yy + zz, J.yy += xx + zz, J.zz += xx + yy;
+  J.xy -= h.x * x.y, J.xz -= h.x * x.z, J.yz -= h.y * x.z;
+}
+
+/// Everything in world axes.
 template <class Real>
 class FreeTurn {
  public:
