@@ -1,5 +1,5 @@
-// Bodies that spin fast on joints: (12) of docs/theory.md keeps their energy, where ω × J ω of a step's start lets it grow
-// without bound (a top 6e4-fold and a rotor in a gimbal likewise in the two seconds here).
+// Bodies that spin fast on joints: (12) of docs/theory.md keeps their energy, where ω × J ω of a step's start lets it
+// grow without bound (a top 6e4-fold and a rotor in a gimbal likewise in the two seconds here).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +8,6 @@
 #include "autodiff/tape/rollout.h"
 #include "integrators/reference/inverse_dynamics.h"
 #include "models/builder.h"
-#include "tests/support/arrays.h"
 
 namespace backdrive {
 namespace {
