@@ -303,13 +303,12 @@ void number_bodies(Model& model) {
   t.nv += bodies * kBodyVelocities;
 }
 
-/// Links whose bodies turn with a joint that spins, which turns anyhow, or hang on those without turning by themselves.
+/// Links whose bodies turn with a joint that spins or is to be taken for one, and what is fixed to those.
 void mark_spinning(Topology& topology, const std::vector<bool>& spins) {
   for (Link& link : topology.links) {
-    const bool turns = link.type != JointType::fixed && link.type != JointType::prismatic;
-    const bool carried = !turns && link.parent >= 0 && topology.links[link.parent].spins;
-    link.spins =
-        link.type == JointType::free || link.type == JointType::ball || (turns && spins[link.joint]) || carried;
+    const bool asked = link.type == JointType::revolute && spins[link.joint];
+    const bool carried = link.type == JointType::fixed && link.parent >= 0 && topology.links[link.parent].spins;
+    link.spins = asked || carried || link.type == JointType::ball || link.type == JointType::free;
   }
 }
 

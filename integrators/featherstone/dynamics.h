@@ -226,13 +226,32 @@ BACKDRIVE_PART void body_part(const Motion<Real>& m, const LinkConstants<Const>&
   s.force = {plus_cross(plus_cross(J * m.a.ang, m.v.ang, J * m.v.ang), com, f), f};
 }
 
-/// (12) of a link that spins, `axes` its own in the world: about the joint of a ball, else about the centre of mass.
-template <class Real, class Const>
-BACKDRIVE_INLINE FreeTurn<Real> free_turn(const Link& link, const LinkConstants<Const>& c, const RigidInertia<Real>& I,
-                                          const Mat3<Real>& axes, const Vec3<Real>& omega, const Real& dt) {
+/// Of a link that spins the one whose joint turns it: itself, or what it is fixed to.
+BACKDRIVE_INLINE const Link& turning_link(const Link* links, const Link& link) {
+  const Link* turning = &link;
+  while (turning->type == JointType::fixed) turning = &links[turning->parent];
+  return *turning;
+}
+
+/// (12) of a link that spins: about the joint of a ball, else about the centre of mass. `carrier`: angular velocity of
+/// the link that carries it.
+template <class Layout>
+BACKDRIVE_INLINE FreeTurn<typename Layout::Real> free_turn(const Workspace<Layout>& ws, const Link& link,
+                                                           const Vec3<typename Layout::Real>& omega,
+                                                           const Vec3<typename Layout::Real>& carrier) {
+  using Real = typename Layout::Real;
+  const std::ptrdiff_t i = &link - ws.links;
+  const typename Layout::Dof* const dof = ws.dof + link.v;
+  const RigidInertia<Real>& I = ws.link[i].I;
   Sym3<Real> J = inertia_about_com(I);
-  if (link.type == JointType::ball) add_point_mass(I.m, axes * c.com, J);
-  return FreeTurn<Real>(J, omega, dt);
+  Vec3<Real> held = zero3<Real>();
+  if (link.type == JointType::ball) {
+    add_point_mass(I.m, Mat3<Real>{dof[0].S.ang, dof[1].S.ang, dof[2].S.ang} * ws.constants[i].com, J);
+    if (link.parent >= 0) held = -carrier;
+  } else if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
+    held = ws.dof[turning.v].S.ang * ws.qd[turning.v];
+  }
+  return FreeTurn<Real>(J, omega, held, ws.dt);
 }
 
 /// Of degree of freedom k. Only joints with one have a use for the position.
@@ -281,10 +300,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
         link.type, [&](auto joint)
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
-    if (link.spins) {
-      RolloutLink<Real>& s = ws.link[i];
-      s.force.ang += free_turn(link, c, s.I, own.axes, own.v.ang, ws.dt).correction();  // (12)
-    }
+    if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang).correction();  // (12)
     ws.link[i].keep(link, own);
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;

@@ -7,13 +7,14 @@
 
 namespace backdrive::test {
 
-/// What a step's couple of one body is beyond ω × J ω (docs/theory.md, (12)), for J and ω in any axes, by dense
-/// matrices.
-inline Eigen::Vector3d free_turn_couple(const Eigen::Matrix3d& J, const Eigen::Vector3d& omega, double dt) {
+/// What a step's couple of one body is beyond that of its start (docs/theory.md, (12)), for J, ω and e in any axes, by
+/// dense matrices.
+inline Eigen::Vector3d free_turn_couple(const Eigen::Matrix3d& J, const Eigen::Vector3d& omega,
+                                        const Eigen::Vector3d& held, double dt) {
   using reference::skew;
   const Eigen::Vector3d momentum = J * omega;
-  const Eigen::Matrix3d G = skew<double>(omega) * J - skew<double>(momentum);
-  const Eigen::Vector3d u = (J + 0.5 * dt * G).fullPivLu().solve(omega.cross(momentum));
+  const Eigen::Matrix3d G = skew<double>(omega) * J - skew<double>(momentum) - J * skew<double>(held);
+  const Eigen::Vector3d u = (J + 0.5 * dt * G).fullPivLu().solve(omega.cross(momentum) + J * omega.cross(held));
   return -0.5 * dt * G * u;
 }
 
@@ -35,7 +36,22 @@ inline std::vector<double> free_turn_efforts(const Model& model, const std::vect
       const Eigen::Matrix3d moment = I.topRightCorner<3, 3>();  // m [com]×
       J += moment * moment / I(3, 3);
     }
-    f[i].head<3>() = free_turn_couple(J, v[i].head<3>(), dt);
+    // e: of a hinge what it turns by itself, here in the axes of what is fixed to it; of a ball its carrier's, taken
+    // away.
+    Eigen::Vector3d held = Eigen::Vector3d::Zero();
+    if (link.type == JointType::ball && link.parent >= 0) held = -(motions[i].X * v[link.parent]).head<3>();
+    Vector6 turn = Vector6::Zero();
+    int turning = static_cast<int>(i);
+    for (; t.links[turning].type == JointType::fixed; turning = t.links[turning].parent) {
+    }
+    if (t.links[turning].type == JointType::revolute) {
+      turn = motions[turning].times(qd, t.links[turning].v);
+      std::vector<int> path;
+      for (int k = static_cast<int>(i); k != turning; k = t.links[k].parent) path.push_back(k);
+      for (std::size_t k = path.size(); k-- > 0;) turn = motions[path[k]].X * turn;
+      held = turn.head<3>();
+    }
+    f[i].head<3>() = free_turn_couple(J, v[i].head<3>(), held, dt);
   }
   std::vector<double> efforts(t.nv, 0.0);
   for (std::size_t i = t.links.size(); i-- > 0;) {
