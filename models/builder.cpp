@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "models/contact_pairs.h"
+#include "models/couplings.h"
 #include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
@@ -156,64 +157,6 @@ void check_contacts(const Model& model) {
   }
 }
 
-void check_couplings(const Model& model, const std::vector<bool>& driven) {
-  std::vector<int> last(model.joint_names.size(), -1);
-  std::vector<bool> has_term(model.coupling_names.size(), false);
-  if (!model.coupling_names.empty() && model.topology.has_bodies()) {
-    throw ModelError("couplings/" + model.coupling_names[0],
-                     "a coupling with the integrator semi_implicit, expected integrator featherstone");
-  }
-  for (const auto& [coupling, joint] : model.coupling_terms) {
-    const std::string path = "couplings/" + model.coupling_names[coupling] + "/ratios";
-    has_term[coupling] = true;
-    if (joint < 0 || joint >= static_cast<int>(model.joint_names.size())) {
-      throw ModelError(path, "joint index " + std::to_string(joint) + ", expected one of the " +
-                                 std::to_string(model.joint_names.size()) + " joints");
-    }
-    const std::string own = path + "/" + model.joint_names[joint];
-    if (!has_one_degree(model.joint_types[joint])) {
-      throw ModelError(own, "a " + std::string(to_string(model.joint_types[joint])) +
-                                " joint, expected a revolute or prismatic one");
-    }
-    if (last[joint] == coupling) throw ModelError(own, "the joint for the second time, expected it once");
-    last[joint] = coupling;
-  }
-  for (std::size_t c = 0; c < has_term.size(); ++c) {
-    const std::string path = "couplings/" + model.coupling_names[c];
-    if (!has_term[c]) throw ModelError(path + "/ratios", "no joint, expected at least one");
-    if (driven[c] && model.coupling_holds[c]) {
-      throw ModelError(path + "/drive", "a drive of a coupling that is held, expected `hold: false`");
-    }
-    if (model.find_joint(model.coupling_names[c]) >= 0) {
-      throw ModelError(path, "name " + quoted(model.coupling_names[c]) +
-                                 " of a joint, expected another: controls of "
-                                 "both are named by it");
-    }
-  }
-}
-
-/// Where couplings find their joints, and their control channels behind those of the joints.
-void number_couplings(Model& model, const std::vector<bool>& driven) {
-  Topology& t = model.topology;
-  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
-    Coupling coupling;
-    coupling.first_term = static_cast<int>(t.coupling_terms.size());
-    for (const auto& [of, joint] : model.coupling_terms) {
-      if (of != static_cast<int>(c)) continue;
-      const int link = model.link_of_joint(joint);
-      t.coupling_terms.push_back({joint, link, t.links[link].q, t.links[link].v});
-    }
-    coupling.term_count = static_cast<int>(t.coupling_terms.size()) - coupling.first_term;
-    coupling.holds = model.coupling_holds[c];
-    if (!coupling.holds) coupling.effort = t.nu++;
-    if (driven[c]) {
-      coupling.target = t.nu;
-      t.nu += 2;
-    }
-    t.couplings.push_back(coupling);
-  }
-}
-
 /// For each body the joint whose child it is.
 std::vector<int> joints_of_bodies(const Model& model) {
   std::vector<int> joint_of(model.body_names.size(), -1);
@@ -361,6 +304,15 @@ void number_bodies(Model& model) {
   t.nv += bodies * kBodyVelocities;
 }
 
+/// Links whose bodies turn with a joint that spins or is to be taken for one, and what is fixed to those.
+void mark_spinning(Topology& topology, const std::vector<bool>& spins) {
+  for (Link& link : topology.links) {
+    const bool asked = link.type == JointType::revolute && spins[link.joint];
+    const bool carried = link.type == JointType::fixed && link.parent >= 0 && topology.links[link.parent].spins;
+    link.spins = asked || carried || link.type == JointType::ball || link.type == JointType::free;
+  }
+}
+
 /// Depth first, the last child of a link is the one with the highest index.
 void mark_leaves_and_last_children(Topology& topology) {
   for (size_t i = topology.links.size(); i-- > 0;) {
@@ -432,6 +384,7 @@ JointIndex ModelBuilder::add_joint(const std::string& name, JointType type, Body
   model_.joint_children.push_back(child);
   model_.joint_loops.push_back(options.loop);
   driven_.push_back(options.driven);
+  spins_.push_back(options.spins);
   append_item(model_, FieldGroup::joints, joint + 1);
   put_joint(options, joint, model_.joints);
   return joint;
@@ -485,6 +438,7 @@ Model ModelBuilder::build() const {
   append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
   number_couplings(model, coupling_driven_);
+  mark_spinning(model.topology, spins_);
   number_bodies(model);
   find_contact_pairs(model);
   validate(model);

@@ -138,6 +138,7 @@ struct Link {
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
   EffortParts acts = {};
   bool touches = false;             ///< its body has shapes that may touch others
+  bool spins = false;               ///< its body's gyroscopic couple is that of the whole step (JointOptions::spins)
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };
 

@@ -163,7 +163,7 @@ void check_independence(const Model& model, int world) {
   }
 }
 
-void check_couplings(const Model& model, const ParametersView& view) {
+void check_coupling_numbers(const Model& model, const ParametersView& view) {
   const ModelStructure structure = structure_of(model);
   const LimitParameters& limit = model.couplings.limit;
   const int worlds = std::max(limit.lower.worlds(), limit.upper.worlds());
@@ -287,7 +287,7 @@ void validate(Model& model) {
   check_joints_with_springs(model);
   check_joints_with_limits(model);
   check_limits(model, view);
-  check_couplings(model, view);
+  check_coupling_numbers(model, view);
   check_inertias(model, view);
   check_moved_inertia(model, view);
   refresh_features(model);

@@ -180,6 +180,7 @@ class ModelReader {
       joint["child_frame"].refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
     }
     options.axis = numbers3(joint["axis"]);
+    options.spins = joint["spins"].flag();
     options.driven = joint.given("drive");
     read_efforts(joint, unit, options);
     const View nest = joint["attachment"];

@@ -336,10 +336,6 @@ class UrdfReader {
     }
   }
 
-  static bool has_one_degree_of(const std::string& type) {
-    return type == "revolute" || type == "continuous" || type == "prismatic";
-  }
-
   /// position = multiplier · that of another joint + offset, as a coupling that holds.
   void add_mimic(const XmlElement& joint, const XmlElement& mimic, const std::string& type) {
     const std::string name = joint.attribute("name")->value;
@@ -351,7 +347,8 @@ class UrdfReader {
     if (other.value == name) values_.refuse(joint, other, "another joint");
     const double multiplier = values_.number_or(mimic, "multiplier", 1), offset = values_.number_or(mimic, "offset", 0);
     const XmlAttribute* const other_type = found->second->attribute("type");
-    if (!has_one_degree_of(type) || !other_type || !has_one_degree_of(other_type->value)) {
+    static const std::set<std::string, std::less<>> moved{"revolute", "continuous", "prismatic"};
+    if (!moved.contains(type) || !other_type || !moved.contains(other_type->value)) {
       return parts_.note(mimic.place, "<mimic> of or by a joint that neither turns nor slides: it follows nothing",
                          type != "fixed");
     }
