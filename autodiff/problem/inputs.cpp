@@ -32,20 +32,21 @@ void check_one_degree(const Model& model, int joint, const char* what, const std
               ": expected a revolute or prismatic joint");
 }
 
-int channel_row(const Model& model, int controlled, ControlChannel channel, const std::string& what) {
+int channel_row(const Model& model, int controlled, ControlChannel channel, const char* what, const std::string& name) {
   const int joints = static_cast<int>(model.joint_names.size()),
             all = joints + static_cast<int>(model.coupling_names.size());
   if (controlled < 0 || controlled >= all) {
-    input_error(what + ": joint index " + std::to_string(controlled) + ", expected one of " + std::to_string(joints) +
-                " joints" + (all > joints ? " and " + std::to_string(all - joints) + " couplings behind them" : ""));
+    input_error(what + name + ": joint index " + std::to_string(controlled) + ", expected one of " +
+                std::to_string(joints) + " joints" +
+                (all > joints ? " and " + std::to_string(all - joints) + " couplings behind them" : ""));
   }
-  if (controlled < joints) check_one_degree(model, controlled, "", what);
+  if (controlled < joints) check_one_degree(model, controlled, what, name);
   const int row = control_row(model, controlled, channel);
   if (row >= 0) return row;
-  const std::string name = "'" + name_of_controlled(model, controlled) + "'";
+  const std::string owner = "'" + name_of_controlled(model, controlled) + "'";
   if (channel == ControlChannel::effort)
-    input_error(what + ": coupling " + name + " is held, expected no control of it");
-  input_error(what + ": " + (controlled < joints ? "joint " : "coupling ") + name +
+    input_error(what + name + ": coupling " + owner + " is held, expected no control of it");
+  input_error(what + name + ": " + (controlled < joints ? "joint " : "coupling ") + owner +
               " has no drive, expected one or the channel effort");
 }
 

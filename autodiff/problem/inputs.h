@@ -24,8 +24,9 @@ KnotWeights knot_weights(int knots, int steps, int step, bool hold);
 KnotWeights knot_weights(int knots, const Simulation& simulation, int step, bool hold);
 
 /// Row within one step of a channel of a joint or coupling (models/coordinates.h). Throws Error (input), in which
-/// `what` is about it, where there is none.
-int channel_row(const Model& model, int controlled, ControlChannel channel, const std::string& what);
+/// `what` (and its name) is about it, where there is none.
+int channel_row(const Model& model, int controlled, ControlChannel channel, const char* what,
+                const std::string& name = {});
 
 /// Throws Error (input) for a joint that `what` (and its name) cannot be about: it is about one position or velocity,
 /// or one effort.

@@ -286,7 +286,7 @@ class Evaluation {
       for (const LossTerm* other = score_.terms.data(); other != &term; ++other) before += other->is_effort();
       return before;
     }
-    if (term.is_control()) return channel_row(score_.model, term.index, term.channel, "loss term " + term.name);
+    if (term.is_control()) return channel_row(score_.model, term.index, term.channel, "loss term ", term.name);
     check_one_degree(score_.model, term.index, "loss term ", term.name);
     const Link& link = score_.model.topology.links[score_.model.link_of_joint(term.index)];
     return term.quantity == LossQuantity::joint_position ? link.q : link.v;

@@ -29,7 +29,7 @@ const Link& link_of(const Problem& problem, const Variable& variable) {
 
 /// Row that a variable of a state or control drives.
 int variable_row(const Problem& problem, const Variable& variable) {
-  if (variable.is_control()) return channel_row(problem.model, variable.joint, variable.channel, variable.name);
+  if (variable.is_control()) return channel_row(problem.model, variable.joint, variable.channel, "", variable.name);
   const Link& link = link_of(problem, variable);
   const JointType type = problem.model.joint_types[variable.joint];
   const std::string joint = variable.name + ": joint '" + problem.model.joint_names[variable.joint] + "' is ";
