@@ -124,7 +124,7 @@ const Case kCases[] = {
     {"not_utf8", "not_utf8.yaml:1:10", "value '0xE9'", "expected text in UTF-8"},
     {"nothing_scored", "nothing_scored.yaml:8:38", "value '[none, none, none]'", "expected a number that is not none"},
     {"nul_byte", "nul_byte.yaml:1:8", "value '0x00'", "expected text without control characters"},
-    {"number_for_map", "number_for_map.yaml:5:12", "value '3'", "expected a map with keys of type, parent, child, frame, loop, child_frame, axis, armature"},
+    {"number_for_map", "number_for_map.yaml:5:12", "value '3'", "expected a map with keys of type, parent, child, frame, loop, child_frame, axis, spins, armature"},
     {"octal", "octal.yaml:3:17", "value '010'", "expected a decimal number without leading zeros (YAML reads them as oc"},
     {"only_comment", "only_comment.yaml:1:1", "value ''", "expected a scene, found nothing (empty text)"},
     {"over_at_the_end", "over_at_the_end.yaml:8:49", "unknown key 'over'", "expected one of"},
