@@ -1,4 +1,5 @@
 #pragma once
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -36,6 +37,8 @@ struct JointOptions {
   /// Closes a loop: the child hangs on another joint already. What places it then is child_frame.
   bool loop = false;
   Frame child_frame = {};
+  /// s from the start of a rollout: when a fixed joint that closes a loop, a grip, lets go.
+  double release = std::numeric_limits<double>::infinity();
   BACKDRIVE_AXIS_PARAMETERS(BACKDRIVE_OPTION, )
   BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_OPTION, )
   /// A joint with a drive gets control channels for its target position and velocity.

@@ -110,6 +110,10 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.flown);
   s.position = constant<Real>(0);
+  if (!system.holds(j)) {
+    for (int row = 0; row < kRows; ++row) s.inertia[row] = s.impulse[row] = constant<Real>(0);
+    return;
+  }
   if (has_one_degree(joint.type)) s.position = joint_position(joint, s.geometry, in.near);
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);
@@ -121,7 +125,8 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
       const JointForce<Real> force =
           joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt);
       s.inertia[row] = force.increment;
-      s.impulse[row] = dt * force.effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.flown[row] - s.start[row]);
+      s.impulse[row] =
+          dt * force.effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.flown[row] - s.start[row]);
     }
   }
 }
