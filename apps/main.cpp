@@ -15,6 +15,7 @@
 #include "apps/log.h"
 #include "apps/options.h"
 #include "models/fields.h"
+#include "scenes/scene_error.h"
 
 namespace backdrive::app {
 namespace {
@@ -36,11 +37,26 @@ const char* kind_name(int exit_code) {
   }
 }
 
-int report(int exit_code, const std::string& message, bool json) {
-  log_error(message);
+nlohmann::json to_json(const std::vector<SceneMistake>& mistakes) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const SceneMistake& m : mistakes) {
+    nlohmann::json one = {
+        {"file", m.file}, {"path", m.path}, {"what", m.what}, {"value", m.value()}, {"expected", m.expected}};
+    if (m.line > 0) one["line"] = m.line, one["column"] = m.column;
+    if (!m.hint.empty()) one["did_you_mean"] = m.hint;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+int report(int exit_code, const std::string& message, bool json, const std::vector<SceneMistake>& mistakes = {}) {
+  if (mistakes.size() < 2) log_error(message);
+  for (std::size_t k = 0; mistakes.size() > 1 && k < mistakes.size(); ++k) log_error(mistakes[k].text);
   if (json) {
     try {
-      print_json({{"error", {{"kind", kind_name(exit_code)}, {"message", message}}}, {"exit_code", exit_code}});
+      nlohmann::json error = {{"kind", kind_name(exit_code)}, {"message", message}};
+      if (!mistakes.empty()) error["mistakes"] = to_json(mistakes);
+      print_json({{"error", error}, {"exit_code", exit_code}});
     } catch (const Error&) {
       // stdout is gone; stderr has the message.
     }
@@ -138,6 +154,8 @@ int run_command_line(int argc, char** argv) {
     const int code = invocation.body();
     finish_stdout();
     return code;
+  } catch (const SceneError& e) {
+    return report(e.exit_code(), e.what(), json, e.mistakes());
   } catch (const Error& e) {
     return report(e.exit_code(), e.what(), json);
   } catch (const std::bad_alloc&) {

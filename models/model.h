@@ -281,6 +281,8 @@ struct Model : Parameters {
   PoolVector<int> joint_parents;  ///< body index, −1: world
   PoolVector<int> joint_children;
   PoolVector<bool> joint_loops;  ///< whether it closes a loop: its child hangs on another joint
+  /// s from the start of a rollout: from there on, to whole steps, a joint holds nothing. +inf: never. No parameter.
+  PoolVector<double> joint_releases;
   /// Whether a body may have an inertia that no rigid body has: a principal moment below zero or above the sum of the
   /// other two. Robot files hold such ones.
   PoolVector<bool> unphysical_inertias;

@@ -57,9 +57,12 @@ void read_target(const View& view, Dimension dimension, const JointType* joint, 
 
 void ProblemReader::read_loss() {
   const View loss = root_["optimize"]["loss"];
-  for (const View& view : loss["terminal"].items()) read_term(view, {.name = "terminal"});
-  for (const View& view : loss["running"].items()) read_term(view, running_term(view));
-  for (const View& view : loss["waypoints"].items()) read_term(view, waypoint(view));
+  const auto read = [&](const char* list, const auto& term_of) {
+    for (const View& view : loss[list].items()) mistakes_.attempt([&] { read_term(view, term_of(view)); });
+  };
+  read("terminal", [](const View&) { return LossTerm{.name = "terminal"}; });
+  read("running", [&](const View& view) { return running_term(view); });
+  read("waypoints", [&](const View& view) { return waypoint(view); });
 }
 
 int ProblemReader::steps_until(const View& time) const {

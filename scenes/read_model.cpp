@@ -179,6 +179,7 @@ class ModelReader {
     if (!options.loop && joint.given("child_frame")) {
       joint["child_frame"].refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
     }
+    if (const View release = joint["release"]) options.release = release["at"].number();
     options.axis = numbers3(joint["axis"]);
     options.spins = joint["spins"].flag();
     options.driven = joint.given("drive");
@@ -339,8 +340,17 @@ class ModelReader {
       if (!next) break;
       node = next;
     }
-    input_error(root_.sources().name(place) + ": model/" + error.path() + ": value '" + excerpt(*node) +
-                "': " + error.message());
+    const std::string message = error.message(), what = "value '" + excerpt(*node) + "'";
+    const std::size_t expected = message.find(", expected ");
+    // The builder's words as they are; in parts they are as those of fail().
+    try {
+      fail(root_.sources(), place, "model/" + error.path(), what,
+           expected == std::string::npos ? message : message.substr(expected + 11));
+    } catch (const SceneError& one) {
+      SceneMistake mistake = one.mistakes()[0];
+      mistake.text = root_.sources().name(place) + ": model/" + error.path() + ": " + what + ": " + message;
+      throw SceneError({std::move(mistake)});
+    }
   }
 
   View root_;

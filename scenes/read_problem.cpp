@@ -83,30 +83,37 @@ void ProblemReader::read_initial_state() {
   problem_.initial_velocity.assign(model.topology.nv, 0.0);
   std::vector<bool> positions(model.joint_names.size(), false), velocities = positions;
   for (const auto& [name, view, place] : root_["initial_state"].entries()) {
-    const int joint = moving_joint(name, place, view.path());
-    if (model.joint_loops[joint]) view.refuse(kJointOfTheTree);
-    const Link& link = model.topology.links[link_of_joint_[joint]];
-    const JointType type = model.joint_types[joint];
-    positions[joint] = view.given("position");
-    velocities[joint] = view.given("velocity");
-    read_components(view["position"], joint, "position", position_components(type), &problem_.initial_position[link.q]);
-    read_components(view["velocity"], joint, "velocity", velocity_components(type), &problem_.initial_velocity[link.v]);
-    for (const char* const key : {"orientation", "angular_velocity"}) {
-      if (view.given(key) && !has_quaternion(type)) {
-        view[key].refuse("no such key for joint '" + name + "', which is " + to_string(type) +
-                         " (ball and free have it)");
-      }
-    }
-    if (const View orientation = view["orientation"]) {
-      const std::array<double, 4> q = read_orientation(orientation);
-      std::copy(q.begin(), q.end(), problem_.initial_position.begin() + link.q);
-    }
-    if (const View angular = view["angular_velocity"]) {
-      const std::vector<double> omega = angular.numbers();
-      std::copy(omega.begin(), omega.end(), problem_.initial_velocity.begin() + link.v);
-    }
+    mistakes_.attempt(
+        [&, &name = name, &view = view, &place = place] { read_start(name, view, place, positions, velocities); });
   }
   follow_couplings(std::move(positions), std::move(velocities));
+}
+
+void ProblemReader::read_start(const std::string& name, const View& view, Place place,
+                               std::vector<bool>& positions, std::vector<bool>& velocities) {
+  const Model& model = problem_.model;
+  const int joint = moving_joint(name, place, view.path());
+  if (model.joint_loops[joint]) view.refuse(kJointOfTheTree);
+  const Link& link = model.topology.links[link_of_joint_[joint]];
+  const JointType type = model.joint_types[joint];
+  positions[joint] = view.given("position");
+  velocities[joint] = view.given("velocity");
+  read_components(view["position"], joint, "position", position_components(type), &problem_.initial_position[link.q]);
+  read_components(view["velocity"], joint, "velocity", velocity_components(type), &problem_.initial_velocity[link.v]);
+  for (const char* const key : {"orientation", "angular_velocity"}) {
+    if (view.given(key) && !has_quaternion(type)) {
+      view[key].refuse("no such key for joint '" + name + "', which is " + to_string(type) +
+                       " (ball and free have it)");
+    }
+  }
+  if (const View orientation = view["orientation"]) {
+    const std::array<double, 4> q = read_orientation(orientation);
+    std::copy(q.begin(), q.end(), problem_.initial_position.begin() + link.q);
+  }
+  if (const View angular = view["angular_velocity"]) {
+    const std::vector<double> omega = angular.numbers();
+    std::copy(omega.begin(), omega.end(), problem_.initial_velocity.begin() + link.v);
+  }
 }
 
 void ProblemReader::follow_couplings(std::vector<bool> positions, std::vector<bool> velocities) {
@@ -223,31 +230,38 @@ ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, cons
 
 void ProblemReader::read_controls() {
   for (const auto& [name, view, place] : root_["controls"].entries()) {
-    const int joint = controlled(name, place, view);
-    if (view.kind() != NodeKind::map) {
-      problem_.controls.push_back(read_signal(joint, ControlChannel::effort, view));
-      continue;
-    }
-    const std::pair<const char*, ControlChannel> channels[] = {{"effort", ControlChannel::effort},
-                                                               {"target_position", ControlChannel::target_position},
-                                                               {"target_velocity", ControlChannel::target_velocity}};
-    for (const auto& [key, channel] : channels) {
-      if (!view.given(key)) continue;
-      check_channel(joint, channel, view[key]);
-      problem_.controls.push_back(read_signal(joint, channel, view[key]));
-    }
+    mistakes_.attempt([&, &name = name, &view = view, &place = place] { read_control(name, view, place); });
+  }
+}
+
+void ProblemReader::read_control(const std::string& name, const View& view, Place place) {
+  const int joint = controlled(name, place, view);
+  if (view.kind() != NodeKind::map) {
+    problem_.controls.push_back(read_signal(joint, ControlChannel::effort, view));
+    return;
+  }
+  const std::pair<const char*, ControlChannel> channels[] = {{"effort", ControlChannel::effort},
+                                                             {"target_position", ControlChannel::target_position},
+                                                             {"target_velocity", ControlChannel::target_velocity}};
+  for (const auto& [key, channel] : channels) {
+    if (!view.given(key)) continue;
+    check_channel(joint, channel, view[key]);
+    problem_.controls.push_back(read_signal(joint, channel, view[key]));
   }
 }
 
 void ProblemReader::read_requires_grad() {
-  for (const View& view : root_["requires_grad"].items()) {
+  const std::vector<View> paths = root_["requires_grad"].items();
+  for (const View& view : paths) {
     const bool on = view.kind() != NodeKind::map;
     const View path = on ? view : view["off"];
-    try {
-      set_requires_grad(problem_.model, path.text(), on);
-    } catch (const Error& error) {
-      path.refuse(std::string("the path of a model parameter (") + error.what() + ")");
-    }
+    mistakes_.attempt([&] {
+      try {
+        set_requires_grad(problem_.model, path.text(), on);
+      } catch (const Error& error) {
+        path.refuse(std::string("the path of a model parameter (") + error.what() + ")");
+      }
+    });
   }
 }
 

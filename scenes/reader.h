@@ -136,6 +136,8 @@ constexpr const char* kJointOfTheTree =
 class ProblemReader {
  public:
   ProblemReader(const View& root, std::filesystem::path directory, Problem& problem);
+  /// The others go on behind mistakes, of which this throws then.
+  void throw_mistakes() const { mistakes_.throw_any(); }
   void read_simulation();
   void read_initial_state();
   void read_controls();
@@ -162,6 +164,10 @@ class ProblemReader {
   /// Where the joints that couplings hold begin, if the scene does not say so.
   void follow_couplings(std::vector<bool> positions, std::vector<bool> velocities);
   void check_channel(int controlled, ControlChannel channel, const View& view) const;
+  /// Of one joint; `positions` and `velocities` learn whether it was said.
+  void read_start(const std::string& name, const View& view, Place place, std::vector<bool>& positions,
+                  std::vector<bool>& velocities);
+  void read_control(const std::string& name, const View& view, Place place);
   ControlSignal read_signal(int joint, ControlChannel channel, const View& view) const;
   /// The first of `columns` that the file has.
   std::vector<double> read_column(const View& file, std::span<const std::string> columns, Dimension dimension,
@@ -175,14 +181,24 @@ class ProblemReader {
   };
   void add_variable(Variable variable, Dimension dimension, const JointType* joint, const Extent& extent,
                     const View& view);
-  /// A tie to a variable that stands before or behind it, by its name.
+  /// A tie to variables that stand before or behind it, by their names.
   struct ReadTie {
+    struct Term {
+      double factor = 1;
+      std::vector<std::string> of = {};
+    };
     std::size_t variable;
-    std::string to;
+    std::vector<Term> terms;
     View view;
   };
   void read_tie(Variable& variable, Dimension dimension, const JointType* joint, const View& view);
+  /// A part of a tie between its + and −: adds to the tie's constant, or to the terms.
+  void read_tie_term(std::string_view text, double sign, Dimension dimension, const JointType* joint, Tie& tie,
+                     ReadTie& to) const;
   void resolve_ties();
+  void resolve_tie(const ReadTie& tie, std::span<const std::string> names);
+  /// How many numbers a variable is, but a control.
+  int tie_numbers(const Variable& of) const;
   void read_initial(Variable& variable, Dimension dimension, const JointType* joint, const Extent& extent,
                     const View& view) const;
   /// Whole steps until a time of the run.
@@ -215,6 +231,7 @@ class ProblemReader {
   std::vector<std::pair<std::string, int>> varied_;  // names and components so far
   std::vector<View> variable_views_;                 // of problem_.variables
   std::vector<ReadTie> ties_;
+  Mistakes mistakes_;
 };
 
 }  // namespace backdrive::scene

@@ -255,6 +255,13 @@ SchemaPtr joint() {
                   "attachment", nest(group, "attachment"), "",
                   "Springs and dampers with which the integrator `semi_implicit` holds what the joint does not let go. "
                   "They act implicitly: stiff ones need no smaller steps."),
+          absent(
+              "release",
+              map({required("at", positive(Dimension::time), "The time, from the start, rounded to whole steps.")}),
+              "never",
+              "Of a joint of type `fixed` that closes a loop, a grip: when it lets go. From there on its child moves "
+              "by its other joint, say of type `free`. The time is not varied. The two bodies do not touch each "
+              "other, before and after, but for pairs that `model/contacts/include` names."),
           repeated(),
       }),
       "model/joints/<name>",

@@ -102,7 +102,9 @@ std::vector<Key> variable_keys() {
           "same_as", text(), "",
           "Ties it to another variable, in place of numbers of its own: the other one's name, as results have it, with "
           "or without a factor and a constant: `control/left`, `-1 * control/left`, "
-          "`2 * shapes/rod/geometry/scale/1 + 1 cm`."),
+          "`2 * shapes/rod/geometry/scale/1 + 1 cm`; or a sum of products of several variables and numbers (SI), "
+          "number "
+          "by number: `0.5 * control/left + control/right`, `bodies/rod/mass * joints/hinge/armature`."),
       repeated(),
   };
 }

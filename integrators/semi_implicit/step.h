@@ -110,6 +110,10 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.flown);
   s.position = constant<Real>(0);
+  if (!system.holds(j)) {
+    for (int row = 0; row < kRows; ++row) s.inertia[row] = s.impulse[row] = constant<Real>(0);
+    return;
+  }
   if (has_one_degree(joint.type)) s.position = joint_position(joint, s.geometry, in.near);
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);

@@ -129,6 +129,12 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
   input_bar.target_position = input_bar.target_velocity = input_bar.near = zero;
   RowBars<Real> bar;
   bar.position = zero;
+  if (!system.holds(j)) {
+    for (int row = 0; row < kRows; ++row) {
+      bar.u[row] = bar.next[row] = bar.start[row] = bar.flown[row] = bar.error[row] = zero;
+    }
+    return bar;
+  }
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);
     const Real &w = s.rate[row], &A = s.inertia[row];
