@@ -89,8 +89,8 @@ void ProblemReader::read_initial_state() {
   follow_couplings(std::move(positions), std::move(velocities));
 }
 
-void ProblemReader::read_start(const std::string& name, const View& view, Place place,
-                               std::vector<bool>& positions, std::vector<bool>& velocities) {
+void ProblemReader::read_start(const std::string& name, const View& view, Place place, std::vector<bool>& positions,
+                               std::vector<bool>& velocities) {
   const Model& model = problem_.model;
   const int joint = moving_joint(name, place, view.path());
   if (model.joint_loops[joint]) view.refuse(kJointOfTheTree);
