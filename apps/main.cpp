@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include "apps/atomic_output.h"
 #include "apps/command_text.h"
@@ -36,11 +36,23 @@ const char* kind_name(int exit_code) {
   }
 }
 
-int report(int exit_code, const std::string& message, bool json) {
+/// `faults`: of a scene, one by one.
+int report(int exit_code, const std::string& message, bool json, const std::vector<SceneFault>& faults = {}) {
   log_error(message);
   if (json) {
     try {
-      print_json({{"error", {{"kind", kind_name(exit_code)}, {"message", message}}}, {"exit_code", exit_code}});
+      nlohmann::json error = {{"kind", kind_name(exit_code)}, {"message", message}};
+      for (const SceneFault& fault : faults) {
+        nlohmann::json one = {{"message", fault.message},
+                              {"file", fault.file},
+                              {"path", fault.path},
+                              {"value", fault.value},
+                              {"expected", fault.expected}};
+        if (fault.line > 0) one["line"] = fault.line, one["column"] = fault.column;
+        if (!fault.hint.empty()) one["did_you_mean"] = fault.hint;
+        error["errors"].push_back(std::move(one));
+      }
+      print_json({{"error", error}, {"exit_code", exit_code}});
     } catch (const Error&) {
       // stdout is gone; stderr has the message.
     }
@@ -86,6 +98,13 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+/// Before the command line is understood: errors in it are told as it asks, too.
+bool asks_for_json(int argc, char** argv) {
+  return std::any_of(argv + std::min(argc, 1), argv + argc, [](const std::string_view word) {
+    return word == "--json" || (word.starts_with("--json=") && word != "--json=false" && word != "--json=0");
+  });
+}
+
 int run_command_line(int argc, char** argv) {
   CLI::App app(
       "simctl: simulates articulated bodies and optimises them with exact gradients.\n"
@@ -116,8 +135,7 @@ int run_command_line(int argc, char** argv) {
   add_completion(app, invocation);
   add_manual(app, invocation);
 
-  // Before the command line is understood: errors in it are told as it asks, too.
-  const bool json = std::any_of(argv + 1, argv + argc, [](const char* a) { return std::strcmp(a, "--json") == 0; });
+  const bool json = asks_for_json(argc, argv);
   start_log(false);
   try {
     app.parse(argc, argv);
@@ -138,6 +156,8 @@ int run_command_line(int argc, char** argv) {
     const int code = invocation.body();
     finish_stdout();
     return code;
+  } catch (const SceneError& e) {
+    return report(e.exit_code(), e.what(), json, e.faults());
   } catch (const Error& e) {
     return report(e.exit_code(), e.what(), json);
   } catch (const std::bad_alloc&) {
@@ -164,9 +184,9 @@ int main(int argc, char** argv) {
   try {
     return run_command_line(argc, argv);
   } catch (const backdrive::Error& e) {
-    return report(e.exit_code(), e.what(), false);
+    return report(e.exit_code(), e.what(), asks_for_json(argc, argv));
   } catch (const std::exception& e) {
     // A fault of simctl's own, or of the system under it (a disk that is full, a folder that went away).
-    return report(kUsage, std::string("unexpected: ") + e.what(), false);
+    return report(kUsage, std::string("unexpected: ") + e.what(), asks_for_json(argc, argv));
   }
 }

@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "engine/quaternion.h"
 #include "engine/error.h"
+#include "engine/quaternion.h"
 #include "integrators/reference/inverse_dynamics.h"
 #include "models/coordinates.h"
 #include "models/meshes/convex_mesh.h"

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "apps/csv.h"
-#include "engine/quaternion.h"
 #include "autodiff/problem/inputs.h"
 #include "autodiff/tape/rollout.h"
+#include "engine/quaternion.h"
 #include "models/coordinates.h"
 #include "models/parameter_reader.h"
 

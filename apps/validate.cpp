@@ -119,8 +119,9 @@ int run_validate(const Options& options) {
 void add_validate(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "validate",
-      "Check a scene without running it. Prints OK and a summary, or the first error with file, line,\n"
-      "column, the offending value and what was expected (exit 3). Warns of what is hardly meant: angles of\n"
+      "Check a scene without running it. Prints OK and a summary, or every error with file, line, column, the\n"
+      "offending value and what was expected (exit 3; with --json as objects). Warns of what is hardly meant: angles "
+      "of\n"
       "more than a turn without a unit, starts beyond limits, shapes that begin in one another, quaternions\n"
       "that look like (w, x, y, z), loops that are open.");
   static Options options;

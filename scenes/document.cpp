@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "scenes/faults.h"
 #include "scenes/utf8.h"
 
 namespace backdrive::scene {
@@ -26,7 +27,14 @@ void fail(const Sources& sources, Place place, const std::string& path, const st
   if (!what.empty()) message += what + ": ";
   message += "expected " + expected;
   if (!hint.empty()) message += "; did you mean '" + hint + "'?";
-  input_error(message);
+  SceneFault fault{message, {}, 0, 0, path, what, expected, hint};
+  if (place.source > 0) {
+    fault.file = sources.name(place);
+  } else {
+    fault.file = place.source < 0 ? sources.robots.at(-place.source - 1) : sources.file;
+    fault.line = place.line, fault.column = place.column;
+  }
+  throw SceneError({std::move(fault)});
 }
 
 NodePtr Node::find(std::string_view key) const {

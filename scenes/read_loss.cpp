@@ -55,11 +55,17 @@ void read_target(const View& view, Dimension dimension, const JointType* joint, 
 
 }  // namespace
 
-void ProblemReader::read_loss() {
+void ProblemReader::read_loss(Faults& faults) {
   const View loss = root_["optimize"]["loss"];
-  for (const View& view : loss["terminal"].items()) read_term(view, {.name = "terminal"});
-  for (const View& view : loss["running"].items()) read_term(view, running_term(view));
-  for (const View& view : loss["waypoints"].items()) read_term(view, waypoint(view));
+  for (const View& view : loss["terminal"].items()) {
+    faults.collect([&] { read_term(view, {.name = "terminal"}); });
+  }
+  for (const View& view : loss["running"].items()) {
+    faults.collect([&] { read_term(view, running_term(view)); });
+  }
+  for (const View& view : loss["waypoints"].items()) {
+    faults.collect([&] { read_term(view, waypoint(view)); });
+  }
 }
 
 int ProblemReader::steps_until(const View& time) const {

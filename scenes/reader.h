@@ -26,7 +26,8 @@ class View {
   View operator[](std::string_view key) const;
   /// Whether the document itself has the key.
   bool given(std::string_view key) const { return node_ && node_->find(key); }
-  std::vector<View> items() const;  ///< of a list
+  std::vector<View> items() const;            ///< of a list
+  std::vector<View> items_or_itself() const;  ///< of a list, or a scalar in place of a list of one
   struct Named;
   std::vector<Named> entries() const;  ///< of names
 
@@ -143,7 +144,8 @@ class ProblemReader {
   /// Refuses variables and paths of requires_grad that the loss cannot depend on.
   void check_dependence() const;
   void read_variables();
-  void read_loss();
+  /// What is wrong with a term goes to the faults.
+  void read_loss(Faults& faults);
   void read_options();
   RecordedColumns read_recorded_columns() const;
 

@@ -79,14 +79,17 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   problem.model = scene::read_model(view, directory);
   scene::ProblemReader reader(view, directory, problem);
   reader.read_simulation();
-  reader.read_initial_state();
-  reader.read_controls();
-  reader.read_requires_grad();
-  reader.read_variables();
-  reader.read_loss();
-  reader.read_options();
-  reader.check_dependence();
-  result.record = reader.read_recorded_columns();
+  scene::Faults faults;
+  faults.collect([&] { reader.read_initial_state(); });
+  faults.collect([&] { reader.read_controls(); });
+  faults.collect([&] { reader.read_requires_grad(); });
+  // What varies begins where states and controls do.
+  if (faults.empty()) faults.collect([&] { reader.read_variables(); });
+  reader.read_loss(faults);
+  faults.collect([&] { reader.read_options(); });
+  if (faults.empty()) faults.collect([&] { reader.check_dependence(); });
+  faults.collect([&] { result.record = reader.read_recorded_columns(); });
+  faults.throw_any();
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "models/fields.h"
+#include "scenes/faults.h"
 #include "scenes/schema.h"
 
 namespace backdrive::scene {
@@ -70,7 +71,7 @@ std::string child_path(const std::string& path, const std::string& name) {
 
 class Checker {
  public:
-  explicit Checker(const Sources& sources) : sources_(sources) {}
+  Checker(const Sources& sources, Faults& faults) : sources_(sources), faults_(faults) {}
 
   void check(const Node& node, const Schema& schema, const std::string& path) const {
     const Spot spot{node, schema, path};
@@ -149,29 +150,37 @@ class Checker {
 
   void check_list(const Spot& spot) const {
     if (spot.node.kind != NodeKind::list) wrong(spot);
-    for (size_t i = 0; i < spot.node.list.size(); ++i) {
-      check(*spot.node.list[i], *spot.schema.entry, child_path(spot.path, std::to_string(i)));
+    for (size_t i = 0; i < spot.node.list.size() && !faults_.is_full(); ++i) {
+      faults_.collect([&] { check(*spot.node.list[i], *spot.schema.entry, child_path(spot.path, std::to_string(i))); });
     }
+  }
+
+  void check_entry(const Spot& spot, const Entry& entry) const {
+    const Key* key = spot.schema.key(entry.key);
+    if (!key) {
+      const auto known = key_names(spot.schema);
+      fail(sources_, entry.place, spot.path, "unknown key '" + excerpt(entry.key) + "'", "one of " + joined(known),
+           nearest_name(entry.key.substr(0, 100), known));
+    }
+    check(*entry.value, *key->schema, child_path(spot.path, entry.key));
   }
 
   void check_map(const Spot& spot) const {
     if (spot.node.kind != NodeKind::map) wrong(spot);
     for (const Entry& entry : spot.node.map) {
-      const Key* key = spot.schema.key(entry.key);
-      if (!key) {
-        const auto known = key_names(spot.schema);
-        fail(sources_, entry.place, spot.path, "unknown key '" + excerpt(entry.key) + "'", "one of " + joined(known),
-             nearest_name(entry.key.substr(0, 100), known));
-      }
-      check(*entry.value, *key->schema, child_path(spot.path, entry.key));
+      if (faults_.is_full()) return;
+      faults_.collect([&] { check_entry(spot, entry); });
     }
     for (const Key& key : spot.schema.keys) {
-      if (key.required && !spot.node.find(key.name)) {
+      if (!key.required || spot.node.find(key.name)) continue;
+      faults_.collect([&] {
         fail(sources_, spot.node.place, spot.path, value_words(spot.node),
              "the key '" + key.name + "' (" + expectation(*key.schema) + ")");
-      }
+      });
     }
-    for (const auto& group : spot.schema.exclusive_keys) check_exclusive(spot, group);
+    for (const auto& group : spot.schema.exclusive_keys) {
+      faults_.collect([&] { check_exclusive(spot, group); });
+    }
   }
 
   void check_exclusive(const Spot& spot, const std::vector<std::string>& group) const {
@@ -187,15 +196,20 @@ class Checker {
     }
   }
 
+  void check_named(const Spot& spot, const Entry& entry) const {
+    if (entry.key.empty() || entry.key.size() > 200 || entry.key.find_first_of("/*\n") != std::string::npos ||
+        entry.key == "world") {
+      fail(sources_, entry.place, spot.path, "name '" + excerpt(entry.key) + "'",
+           "a name of 1 to 200 bytes without '/', '*' and line breaks, other than 'world'");
+    }
+    check(*entry.value, *spot.schema.entry, child_path(spot.path, entry.key));
+  }
+
   void check_names(const Spot& spot) const {
     if (spot.node.kind != NodeKind::map) wrong(spot);
     for (const Entry& entry : spot.node.map) {
-      if (entry.key.empty() || entry.key.size() > 200 || entry.key.find_first_of("/*\n") != std::string::npos ||
-          entry.key == "world") {
-        fail(sources_, entry.place, spot.path, "name '" + excerpt(entry.key) + "'",
-             "a name of 1 to 200 bytes without '/', '*' and line breaks, other than 'world'");
-      }
-      check(*entry.value, *spot.schema.entry, child_path(spot.path, entry.key));
+      if (faults_.is_full()) return;
+      faults_.collect([&] { check_named(spot, entry); });
     }
   }
 
@@ -206,6 +220,7 @@ class Checker {
   }
 
   const Sources& sources_;
+  Faults& faults_;  ///< of parts; what is wrong with the whole is thrown
 };
 
 std::string number_words(const Schema& schema, Dimension dimension, const JointType* joint) {
@@ -313,7 +328,9 @@ void check_document(const Node& root, const Sources& sources) {
 }
 
 void check_value(const Node& node, const Schema& schema, const Sources& sources, const std::string& path) {
-  Checker(sources).check(node, schema, path);
+  Faults faults;
+  faults.collect([&] { Checker(sources, faults).check(node, schema, path); });
+  faults.throw_any();
 }
 
 }  // namespace backdrive::scene

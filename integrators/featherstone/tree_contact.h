@@ -1,6 +1,7 @@
 #pragma once
 // Contact on trees: the working set as contact/space.h wants it, the linear solves of contact/solve.h, and the step.
 #include "integrators/contact/solve.h"
+#include "integrators/featherstone/dynamics.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
