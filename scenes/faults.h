@@ -52,7 +52,7 @@ class Faults {
   }
   bool empty() const { return all_.empty(); }
   /// Nobody reads more of them.
-  bool is_full() const { return all_.size() >= 100; }
+  bool is_full() const { return all_.size() >= 20; }
   void throw_any() const {
     if (!all_.empty()) throw SceneError(all_);
   }

@@ -33,6 +33,8 @@ constexpr double kNoisyLoss = 1e-3;
 /// Adjoint and dual that agree to this part of the derivative are the same. Contact is solved to 1e-13 of its impulses,
 /// of which friction that sticks makes more.
 constexpr double kAgreement = 1e-9, kAgreementInContact = 1e-8;
+/// There the dual numbers' own rounding, which nothing measures, may be as large as several times the adjoint's.
+constexpr double kSafetyInContact = 16;
 /// What would move the loss by less than this part of what the largest gradient does, over numbers of their own size,
 /// is what rounding leaves of zero.
 constexpr double kNegligible = 1e-12;
@@ -50,7 +52,7 @@ constexpr double kParts = 0.5;
 constexpr double kSmallChange = 1e-6;
 
 std::string text(const char* format, auto... arguments) {
-  char buffer[256];
+  char buffer[400];
   std::snprintf(buffer, sizeof buffer, format, arguments...);
   return buffer;
 }
@@ -141,8 +143,8 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
   row.round_off = kSafety * c.difference.round_off;
   row.tolerance_source = text(
       "differences: %.0f × (truncation, from h against 8h, + round-off, from the loss with inputs "
-      "disturbed by %.0e, over h); dual: %.0f × rounding, from the gradient with the same inputs",
-      kSafety, kDisturbance, kSafety);
+      "disturbed by %.0e, over h); dual: %.0f × rounding (%.0f × in contact), from the gradient with the same inputs",
+      kSafety, kDisturbance, kSafety, kSafetyInContact);
   if (row.zero) row.note = exact_zero ? "zero: the loss does not depend on it" : "zero to rounding";
   if (!row.zero && taken && c.difference.tolerance() > kRough * std::abs(c.dual)) {
     row.note = text("differences resolve only %.0e of it here", c.difference.tolerance() / std::abs(c.dual));
@@ -336,12 +338,18 @@ std::vector<Float32Check> float32_checks(const ProbedProblem& probed, std::span<
   const ProbedGradients adjoint = probed.gradients<float>();
   const Rounding rounding = measure_rounding(probed.disturbed_gradients<float>(kDisturbedWorlds, kDisturbanceFloat32));
   std::vector<Float32Check> checks;
+  // Along all controls much may cancel: that is as exact as the controls are one by one.
+  double of_controls = 0;
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    if (probes[i].kind == Probe::Kind::control) of_controls = std::max(of_controls, std::abs(f.dual[i]));
+  }
   std::size_t at = 0;
   for (const ProbeGroup& group : probed.groups()) {
     const double factor = group.name == options.fault_row ? options.fault_factor_float32 : 1;
     double row_largest = 0;
     for (std::size_t i = 0; i < group.probes.size(); ++i) row_largest = std::max(row_largest, std::abs(f.dual[at + i]));
     for (std::size_t i = 0; i < group.probes.size(); ++i, ++at) {
+      if (probes[at].kind == Probe::Kind::all_controls) row_largest = std::max(row_largest, of_controls);
       Float32Check c;
       c.done = true;
       c.adjoint = factor * adjoint.gradient[0][at];
@@ -391,6 +399,7 @@ Findings find_all(const ProbedProblem& probed, const GradientCheckOptions& optio
 /// How exact two ways of computing a derivative can be.
 struct Exactness {
   double agreement;  ///< relative
+  double safety;     ///< of the rounding
   double stiff;      ///< amplification()
 };
 
@@ -405,9 +414,10 @@ std::vector<Comparison> comparisons(const Findings& f, const ProbeGroup& group, 
     const size_t at = first + i;
     const double floor = std::max(kRelativeFloor, 16 * kEpsilon * stiff) * row_largest +
                          std::max(kNegligible, 4 * kEpsilon * stiff) * f.largest / group.probes[i].scale;
-    all.push_back({factor * f.adjoint.gradient[0][at], factor * f.disturbed.gradient[0][at], f.dual[at],
-                   std::max(kSafety * (f.rounding.gradient[at] + floor), exactness.agreement * std::abs(f.dual[at])),
-                   f.differences[at]});
+    all.push_back(
+        {factor * f.adjoint.gradient[0][at], factor * f.disturbed.gradient[0][at], f.dual[at],
+         std::max(exactness.safety * (f.rounding.gradient[at] + floor), exactness.agreement * std::abs(f.dual[at])),
+         f.differences[at]});
   }
   return all;
 }
@@ -430,7 +440,8 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
   const ProbedProblem probed(problem, options);
   Findings found = find_all(probed, options);
   const bool touches = !problem.model.topology.contact_pairs.empty();
-  const Exactness exactness{touches ? kAgreementInContact : kAgreement, amplification(problem)};
+  const Exactness exactness{touches ? kAgreementInContact : kAgreement, touches ? kSafetyInContact : kSafety,
+                            amplification(problem)};
   GradientCheck check;
   check.loss = found.adjoint.loss[0];
   check.passed = true;

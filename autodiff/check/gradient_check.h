@@ -107,8 +107,9 @@ struct GradientCheck {
 ///   comparing h with 8h, plus round-off, measured by how far the loss moves when all inputs are
 ///   disturbed in their 14th digit, over h. At a kink of the loss, the difference to one side.
 /// - against the rollout of a dual number along that direction, which has no truncation. The
-///   tolerance is four times the rounding, measured by how far the gradient itself moves under
-///   the same disturbance, or 1e-9 of the derivative (1e-8 where shapes may touch), whichever is more.
+///   tolerance is four times the rounding (sixteen times where shapes may touch), measured by how far the gradient
+///   itself moves under the same disturbance, or 1e-9 of the derivative (1e-8 where shapes may touch), whichever is
+///   more.
 ///
 /// - with options.float32 the adjoint in float32 against the same dual. The tolerance is four times how far that
 ///   gradient moves when all inputs are disturbed by some 45 ulp of float32, and no less than 1e-4 of the row's

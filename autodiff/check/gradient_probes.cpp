@@ -12,8 +12,13 @@
 namespace backdrive {
 namespace {
 
-/// Worlds of one batch; bounds memory.
-constexpr int kWorlds = 128;
+/// Worlds of one batch, fewer of long runs: bounds memory, and the time in which nothing is told. No bit depends on it.
+constexpr int kWorlds = 128, kLeastWorlds = 16, kStepsOfBatch = 200'000;
+
+int batch_size(int steps) {
+  return std::clamp(kStepsOfBatch / std::max(steps, 1) / kLeastWorlds * kLeastWorlds, kLeastWorlds, kWorlds);
+}
+
 /// For each number that is held against differences: two for each of six steps and for the distance.
 constexpr long long kRolloutsOfDifference = 14;
 
@@ -86,7 +91,8 @@ ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions&
   long long probes = 0;
   for (const ProbeGroup& group : groups_) probes += static_cast<long long>(group.probes.size());
   const long long differences = options.differences < 0 ? probes : std::min<long long>(options.differences, probes);
-  expected_ = probes + kRolloutsOfDifference * differences;
+  expected_ =
+      probes + kRolloutsOfDifference * differences + (options.float32 ? 34 : 17);  // adjoints and disturbed ones
 }
 
 void ProbedProblem::tell(std::size_t rollouts) const {
@@ -317,8 +323,9 @@ ProbedProblem::Batch<T> ProbedProblem::batch(std::span<const Step> steps) const 
 std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
   std::vector<double> result;
   Memory memory = memory_;
-  for (size_t begin = 0; begin < steps.size(); begin += kWorlds) {
-    const Batch<double> b = batch<double>(steps.subspan(begin, std::min<size_t>(kWorlds, steps.size() - begin)));
+  const auto worlds = static_cast<size_t>(batch_size(options_.steps));
+  for (size_t begin = 0; begin < steps.size(); begin += worlds) {
+    const Batch<double> b = batch<double>(steps.subspan(begin, std::min(worlds, steps.size() - begin)));
     const Control<double> control = detach(b.control, memory);
     const State<double> start =
         place_bodies<double>(nullptr, b.problem.model, detach(b.state, memory), options_, memory);
@@ -334,9 +341,10 @@ std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
 std::vector<double> ProbedProblem::derivatives(std::span<const Probe> probes) const {
   using D = Dual<double>;
   std::vector<double> result;
-  for (size_t begin = 0; begin < probes.size(); begin += kWorlds) {
+  const auto worlds = static_cast<size_t>(batch_size(options_.steps));
+  for (size_t begin = 0; begin < probes.size(); begin += worlds) {
     std::vector<Step> steps;
-    for (size_t i = begin; i < std::min(probes.size(), begin + kWorlds); ++i) steps.push_back({probes[i], 1.0});
+    for (size_t i = begin; i < std::min(probes.size(), begin + worlds); ++i) steps.push_back({probes[i], 1.0});
     const Batch<D> b = batch<D>(steps);
     RolloutOptions options = options_;
     options.direction = &b.direction;
@@ -365,6 +373,7 @@ ProbedGradients ProbedProblem::gradients_of(Batch<T>& b) const {
   const Gradients<T> g = std::move(tape).backward(loss.seeds, Disconnected::zero);  // every one there is
   ProbedGradients result;
   result.parameters = g.parameters();
+  tell(static_cast<std::size_t>(b.state.q.worlds()));
   const Buffer<T> total = on_host(loss.total), q_bar = on_host(g.of(state.q)), qd_bar = on_host(g.of(state.qd));
   const Buffer<T> u_bar = control.u.empty() ? Buffer<T>() : on_host(g.of(control.u));
   for (int w = 0; w < b.state.q.worlds(); ++w) {

@@ -125,7 +125,8 @@ TEST_F(SimctlGradcheckTest, ChecksAtTheScenesStateAndAtRandomOnes) {
   const auto gradients = [](const nlohmann::json& all, const std::string& place) {
     Gradients found;
     for (const auto& row : all.at("rows")) {
-      if (row.at("place") == place && row.at("used")) found[row.at("name")] = row.at("gradient").get<std::vector<double>>();
+      if (row.at("place") == place && row.at("used"))
+        found[row.at("name")] = row.at("gradient").get<std::vector<double>>();
     }
     return found;
   };
@@ -171,10 +172,12 @@ TEST_F(SimctlGradcheckTest, Float32AgreesInContact) {
 TEST_F(SimctlGradcheckTest, TellsHowFarItIs) {
   for (const char* const command : {"gradcheck", "gradient"}) {
     Settings settings;
-    settings.interrupt_at = std::string(command) == "gradcheck" ? "at scene (1 of 3): rollout" : "gradient over";
-    const Outcome o = simctl({command, scene("quadruped_hop"), "--set", "simulation/duration=20", "--set",
-                              "optimize/variables=[]", "--set", "requires_grad=[bodies]"},
-                             settings);
+    const bool check = std::string(command) == "gradcheck";
+    settings.interrupt_at = check ? "at scene (1 of 3): rollout" : "gradient over";
+    const Outcome o =
+        simctl({command, scene("quadruped_hop"), "--set", check ? "simulation/duration=5" : "simulation/duration=300",
+                "--set", "optimize/variables=[]", "--set", "requires_grad=[bodies]"},
+               settings);
     EXPECT_EQ(o.exit, 128 + SIGINT) << o.err;
     EXPECT_NE(o.err.find(settings.interrupt_at), std::string::npos) << o.err;
   }
