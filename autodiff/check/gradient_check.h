@@ -20,6 +20,9 @@ struct GradientCheckOptions {
   /// How far a user would move a number, as a part of its size (of its variable's `scale`, where it has one): over that
   /// distance to each side the loss's slope is taken. 0: not.
   double distance = 0.05;
+  /// Adjoint and dual that agree to this part of the derivative are the same, as are those within this many times the
+  /// rounding that was measured of the adjoint.
+  double agreement = 1e-9, safety = 4;
   /// For tests of the check itself: the adjoint's gradients in the row of this name are multiplied
   /// by the factor, those in float32 by their own.
   std::string fault_row;
@@ -107,8 +110,8 @@ struct GradientCheck {
 ///   comparing h with 8h, plus round-off, measured by how far the loss moves when all inputs are
 ///   disturbed in their 14th digit, over h. At a kink of the loss, the difference to one side.
 /// - against the rollout of a dual number along that direction, which has no truncation. The
-///   tolerance is four times the rounding (sixteen times where shapes may touch), measured by how far the gradient
-///   itself moves under the same disturbance, or 1e-9 of the derivative (1e-8 where shapes may touch), whichever is
+///   tolerance is four times the rounding, measured by how far the gradient
+///   itself moves under the same disturbance, or 1e-9 of the derivative, whichever is
 ///   more.
 ///
 /// - with options.float32 the adjoint in float32 against the same dual. The tolerance is four times how far that

@@ -379,6 +379,10 @@ ProbedGradients ProbedProblem::gradients_of(Batch<T>& b) const {
   for (int w = 0; w < b.state.q.worlds(); ++w) {
     result.loss.push_back(total(0, w));
     std::vector<double>& row = result.gradient.emplace_back();
+    double squares = 0;
+    for (int r = 0; r < u_bar.rows(); ++r)
+      squares += static_cast<double>(u_bar(r, w)) * static_cast<double>(u_bar(r, w));
+    result.by_controls.push_back(u_bar.rows() > 0 ? std::sqrt(squares / u_bar.rows()) : 0);
     for (const ProbeGroup& group : groups_) {
       for (const Probe& probe : group.probes) {
         switch (probe.kind) {

