@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include "apps/atomic_output.h"
 #include "apps/command_text.h"
@@ -102,6 +102,13 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+/// Before the command line is understood: errors in it are told as it asks, too.
+bool asks_for_json(int argc, char** argv) {
+  return std::any_of(argv + std::min(argc, 1), argv + argc, [](const std::string_view word) {
+    return word == "--json" || (word.starts_with("--json=") && word != "--json=false" && word != "--json=0");
+  });
+}
+
 int run_command_line(int argc, char** argv) {
   CLI::App app(
       "simctl: simulates articulated bodies and optimises them with exact gradients.\n"
@@ -132,8 +139,7 @@ int run_command_line(int argc, char** argv) {
   add_completion(app, invocation);
   add_manual(app, invocation);
 
-  // Before the command line is understood: errors in it are told as it asks, too.
-  const bool json = std::any_of(argv + 1, argv + argc, [](const char* a) { return std::strcmp(a, "--json") == 0; });
+  const bool json = asks_for_json(argc, argv);
   start_log(false);
   try {
     app.parse(argc, argv);
@@ -182,9 +188,9 @@ int main(int argc, char** argv) {
   try {
     return run_command_line(argc, argv);
   } catch (const backdrive::Error& e) {
-    return report(e.exit_code(), e.what(), false);
+    return report(e.exit_code(), e.what(), asks_for_json(argc, argv));
   } catch (const std::exception& e) {
     // A fault of simctl's own, or of the system under it (a disk that is full, a folder that went away).
-    return report(kUsage, std::string("unexpected: ") + e.what(), false);
+    return report(kUsage, std::string("unexpected: ") + e.what(), asks_for_json(argc, argv));
   }
 }

@@ -6,10 +6,10 @@
 #include "apps/atomic_output.h"
 #include "apps/console.h"
 #include "apps/contact_check.h"
-#include "apps/csv.h"
 #include "apps/doubts.h"
 #include "apps/fast_turns.h"
 #include "apps/found_values.h"
+#include "apps/history_file.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
@@ -39,38 +39,14 @@ std::string progress_text(const OptimizeProgress& p) {
          " world-steps/s  " + count(p.running, "start") + " running  about " + duration(time_left) + " left";
 }
 
-OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet) {
+OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet,
+                                      HistoryFile& history) {
   ProgressLine line(quiet);
-  return optimize(problem, how, [&](const OptimizeProgress& progress) {
-    line.update([&] { return progress_text(progress); });
+  const auto progress = [&](const OptimizeProgress& now) {
+    line.update([&] { return progress_text(now); });
     return !interrupted();
-  });
-}
-
-/// With contact, how many contacts came and went, and how the loss's slope compares with its gradient.
-void write_history(std::ostream& stream, const OptimizeResult& result, const std::vector<ContactCheck>& checks) {
-  CsvWriter csv(stream);
-  for (const char* name : {"iteration", "loss", "gradient_norm", "evaluations", "running", "world_steps_per_second",
-                           "seconds", "clipped_windows"}) {
-    csv.cell(name);
-  }
-  if (!checks.empty()) csv.cell("contacts_made").cell("contacts_broken").cell("slope_ratio");
-  csv.end_row();
-  for (std::size_t k = 0; k < result.history.size(); ++k) {
-    const OptimizeProgress& p = result.history[k];
-    csv.cell(p.iteration).cell(p.best_loss).cell(p.gradient_norm).cell(p.evaluations).cell(p.running);
-    csv.cell(p.world_steps_per_second).cell(p.seconds).cell(static_cast<double>(p.windows.clipped));
-    if (!checks.empty()) {
-      const ContactCheck& check = checks[k];
-      if (check.done) {
-        csv.cell(check.changes.made).cell(check.changes.broken);
-      } else {
-        csv.blank().blank();
-      }
-      std::isnan(check.slope_ratio) ? csv.blank() : csv.cell(check.slope_ratio);
-    }
-    csv.end_row();
-  }
+  };
+  return optimize(problem, how, progress, [&](const OptimizeProgress& row) { history.add(row); });
 }
 
 /// Warns of variables whose gradient was zero wherever the search began and at the best it found: nothing could move
@@ -229,7 +205,8 @@ int run_optimize(const OptimizeArguments& options) {
   log_start(scene, options, how);
   for (const std::string& line : open_loops(scene.problem)) log_warning(line);
   for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
-  const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet);
+  HistoryFile history(folder);
+  const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet, history);
   log_starts(scene.problem, result);
   check_finite(scene.problem, result);
   if (interrupted()) log_warning("interrupted; the best so far is kept");
@@ -251,7 +228,7 @@ int run_optimize(const OptimizeArguments& options) {
   const std::vector<ZeroGradient> zeros = warn_of_zero_gradients(scene.problem, result, how);
   const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
   warn_of_contacts(checks);
-  write_history(folder.file("history.csv"), result, checks);
+  history.finish(result, checks);
   write_trajectory(folder.file("trajectory.csv"), written.problem, scene.record, replay);
   write_before(folder, scene, result, how);
   if (!checks.empty()) write_contacts(folder.file("contacts.csv"), written.problem, replay);

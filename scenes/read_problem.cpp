@@ -291,13 +291,13 @@ RecordedColumns ProblemReader::read_recorded_columns() const {
   const auto add = [](int item, std::vector<int>& to) {
     if (std::ranges::find(to, item) == to.end()) to.push_back(item);
   };
-  for (const View& name : record["efforts"].items()) {
+  for (const View& name : record["efforts"].items_or_itself()) {
     for (int joint = 0; name.text() == "*" && joint < static_cast<int>(model.joint_names.size()); ++joint) {
       if (has_one_degree(model.joint_types[joint])) add(joint, columns.efforts);
     }
     if (name.text() != "*") add(joint_of_one_degree(name), columns.efforts);
   }
-  for (const View& name : record["bodies"].items()) {
+  for (const View& name : record["bodies"].items_or_itself()) {
     for (int one = 0; name.text() == "*" && one < static_cast<int>(model.body_names.size()); ++one) {
       add(one, columns.bodies);
     }

@@ -26,7 +26,8 @@ class View {
   View operator[](std::string_view key) const;
   /// Whether the document itself has the key.
   bool given(std::string_view key) const { return node_ && node_->find(key); }
-  std::vector<View> items() const;  ///< of a list
+  std::vector<View> items() const;            ///< of a list
+  std::vector<View> items_or_itself() const;  ///< of a list, or a scalar in place of a list of one
   struct Named;
   std::vector<Named> entries() const;  ///< of names
 
