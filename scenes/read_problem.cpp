@@ -284,7 +284,7 @@ void ProblemReader::check_dependence() const {
   }
 }
 
-RecordedColumns ProblemReader::read_recorded_columns() const {
+RecordedColumns ProblemReader::read_recorded_columns() {
   const View record = root_["record"];
   const Model& model = problem_.model;
   RecordedColumns columns;
@@ -295,13 +295,13 @@ RecordedColumns ProblemReader::read_recorded_columns() const {
     for (int joint = 0; name.text() == "*" && joint < static_cast<int>(model.joint_names.size()); ++joint) {
       if (has_one_degree(model.joint_types[joint])) add(joint, columns.efforts);
     }
-    if (name.text() != "*") add(joint_of_one_degree(name), columns.efforts);
+    if (name.text() != "*") mistakes_.attempt([&] { add(joint_of_one_degree(name), columns.efforts); });
   }
   for (const View& name : record["bodies"].items_or_itself()) {
     for (int one = 0; name.text() == "*" && one < static_cast<int>(model.body_names.size()); ++one) {
       add(one, columns.bodies);
     }
-    if (name.text() != "*") add(body(name), columns.bodies);
+    if (name.text() != "*") mistakes_.attempt([&] { add(body(name), columns.bodies); });
   }
   columns.energy = record["energy"].flag();
   columns.momentum = record["momentum"].flag();

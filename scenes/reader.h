@@ -148,7 +148,7 @@ class ProblemReader {
   void read_variables();
   void read_loss();
   void read_options();
-  RecordedColumns read_recorded_columns() const;
+  RecordedColumns read_recorded_columns();
 
  private:
   int moving_joint(const std::string& name, Place place, const std::string& path) const;

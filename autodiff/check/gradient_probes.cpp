@@ -104,8 +104,11 @@ void ProbedProblem::add_units(const Problem& problem) {
   const Topology& t = problem.model.topology;
   for (const Variable& variable : problem.variables) {
     if (variable.is_tied() || variable.scale == 1) continue;
-    const bool of_parameter = variable.kind == VariableKind::parameter;
-    const Link* const link = of_parameter ? nullptr : &t.links[problem.model.link_of_joint(variable.joint)];
+    const bool of_state =
+        variable.kind == VariableKind::initial_position || variable.kind == VariableKind::initial_velocity;
+    const Link* const link = of_state ? &t.links[problem.model.link_of_joint(variable.joint)] : nullptr;
+    const int channel =
+        variable.is_control() ? channel_row(problem.model, variable.joint, variable.channel, "", variable.name) : -1;
     const auto varies = [&](const ProbeGroup& group, const Probe& probe) {
       const FieldSelection& own = variable.parameter;
       switch (variable.kind) {
@@ -117,7 +120,7 @@ void ProbedProblem::add_units(const Problem& problem) {
         case VariableKind::initial_velocity:
           return probe.kind == Probe::Kind::velocity && probe.row == link->v + variable.component;
         case VariableKind::control:
-          return probe.kind == Probe::Kind::control && probe.row % t.nu == channel_row(*link, variable.channel);
+          return probe.kind == Probe::Kind::control && probe.row % t.nu == channel;
       }
       return false;
     };
