@@ -38,8 +38,9 @@ class OutputFolder {
 };
 
 /// Everything simctl ever writes into a result folder.
-inline const std::vector<std::string> kResultFiles = {"result.yaml", "scene.yaml",   "history.csv", "trajectory.csv",
-                                                      "before.csv",  "contacts.csv", "log.txt",     "report.html"};
+inline const std::vector<std::string> kResultFiles = {"result.yaml",    "scene.yaml", "history.csv",  "starts.csv",
+                                                      "trajectory.csv", "before.csv", "contacts.csv", "sweep.csv",
+                                                      "motions.json",   "log.txt",    "details.json", "report.html"};
 
 /// A single file in the making; the same rules.
 class OutputFile {
@@ -50,6 +51,8 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   std::ostream& stream() { return stream_; }
+  /// Where it is in the making, for other programs that write it.
+  const std::filesystem::path& temporary() const { return temporary_; }
   void commit();
 
  private:

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <memory>
 
 #include "apps/atomic_output.h"
 #include "apps/console.h"
@@ -13,12 +14,14 @@
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
+#include "apps/optimize_view.h"
 #include "apps/options.h"
 #include "apps/progress.h"
 #include "apps/report.h"
 #include "apps/simulate.h"
 #include "apps/table.h"
 #include "apps/trajectory.h"
+#include "apps/web_server.h"
 #include "apps/zero_gradient.h"
 
 namespace backdrive::app {
@@ -29,6 +32,8 @@ struct OptimizeArguments : Options {
   int iterations = -1;
   std::uint64_t memory_budget = 0;  ///< bytes, 0: any
   bool report_memory = false;
+  bool view = false, open = false;
+  int port = 0;
 };
 
 std::string progress_text(const OptimizeProgress& p) {
@@ -40,13 +45,28 @@ std::string progress_text(const OptimizeProgress& p) {
 }
 
 OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet,
-                                      HistoryFile& history) {
+                                      HistoryFile& history, OptimizeView* view) {
   ProgressLine line(quiet);
   const auto progress = [&](const OptimizeProgress& now) {
     line.update([&] { return progress_text(now); });
+    if (view) view->update(now);
     return !interrupted();
   };
   return optimize(problem, how, progress, [&](const OptimizeProgress& row) { history.add(row); });
+}
+
+/// The page of --view; where it is, said where logs go, for stdout is for results.
+std::unique_ptr<OptimizeView> make_view(const Scene& scene, const ExecutionOptions& how,
+                                        const OptimizeArguments& options) {
+  if (!options.view) {
+    if (options.open || options.port > 0) usage_error("--open and --port: expected --view too");
+    return nullptr;
+  }
+  auto view = std::make_unique<OptimizeView>(scene, how, options.port);
+  // Not into the log: its token is for who sits here.
+  std::cerr << "view: " << view->address() << '\n';
+  if (options.open && !open_in_browser(view->address())) log_warning(kNoBrowserOpens);
+  return view;
 }
 
 /// Warns of variables whose gradient was zero wherever the search began and at the best it found: nothing could move
@@ -206,7 +226,8 @@ int run_optimize(const OptimizeArguments& options) {
   for (const std::string& line : open_loops(scene.problem)) log_warning(line);
   for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   HistoryFile history(folder);
-  const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet, history);
+  const std::unique_ptr<OptimizeView> view = make_view(scene, how, options);
+  const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet, history, view.get());
   log_starts(scene.problem, result);
   check_finite(scene.problem, result);
   if (interrupted()) log_warning("interrupted; the best so far is kept");
@@ -244,9 +265,11 @@ int run_optimize(const OptimizeArguments& options) {
     print_json(object);
   } else {
     print_summary(scene, result, replay, output);
-    if (options.report) std::cout << "report: " << output << "/report.html   (open it in a browser)\n";
+    if (options.report) tell_report(output);
     if (options.report_memory) std::cout << '\n' << memory_table();
   }
+  finish_stdout();
+  if (view) view->finish(result);
   return exit_code_of(scene.problem, result, zeros);
 }
 
@@ -279,6 +302,13 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
           ""))
       ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("SIZE");
+  command->add_flag("--view", options.view,
+                    "show the best motion so far and how the loss falls in a browser of this machine, at an address "
+                    "that is printed on stderr (docs/view.md)");
+  command->add_flag("--open", options.open, "with --view: open it in the desktop's browser (xdg-open)");
+  command->add_option("--port", options.port, "with --view: port of 127.0.0.1 [one that is free]")
+      ->check(in_range(0, 65535))
+      ->type_name("N");
   command->add_flag("--report-memory", options.report_memory, "print memory counters at the end");
   add_report_flag(*command, options);
   add_output(*command, options, "result folder [results/SCENE-optimize-N]");

@@ -2,6 +2,7 @@
 // Minimises a problem's loss over its variables, several starts at once as worlds of one batch.
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct OptimizeProgress {
   /// In the history of problems with contact: the best start's numbers, scaled; of at most 1024 rows, the others have
   /// none.
   std::vector<double> x;
+  /// While `progress` is told: the best start's numbers, scaled. Searches on a device have those that it began with.
+  std::span<const double> best_x;
 };
 
 /// Why a start went no further.

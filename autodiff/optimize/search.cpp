@@ -128,6 +128,7 @@ bool Search::report(int running) {
     if (tell_) tell_(now);
     keep(now, start.x);
   }
+  now.best_x = start.x;
   if (progress_ && !progress_(now)) interrupted_ = true;
   return !interrupted_;
 }
