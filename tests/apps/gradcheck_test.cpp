@@ -163,7 +163,8 @@ TEST_F(SimctlGradcheckTest, Float32AgreesInContact) {
     const Outcome o = simctl({"gradcheck", scene(name), "--quiet", "--json", "--controls", "4", "--differences", "0",
                               "--set", "simulation/duration=0.5"});
     EXPECT_EQ(o.exit, 0) << name;
-    for (const auto& row : o.json().at("rows")) {
+    const nlohmann::json told = o.json();
+    for (const auto& row : told.at("rows")) {
       EXPECT_TRUE(row.at("passed").get<bool>()) << name << " " << row;
     }
   }
