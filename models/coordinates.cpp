@@ -13,6 +13,9 @@ constexpr JointComponent kPlanar[] = {{"position", "x", false}, {"position", "y"
 constexpr JointComponent kPlanarRate[] = {
     {"velocity", "x", false}, {"velocity", "y", false}, {"velocity", "angle", true}};
 constexpr JointComponent kPlanarEffort[] = {{"effort", "x", false}, {"effort", "y", false}, {"effort", "angle", true}};
+constexpr JointComponent kTurnTarget[] = {{"target_position", "", true}}, kTurnGoal[] = {{"target_velocity", "", true}};
+constexpr JointComponent kSlideTarget[] = {{"target_position", "", false}},
+                         kSlideGoal[] = {{"target_velocity", "", false}};
 constexpr JointComponent kFree[] = {
     {"orientation", "x", false}, {"orientation", "y", false}, {"orientation", "z", false}, {"orientation", "w", false},
     {"position", "x", false},    {"position", "y", false},    {"position", "z", false}};
@@ -34,6 +37,11 @@ void each_quaternion_of_all(const Topology& topology, const Visit& visit) {
 }
 
 }  // namespace
+
+std::string command_name(const JointComponent& effort) {
+  const std::string name = effort.name(), plain = "effort";
+  return "command" + (name.starts_with(plain) ? name.substr(plain.size()) : "/" + name);
+}
 
 std::span<const JointComponent> position_components(JointType type) {
   switch (type) {
@@ -116,20 +124,57 @@ std::vector<std::string> velocity_names(const Model& model) {
   return component_names(model, velocity_components);
 }
 
+const char* to_string(ControlChannel channel) {
+  switch (channel) {
+    case ControlChannel::effort:
+      return "effort";
+    case ControlChannel::target_position:
+      return "target_position";
+    case ControlChannel::target_velocity:
+      return "target_velocity";
+  }
+  return "unknown";
+}
+
+std::span<const JointComponent> channel_components(JointType type, ControlChannel channel) {
+  if (channel == ControlChannel::effort) return effort_components(type);
+  const bool position = channel == ControlChannel::target_position;
+  if (type == JointType::revolute) return position ? kTurnTarget : kTurnGoal;
+  if (type == JointType::prismatic) return position ? kSlideTarget : kSlideGoal;
+  return {};
+}
+
+DegreeOfFreedom degree_of_freedom(const Model& model, int joint, int k) {
+  const int link = model.link_of_joint(joint);
+  const bool chain = joint_size(model.topology.links[link].type).nv < joint_size(model.joint_types[joint]).nv;
+  return chain ? DegreeOfFreedom{link + k, 0} : DegreeOfFreedom{link, k};
+}
+
+bool is_driven(const Model& model, int joint) {
+  return model.topology.links[model.link_of_joint(joint)].target >= 0;
+}
+
+int control_row(const Model& model, int joint, ControlChannel channel, int component) {
+  const auto [at, dof] = degree_of_freedom(model, joint, component);
+  const Link& link = model.topology.links[at];
+  if (channel == ControlChannel::effort) return link.v + dof;
+  return link.target + dof + (channel == ControlChannel::target_velocity ? joint_size(link.type).nv : 0);
+}
+
 std::vector<ControlRow> control_rows(const Model& model) {
   std::vector<ControlRow> rows;
-  for (std::size_t joint = 0; joint < model.joint_names.size(); ++joint) {
-    const std::string name = model.joint_names[joint] + "/";
-    const auto components = effort_components(model.joint_types[joint]);
-    if (components.empty()) continue;
-    const Link& link = model.topology.links[model.link_of_joint(static_cast<int>(joint))];
-    int row = link.v;
-    for (const JointComponent& c : components) {
-      rows.push_back({name + c.name(), ControlChannel::effort, row++, c.turns});
+  for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
+    const int joint = static_cast<int>(j);
+    for (const ControlChannel channel :
+         {ControlChannel::effort, ControlChannel::target_position, ControlChannel::target_velocity}) {
+      if (channel != ControlChannel::effort && !is_driven(model, joint)) break;
+      int component = 0;
+      for (const JointComponent& c : channel_components(model.joint_types[j], channel)) {
+        rows.push_back({model.joint_names[j] + "/" + c.name(), channel, control_row(model, joint, channel, component),
+                        c.turns, joint, component});
+        ++component;
+      }
     }
-    if (link.target < 0) continue;
-    rows.push_back({name + "target_position", ControlChannel::target_position, link.target, components[0].turns});
-    rows.push_back({name + "target_velocity", ControlChannel::target_velocity, link.target + 1, components[0].turns});
   }
   return rows;
 }

@@ -21,6 +21,10 @@ struct JointComponent {
   std::string name() const { return *axis ? std::string(quantity) + "/" + axis : quantity; }
 };
 
+/// What the number of an effort is called that is commanded, where its own name stands for what acts: "command",
+/// "command/x", "command/torque/x".
+std::string command_name(const JointComponent& effort);
+
 /// In the order of Topology's rows.
 std::span<const JointComponent> position_components(JointType type);
 std::span<const JointComponent> velocity_components(JointType type);
@@ -29,12 +33,32 @@ std::span<const JointComponent> effort_components(JointType type);
 /// Which of a joint's control channels: an effort, or a target of its drive.
 enum class ControlChannel { effort, target_position, target_velocity };
 
+/// "effort", "target_position", "target_velocity".
+const char* to_string(ControlChannel channel);
+
+/// The numbers of a channel, one for each degree of freedom; none where the joint cannot have it. Efforts of ball and
+/// free joints are called torque and force.
+std::span<const JointComponent> channel_components(JointType type, ControlChannel channel);
+
+/// Degree of freedom k of a joint, k < joint_size(type).nv: its link, and which of that link's it is.
+struct DegreeOfFreedom {
+  int link, dof;
+};
+DegreeOfFreedom degree_of_freedom(const Model& model, int joint, int k);
+
+/// Whether a joint has control channels for targets.
+bool is_driven(const Model& model, int joint);
+
+/// Row within a step's controls of one number of a channel that the joint has.
+int control_row(const Model& model, int joint, ControlChannel channel, int component = 0);
+
 /// One number of a step's controls, named joint/effort and the like.
 struct ControlRow {
   std::string name;
   ControlChannel channel;
   int row;
   bool turns;  ///< as in JointComponent
+  int joint, component;
 };
 /// All of them, joint by joint. O(joints).
 std::vector<ControlRow> control_rows(const Model& model);

@@ -25,16 +25,18 @@ Buffer<T> spread(const std::vector<T>& rows, int worlds, Memory& memory) {
 
 }  // namespace
 
-void check_one_degree(const Model& model, int joint, const char* what, const std::string& name) {
+int channel_row(const Model& model, int joint, ControlChannel channel, int component, const std::string& what) {
   const JointType type = model.joint_types[joint];
-  if (has_one_degree(type)) return;
-  input_error(what + name + " of joint '" + model.joint_names[joint] + "', which is " + to_string(type) +
-              ": expected a revolute or prismatic joint");
-}
-
-int channel_row(const Link& link, ControlChannel channel) {
-  if (channel == ControlChannel::effort) return link.v;
-  return link.target + (channel == ControlChannel::target_velocity ? 1 : 0);
+  const int count = static_cast<int>(channel_components(type, channel).size());
+  const std::string of = what + ": joint '" + model.joint_names[joint] + "' ";
+  if (component < 0 || component >= count) {
+    input_error(of + "is " + to_string(type) + ": component " + std::to_string(component) + " of channel " +
+                to_string(channel) + ", expected one of " + std::to_string(count));
+  }
+  if (channel != ControlChannel::effort && !is_driven(model, joint)) {
+    input_error(of + "has no drive, expected one or the channel effort");
+  }
+  return control_row(model, joint, channel, component);
 }
 
 template <class T>
@@ -56,9 +58,7 @@ Control<T> initial_control(const Problem& problem, int worlds, Memory& memory) {
   const int steps = problem.simulation.steps;
   std::vector<T> rows(static_cast<std::size_t>(steps) * t.nu, constant<T>(0));
   for (const ControlSignal& signal : problem.controls) {
-    check_one_degree(problem.model, signal.joint, "a control signal");
-    const Link& link = t.links[problem.model.link_of_joint(signal.joint)];
-    const int row = channel_row(link, signal.channel);
+    const int row = channel_row(problem.model, signal.joint, signal.channel, signal.component, "a control signal");
     for (int step = 0; step < steps; ++step) {
       const KnotWeights k = knot_weights(static_cast<int>(signal.values.size()), steps, step, signal.hold);
       const double value = k.first_weight * signal.values[k.first] + k.second_weight * signal.values[k.second];

@@ -21,11 +21,8 @@ struct KnotWeights {
 };
 KnotWeights knot_weights(int knots, int steps, int step, bool hold);
 
-/// Row within one step of a control.
-int channel_row(const Link& link, ControlChannel channel);
-
-/// Throws Error (input) for a joint that `what` (and its name) cannot be about: it is about one position or velocity,
-/// or one effort.
-void check_one_degree(const Model& model, int joint, const char* what, const std::string& name = {});
+/// Row within one step of a control. Throws Error (input), about `what` (and its name), where the joint does not have
+/// it.
+int channel_row(const Model& model, int joint, ControlChannel channel, int component, const std::string& what);
 
 }  // namespace backdrive

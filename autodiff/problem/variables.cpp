@@ -45,12 +45,7 @@ int variable_row(const Problem& problem, const Variable& variable) {
     }
     return (position ? link.q : link.v) + variable.component;
   }
-  if (!has_one_degree(type)) input_error(joint + to_string(type) + ", expected a revolute or prismatic joint");
-  if (variable.channel != ControlChannel::effort && link.target < 0) {
-    input_error(variable.name + ": joint '" + problem.model.joint_names[variable.joint] +
-                "' has no drive, expected one or the channel effort");
-  }
-  return channel_row(link, variable.channel);
+  return channel_row(problem.model, variable.joint, variable.channel, variable.component, variable.name);
 }
 
 int control_size(const Problem& problem, const Variable& variable) {
@@ -102,7 +97,7 @@ double unscaled(double x, const Problem& problem, const Variable& variable) {
 
 const ControlSignal* find_signal(const std::vector<ControlSignal>& signals, const Variable& variable) {
   for (const ControlSignal& signal : signals) {
-    if (signal.joint == variable.joint && signal.channel == variable.channel) return &signal;
+    if (signal.drives(variable.joint, variable.channel, variable.component)) return &signal;
   }
   return nullptr;
 }
@@ -173,7 +168,7 @@ void check_distinct(const std::vector<Variable>& variables) {
     for (size_t b = 0; b < a; ++b) {
       const Variable &x = variables[a], &y = variables[b];
       if (x.kind != y.kind) continue;
-      bool same = x.joint == y.joint && (x.is_control() || x.component == y.component);
+      bool same = x.joint == y.joint && x.component == y.component;
       if (x.kind == VariableKind::control) same = same && x.channel == y.channel;
       if (x.kind == VariableKind::parameter) {
         const FieldSelection &p = x.parameter, &q = y.parameter;
@@ -360,9 +355,9 @@ Problem with_values(const Problem& problem, const std::vector<double>& x) {
     if (variable.kind == VariableKind::initial_velocity) result.initial_velocity[row] = values[0];
     if (variable.kind != VariableKind::control) continue;
     std::erase_if(result.controls, [&](const ControlSignal& signal) {
-      return signal.joint == variable.joint && signal.channel == variable.channel;
+      return signal.drives(variable.joint, variable.channel, variable.component);
     });
-    result.controls.push_back({variable.joint, variable.channel, std::move(values), variable.hold});
+    result.controls.push_back({variable.joint, variable.channel, std::move(values), variable.hold, variable.component});
   }
   refresh_features(result.model);
   return result;

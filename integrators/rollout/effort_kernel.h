@@ -87,7 +87,8 @@ struct EffortRows {
   BACKDRIVE_INLINE bool damps() const { return term.part == EffortPart::damping || term.part == EffortPart::total; }
   BACKDRIVE_INLINE std::size_t at(std::size_t row) const { return row * a.launch.stride + first_world; }
   BACKDRIVE_INLINE std::size_t q(int state) const { return at(std::size_t(state) * a.launch.topology.nq + link.q); }
-  BACKDRIVE_INLINE std::size_t v(int state) const { return at(std::size_t(state) * a.launch.topology.nv + link.v); }
+  BACKDRIVE_INLINE std::size_t v(int state) const { return at(std::size_t(state) * a.launch.topology.nv + v()); }
+  BACKDRIVE_INLINE int v() const { return link.v + term.dof; }
   BACKDRIVE_INLINE std::size_t u(int step, int row) const { return at(std::size_t(step) * a.launch.topology.nu + row); }
   BACKDRIVE_INLINE std::size_t out(int step, int k) const { return at(std::size_t(step) * a.count + k); }
 
@@ -95,7 +96,7 @@ struct EffortRows {
     const Real zero = constant<Real>(0), qd = load<Real>(a.qd + v(step));
     const auto control = [&](int row) { return a.control && row >= 0 ? load<Real>(a.control + u(step, row)) : zero; };
     const bool drive = link.target >= 0;
-    return {{load<Real>(a.q + q(step)), qd, sees_command(term.part) ? control(link.v) : zero,
+    return {{load<Real>(a.q + q(step)), qd, sees_command(term.part) ? control(v()) : zero,
              control(drive ? link.target : -1), control(drive ? link.target + 1 : -1)},
             (load<Real>(a.qd + v(step + 1)) - qd) / dt,
             load<Real>(a.velocity + v(step + 1))};
@@ -161,7 +162,7 @@ BACKDRIVE_INLINE void walk_effort_back(const EffortRows<Real>& rows, int k, int 
   add_to<Real>(a.qd_bar + rows.v(step), s.in.qd - rate);
   if (rows.term.power) add_to<Real>(a.velocity_bar + rows.v(step + 1), s.velocity);
   if (!a.control_bar) return;
-  if (sees_command(rows.term.part)) add_to<Real>(a.control_bar + rows.u(step, link.v), s.in.effort);
+  if (sees_command(rows.term.part)) add_to<Real>(a.control_bar + rows.u(step, rows.v()), s.in.effort);
   if (link.target < 0) return;
   add_to<Real>(a.control_bar + rows.u(step, link.target), s.in.target_position);
   add_to<Real>(a.control_bar + rows.u(step, link.target + 1), s.in.target_velocity);
