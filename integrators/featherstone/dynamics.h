@@ -289,20 +289,6 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
   }
 }
 
-/// One degree of freedom of (2): U, U D⁻¹, and D⁻¹ r; the latter two and D⁻¹ into `factors`.
-template <class Real, class Factors>
-BACKDRIVE_INLINE void factor(const Spatial<Real>& S, const Articulated<Real>& top, const Real& effort,
-                             const Real& increment, Factors& factors, Spatial<Real>& U, Spatial<Real>& UD, Real& x) {
-  U = top.IA * S;
-  const Real inverse = constant<Real>(1) / (dot(S, U) + increment);
-  const Real r = effort - dot(S, top.P);
-  UD = U * inverse;
-  x = inverse * r;
-  factors.UD = UD;
-  factors.x = x;
-  factors.inverse = inverse;
-}
-
 /// Equations (2)-(3) of one link. `top` holds what its subtree sums to, and then what its parent's does so far. The
 /// last child starts its parent's, from the parent's own body; the others add.
 template <int K, class Layout, class System>
@@ -316,9 +302,16 @@ BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, const System& system,
   Real x;
   for (int k = K - 1; k >= 0; --k) {
     typename Layout::Dof& dof = ws.dof[link.v + k];
-    Real effort, increment;
-    system.joint(i, k, effort, increment);
-    factor(dof.S, top, effort, increment, system.factors(dof), U, UD, x);
+    const JointForce<Real> force = system.joint(i, k);
+    auto& factors = system.factors(dof);
+    U = top.IA * dof.S;
+    const Real inverse = constant<Real>(1) / (dot(dof.S, U) + force.increment);
+    const Real r = force.effort - dot(dof.S, top.P);
+    UD = U * inverse;
+    x = inverse * r;
+    factors.UD = UD;
+    factors.x = x;
+    factors.inverse = inverse;
     if (k == 0) break;
     less_outer(top.IA, U, UD);
     top.P += U * x;
@@ -364,10 +357,11 @@ struct SmoothSystem {
   Workspace<Layout>& ws;
 
   BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const { top.P = ws.link[i].force + top.P; }
-  BACKDRIVE_INLINE void joint(int i, int k, Real& effort, Real& increment) const {
+  BACKDRIVE_INLINE JointForce<Real> joint(int i, int k) const {
     const Link& link = ws.links[i];
-    joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt, effort, increment);
-    if constexpr (Layout::contact) ws.dof[link.v + k].increment = increment;
+    const JointForce<Real> force = joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt);
+    if constexpr (Layout::contact) ws.dof[link.v + k].increment = force.increment;
+    return force;
   }
   BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof; }
 };

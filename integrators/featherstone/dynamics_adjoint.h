@@ -260,17 +260,16 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
 template <class Layout>
 BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
-  const Real zero = constant<Real>(0);
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     const int dofs = joint_size(link.type).nv;
     for (int k = 0; k < dofs; ++k) {
-      JointInputBar<Real> in{zero, zero, zero, zero, zero};
       const typename Layout::Dof& dof = ws.dof[link.v + k];
       Real resisted = dof.x * dof.qdd;
       if constexpr (Layout::contact) resisted += dof.resisted();
-      adj_joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt, dof.x, resisted, in,
-                      bar.wants_parameters() ? &bar.constants[i].efforts : nullptr);
+      JointEfforts<Real>* const gradient = bar.wants_parameters() ? &bar.constants[i].efforts : nullptr;
+      const JointInputBar<Real> in = adj_joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt,
+                                                     {dof.x, resisted}, gradient);
       if (dofs == 1) bar.q[link.q] += in.q;
       bar.qd[link.v + k] += in.qd;
       bar.control.set(link.v + k, in.effort);

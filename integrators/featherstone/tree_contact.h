@@ -99,9 +99,8 @@ struct SystemWithBlocks {
     top.P = top.P - touch.load;
     top.IA += touch.block;
   }
-  BACKDRIVE_INLINE void joint(int i, int k, Real& effort, Real& increment) const {
-    effort = constant<Real>(0);
-    increment = ws.dof[ws.links[i].v + k].increment;
+  BACKDRIVE_INLINE JointForce<Real> joint(int i, int k) const {
+    return {constant<Real>(0), ws.dof[ws.links[i].v + k].increment};
   }
   BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof.with_blocks; }
 };

@@ -46,9 +46,8 @@ BACKDRIVE_HD constexpr bool sees_command(EffortPart part) {
 template <class Real>
 BACKDRIVE_INLINE Real effort_of(EffortPart part, const ActingParts& parts, const JointEfforts<Real>& c,
                                 const EffortStep<Real>& step, const Real& dt) {
-  Real effort, increment;
-  joint_force(parts, c, step.in, dt, effort, increment);
-  effort -= increment * step.acceleration;
+  const JointForce<Real> force = joint_force(parts, c, step.in, dt);
+  Real effort = force.effort - force.increment * step.acceleration;
   if (part == EffortPart::drive) effort -= step.in.effort;
   return effort;
 }
@@ -108,17 +107,15 @@ struct EffortRows {
 template <class Real>
 BACKDRIVE_INLINE EffortStepBar<Real> adj_effort(const EffortRows<Real>& rows, const EffortStep<Real>& step,
                                                 const Real& bar, JointEfforts<Real>* gradient) {
-  const Real zero = constant<Real>(0);
-  EffortStepBar<Real> result{{zero, zero, zero, zero, zero}, zero, zero};
+  EffortStepBar<Real> result;
+  result.velocity = constant<Real>(0);
   Real w = bar;
   if (rows.term.power) {
     w = bar * step.velocity;
     result.velocity = bar * rows.effort(step);
   }
-  Real effort, increment;
-  joint_force(rows.parts, rows.c, step.in, rows.dt, effort, increment);
-  result.acceleration = -(w * increment);
-  adj_joint_force(rows.parts, rows.c, step.in, rows.dt, w, w * step.acceleration, result.in, gradient);
+  result.acceleration = -(w * joint_force(rows.parts, rows.c, step.in, rows.dt).increment);
+  result.in = adj_joint_force(rows.parts, rows.c, step.in, rows.dt, {w, w * step.acceleration}, gradient);
   if (rows.term.part == EffortPart::drive) result.in.effort -= w;
   return result;
 }

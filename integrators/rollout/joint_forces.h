@@ -65,13 +65,19 @@ BACKDRIVE_INLINE Real friction_factor(const Real& qd) {
   return constant<Real>(1) / square_root(qd * qd + constant<Real>(kFrictionVelocity * kFrictionVelocity));
 }
 
-/// The effort at q̈ = 0, and what to add to D. `joint` says what of it acts.
+/// The effort at q̈ = 0, and what to add to D.
+template <class Real>
+struct JointForce {
+  Real effort, increment;
+};
+
+/// `joint` says what of it acts.
 template <class Joint, class Real, class Const>
-BACKDRIVE_PART void joint_force(const Joint& joint, const JointEfforts<Const>& c, const JointInput<Real>& in,
-                                const Real& dt, Real& effort, Real& increment) {
+BACKDRIVE_PART JointForce<Real> joint_force(const Joint& joint, const JointEfforts<Const>& c,
+                                            const JointInput<Real>& in, const Real& dt) {
   Real damping = constant<Real>(0) + c.damping;  // everything that multiplies −q̇⁺
-  effort = in.effort;
-  increment = constant<Real>(0) + c.armature;
+  Real effort = in.effort;
+  Real increment = constant<Real>(0) + c.armature;
   if (joint.acts.drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
     const Real bound = constant<Real>(0) + c.drive.effort_limit;
@@ -87,7 +93,15 @@ BACKDRIVE_PART void joint_force(const Joint& joint, const JointEfforts<Const>& c
   }
   effort -= damping * in.qd;
   increment += dt * damping;
+  return {effort, increment};
 }
+
+/// Cotangents of what joint_force gives: of T, and what the increment of D is multiplied with (q̈ times that of T, and
+/// with contact more), whose negative is its cotangent.
+template <class Real>
+struct JointForceBar {
+  Real effort, resisted;
+};
 
 /// Cotangents of the inputs of joint_force.
 template <class Real>
@@ -95,14 +109,14 @@ struct JointInputBar {
   Real q, qd, effort, target_position, target_velocity;
 };
 
-/// Adjoint of T with q̈ held: w is the cotangent of T, and −`resisted` that of the increment of D: w q̈, and with contact
-/// what else the increment is multiplied with. Adds to `bar` and, unless null, to `gradient` (which then also receives
-/// −`resisted` for the armature).
+/// Adjoint of T with q̈ held. Adds to `gradient` unless it is null (the armature receives −`resisted`).
 template <class Joint, class Real, class Const>
-BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const>& c, const JointInput<Real>& in,
-                                    const Real& dt, const Real& w, const Real& resisted, JointInputBar<Real>& bar,
-                                    JointEfforts<Real>* gradient) {
+BACKDRIVE_PART JointInputBar<Real> adj_joint_force(const Joint& joint, const JointEfforts<Const>& c,
+                                                   const JointInput<Real>& in, const Real& dt,
+                                                   const JointForceBar<Real>& of, JointEfforts<Real>* gradient) {
   const Real zero = constant<Real>(0);
+  const Real &w = of.effort, &resisted = of.resisted;
+  JointInputBar<Real> bar{zero, zero, zero, zero, zero};
   const Real w_next = w * in.qd + dt * resisted;  // of −q̇⁺
   Real damping = zero + c.damping;
   if (gradient) {
@@ -160,6 +174,7 @@ BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const
     }
   }
   bar.qd -= w * damping;
+  return bar;
 }
 
 }  // namespace backdrive::inline BACKDRIVE_KERNELS

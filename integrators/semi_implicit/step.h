@@ -118,9 +118,10 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
       s.inertia[row] = dt * (dt * K + C);
       s.impulse[row] = dt * K * (dt * s.start[row] - s.error[row]);
     } else {
-      Real effort;
-      joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt, effort, s.inertia[row]);
-      s.impulse[row] = dt * effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.flown[row] - s.start[row]);
+      const JointForce<Real> force =
+          joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt);
+      s.inertia[row] = force.increment;
+      s.impulse[row] = dt * force.effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.flown[row] - s.start[row]);
     }
   }
 }

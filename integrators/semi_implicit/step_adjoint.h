@@ -146,9 +146,10 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
       (row < 3 ? gradient->attach.angular_damping : gradient->attach.damping) -=
           w * dt * s.next[row] + dt * resisted[row];
     } else {
-      JointInputBar<Real> b{zero, zero, zero, zero, zero};
-      adj_joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt, w * dt,
-                      w * (s.next[row] - s.start[row]) + resisted[row], b, gradient ? &efforts : nullptr);
+      const JointForceBar<Real> of{w * dt, w * (s.next[row] - s.start[row]) + resisted[row]};
+      const JointInputBar<Real> b =
+          adj_joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt, of,
+                          gradient ? &efforts : nullptr);
       bar.flown[row] = -(w * c.efforts.armature);
       bar.start[row] = b.qd + w * A - bar.flown[row];
       if (gradient) gradient->efforts.armature -= w * (s.flown[row] - s.start[row]);
