@@ -234,12 +234,21 @@ class Columns {
     });
     add("energy/potential", [this](int row) {
       const Vec gravity{model_.gravity(0, 0), model_.gravity(0, 1), model_.gravity(0, 2)};
-      double energy = -mass_ * dot(gravity, center_at(row));
+      double energy = -sum<double>(
+          [&](int body) {
+            const double share = 1 - model_.bodies.gravity_compensation(body);
+            return share * masses_[body].mass * dot(gravity, center(row, body).position);
+          },
+          0);
       for (const Link& link : t_.links) {
         const double stiffness = model_.joints.spring.stiffness(link.joint);
-        if (!has_one_degree(model_.joint_types[link.joint]) || stiffness == 0) continue;
-        const double q = result_.q[static_cast<std::size_t>(row) * t_.nq + link.q];
-        energy += 0.5 * stiffness * std::pow(q - model_.joints.spring.rest(link.joint), 2);
+        if (!may_be_driven(link.type) || stiffness == 0) continue;
+        const double* const q = &result_.q[static_cast<std::size_t>(row) * t_.nq + link.q];
+        const bool ball = link.type == JointType::ball;
+        const double angle =
+            2 * std::atan2(std::hypot(q[0], ball ? q[1] : 0, ball ? q[2] : 0), std::abs(ball ? q[3] : 1));
+        const double stretch = ball ? angle : q[0] - model_.joints.spring.rest(link.joint);
+        energy += 0.5 * stiffness * stretch * stretch;
       }
       return energy;
     });

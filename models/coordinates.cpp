@@ -16,6 +16,14 @@ constexpr JointComponent kPlanarEffort[] = {{"effort", "x", false}, {"effort", "
 constexpr JointComponent kTurnTarget[] = {{"target_position", "", true}}, kTurnGoal[] = {{"target_velocity", "", true}};
 constexpr JointComponent kSlideTarget[] = {{"target_position", "", false}},
                          kSlideGoal[] = {{"target_velocity", "", false}};
+constexpr JointComponent kTurnTargets[] = {
+    {"target_position", "x", true}, {"target_position", "y", true}, {"target_position", "z", true}};
+constexpr JointComponent kTurnGoals[] = {
+    {"target_velocity", "x", true}, {"target_velocity", "y", true}, {"target_velocity", "z", true}};
+constexpr JointComponent kPlanarTarget[] = {
+    {"target_position", "x", false}, {"target_position", "y", false}, {"target_position", "angle", true}};
+constexpr JointComponent kPlanarGoal[] = {
+    {"target_velocity", "x", false}, {"target_velocity", "y", false}, {"target_velocity", "angle", true}};
 constexpr JointComponent kFree[] = {
     {"orientation", "x", false}, {"orientation", "y", false}, {"orientation", "z", false}, {"orientation", "w", false},
     {"position", "x", false},    {"position", "y", false},    {"position", "z", false}};
@@ -141,7 +149,10 @@ std::span<const JointComponent> channel_components(JointType type, ControlChanne
   const bool position = channel == ControlChannel::target_position;
   if (type == JointType::revolute) return position ? kTurnTarget : kTurnGoal;
   if (type == JointType::prismatic) return position ? kSlideTarget : kSlideGoal;
-  return {};
+  if (type == JointType::planar) return position ? kPlanarTarget : kPlanarGoal;
+  const std::span turns(position ? kTurnTargets : kTurnGoals);
+  if (type == JointType::universal) return turns.first(2);
+  return type == JointType::ball ? turns : std::span<const JointComponent>();
 }
 
 DegreeOfFreedom degree_of_freedom(const Model& model, int joint, int k) {
@@ -158,7 +169,7 @@ int control_row(const Model& model, int joint, ControlChannel channel, int compo
   const auto [at, dof] = degree_of_freedom(model, joint, component);
   const Link& link = model.topology.links[at];
   if (channel == ControlChannel::effort) return link.v + dof;
-  return link.target + dof + (channel == ControlChannel::target_velocity ? joint_size(link.type).nv : 0);
+  return link.target + 2 * dof + (channel == ControlChannel::target_velocity ? 1 : 0);
 }
 
 std::vector<ControlRow> control_rows(const Model& model) {

@@ -91,7 +91,7 @@ struct ContactPair {
 
 /// Smoothing velocity of joint friction, rad/s or m/s.
 constexpr double kFrictionVelocity = 0.01;
-/// Width over which a limit's spring reaches its full stiffness, rad or m.
+/// Width over which a limit's spring reaches its full stiffness, rad or m; and the damper of a speed, rad/s or m/s.
 constexpr double kLimitRamp = 0.01;
 
 /// About or along what a link of one degree of freedom moves: its joint's `axis`, or an axis of the joint's frame.
@@ -116,7 +116,7 @@ class CheckedNumbers {
 /// What acts on a joint in some world, or would if a gradient that is wanted were followed (refresh_features). The same
 /// for all worlds: kernels branch on it.
 struct EffortParts {
-  bool spring = false, limit = false, drive = false;  ///< of revolute and prismatic joints only
+  bool spring = false, limit = false, drive = false, speed = false;  ///< not of free joints; speed: its limit
   bool friction = false;
 };
 
@@ -133,11 +133,12 @@ struct Link {
   int q = 0;                ///< first position component
   int v = 0;                ///< first velocity component; the control's efforts stand at the same index
   int loop_child = -1;      ///< of a joint that closes a loop the link that carries its child; −1: of the tree
-  int target = -1;          ///< first of two control channels (target position, target velocity); −1: no drive
+  int target = -1;          ///< first of two controls (target position, velocity) per degree of freedom; −1: no drive
   bool leaf = true;         ///< has no children
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
   EffortParts acts = {};
   bool touches = false;             ///< its body has shapes that may touch others
+  bool lifted = false;              ///< gravity compensation of its body acts, or would as in EffortParts
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };
 
@@ -150,11 +151,11 @@ struct Topology {
   /// Those of the tree; behind them, without bodies, those of joints that close loops.
   PoolVector<Link> links;
   Integrator integrator = Integrator::featherstone;
-  int joint_nq = 0;                         ///< position components of the joints, which stand first
-  int joint_nv = 0;                         ///< velocity components of the joints = degrees of freedom of all joints
-  int nq = 0;                               ///< position components: the joints', and with semi_implicit the bodies'
-  int nv = 0;                               ///< velocity components, likewise
-  int nu = 0;                               ///< control components: joint_nv efforts, then two targets per driven joint
+  int joint_nq = 0;  ///< position components of the joints, which stand first
+  int joint_nv = 0;  ///< velocity components of the joints = degrees of freedom of all joints
+  int nq = 0;        ///< position components: the joints', and with semi_implicit the bodies'
+  int nv = 0;        ///< velocity components, likewise
+  int nu = 0;        ///< control components: joint_nv efforts, then two targets per degree of freedom of driven joints
   PoolVector<ContactShape> contact_shapes;  ///< those of contact_pairs
   PoolVector<ContactPair> contact_pairs;
 
@@ -178,12 +179,15 @@ struct TopologyView {
   int contact_point_count = 0;  ///< of all pairs
   int most_points_of_pair = 0;
   bool resists_turns = false;  ///< any of the contact shapes does
+  bool lifted = false;         ///< any of the links is
 };
 inline TopologyView view_of(const Topology& t) {
   const auto count = [](const auto& items) { return static_cast<int>(items.size()); };
-  return {
+  TopologyView view{
       t.links.data(),         count(t.links),        t.nq, t.nv, t.nu, t.contact_shapes.data(), count(t.contact_shapes),
       t.contact_pairs.data(), count(t.contact_pairs)};
+  for (const Link& link : t.links) view.lifted = view.lifted || link.lifted;
+  return view;
 }
 
 /// Positions and velocities a joint type has.
@@ -212,9 +216,14 @@ constexpr JointSize joint_size(JointType type) {
 constexpr bool has_quaternion(JointType type) {
   return type == JointType::ball || type == JointType::free;
 }
-/// Whether there is one position and one velocity, for which limits, drives and targets have a meaning.
+/// Whether there is one position and one velocity.
 constexpr bool has_one_degree(JointType type) {
   return type == JointType::revolute || type == JointType::prismatic;
+}
+
+/// Whether a joint can have limits, springs and drives.
+constexpr bool may_be_driven(JointType type) {
+  return type != JointType::fixed && type != JointType::free;
 }
 
 /// How many components of geometry.scale a type uses; the others are stored as 0.

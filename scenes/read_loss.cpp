@@ -286,12 +286,9 @@ void ProblemReader::read_limit_margin(const View& view, LossTerm term) {
   const View margin = view["limit_margin"];
   if (!margin) return;
   const JointType type = problem_.model.joint_types[term.index];
-  if (!has_one_degree(type)) {
-    margin.refuse(std::string("no such key for a ") + to_string(type) +
-                  " joint: revolute and prismatic joints have it");
-  }
+  if (has_quaternion(type)) margin.refuse(std::string("no such key for a ") + to_string(type) + " joint");
   const LimitParameters& limit = problem_.model.joints.limit;
-  const double by = margin.number(Dimension::joint_position, &type);
+  const double by = margin.number(Dimension::joint_position, type == JointType::planar ? nullptr : &type);
   term.target[0] = limit.lower(term.index) + by;
   term.upper[0] = limit.upper(term.index) - by;
   if (std::isinf(term.target[0]) && std::isinf(term.upper[0])) {
@@ -299,7 +296,12 @@ void ProblemReader::read_limit_margin(const View& view, LossTerm term) {
   }
   if (term.target[0] > term.upper[0]) margin.refuse("at most half of the way between the limits");
   term.weight = weight_of(view["weight"], "limit_margin");
-  add_term(std::move(term), view["joint"].text() + "/limit_margin");
+  int component = 0;
+  for (const JointComponent& c : position_components(type)) {
+    LossTerm one = term;
+    one.component = component++;
+    add_term(std::move(one), view["joint"].text() + "/limit_margin" + (*c.axis ? std::string("/") + c.axis : ""));
+  }
 }
 
 void ProblemReader::read_joint_term(const View& view, LossTerm term) {

@@ -96,10 +96,12 @@ void ProblemReader::read_variable(const View& view) {
       one.parameter = selection;
       one.name = path_of(model, selection);
       if (selection.field->values != ValueRange::any) one.lower = 0;
-      const bool of_joint = selection.field->group == FieldGroup::joints;
+      const JointType* type = nullptr;
+      if (selection.field->group == FieldGroup::joints) type = &model.joint_types[selection.item];
+      // What slides and turns takes either unit.
+      if (type && (*type == JointType::planar || *type == JointType::free)) type = nullptr;
       const int numbers = selection.component < 0 ? selection.field->components : 1;
-      add_variable(std::move(one), dimension_of(*selection.field),
-                   of_joint ? &model.joint_types[selection.item] : nullptr, {static_cast<size_t>(numbers)}, view);
+      add_variable(std::move(one), dimension_of(*selection.field), type, {static_cast<size_t>(numbers)}, view);
     }
     return;
   }

@@ -194,7 +194,8 @@ void check_used(const Problem& problem, const Variable& variable) {
   const char* reason = unused_reason(problem.model, *s.field, s.item);
   // Whether an initial value makes what there was not: a limit, or a drive's, of a joint that can have one.
   const bool of_joint = s.field->group == FieldGroup::joints;
-  const bool can_be = !of_joint || has_one_degree(problem.model.joint_types[s.item]);
+  const JointType type = of_joint ? problem.model.joint_types[s.item] : JointType::revolute;
+  const bool can_be = may_be_driven(type) && !(type == JointType::ball && s.field->leaf == "limit/lower");
   const bool infinite_before = can_be && !std::isfinite(s.field->in(problem.model)(s.item, 0));
   if (!reason || (infinite_before && !variable.initial.empty())) return;
   const auto is_varied = [&](std::string_view leaf) {
@@ -204,8 +205,9 @@ void check_used(const Problem& problem, const Variable& variable) {
     });
   };
   if (s.field->group == FieldGroup::shapes && is_varied("density") && s.field->leaf != "density") return;
+  const bool of_speed = s.field->leaf.starts_with("limit/velocity");
   if (of_joint && can_be && s.field->leaf.starts_with("limit/") &&
-      (is_varied("limit/lower") || is_varied("limit/upper"))) {
+      (of_speed ? is_varied("limit/velocity") : is_varied("limit/lower") || is_varied("limit/upper"))) {
     return;
   }
   input_error(variable.name + " cannot change the motion: " + reason);

@@ -53,11 +53,11 @@ struct EffortsNode final : Tape<T>::Node {
       const EffortTerm& term = terms[k];
       if (!read->has(static_cast<int>(k))) continue;
       const Link& link = t.links[term.link];
-      q.add(link.q);
-      qd.add(link.v + term.dof);
+      const JointSize size = joint_size(link.type);
+      for (int c = 0; c < size.nq; ++c) q.add(link.q + c);
+      for (int c = 0; c < size.nv; ++c) qd.add(link.v + c), u.add(link.v + c);
       if (term.power) velocity.add(link.v + term.dof);
-      u.add(link.v + term.dof);
-      for (int c = 0; link.target >= 0 && c < 2; ++c) u.add(link.target + c);
+      for (int c = 0; link.target >= 0 && c < 2 * size.nv; ++c) u.add(link.target + c);
       own.moved[term.link] = true;
     }
     reach.read(trajectory.q.id(), q);

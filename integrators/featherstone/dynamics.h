@@ -19,8 +19,8 @@
 #include "integrators/featherstone/free_turn.h"
 #include "integrators/featherstone/joints.h"
 #include "integrators/featherstone/link_constants.h"
+#include "integrators/rollout/ball_forces.h"
 #include "integrators/rollout/broadcast.h"
-#include "integrators/rollout/joint_forces.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 template <class Layout>
@@ -152,6 +152,7 @@ struct Workspace {
   typename Layout::Real *q, *qd;
   typename Layout::Real* reported;   ///< with contact: velocity with which the last step moved q, where reported_apart
   typename Layout::Control control;  ///< [k]: Real
+  bool lifted;                       ///< gravity compensation acts on some body
   typename Layout::Link* link;
   typename Layout::Dof* dof;
   void* stack;
@@ -226,6 +227,18 @@ BACKDRIVE_PART void body_part(const Motion<Real>& m, const LinkConstants<Const>&
   s.force = {plus_cross(plus_cross(J * m.a.ang, m.v.ang, J * m.v.ang), com, f), f};
 }
 
+/// (20): m g of a body, of which its lift is taken off the bias force.
+template <class Real, class Const>
+BACKDRIVE_INLINE Vec3<Real> lift_of(const LinkConstants<Const>& c, const Vec3<Real>& gravity) {
+  return gravity * (constant<Real>(0) + c.lift);
+}
+template <class Real, class Const>
+BACKDRIVE_PART void add_lift(const Motion<Real>& m, const LinkConstants<Const>& c, const Vec3<Real>& gravity,
+                             RolloutLink<Real>& s) {
+  const Vec3<Real> f = lift_of(c, gravity) * c.mass;
+  s.force += Spatial<Real>{cross(plus_times(m.origin, m.axes, c.com), f), f};
+}
+
 template <class Real>
 BACKDRIVE_INLINE FreeTurn<Real> free_turn(const RigidInertia<Real>& I, const Spatial<Real>& v, const Real& dt) {
   return FreeTurn<Real>(inertia_about_com(I), v.ang, dt);
@@ -236,7 +249,7 @@ BACKDRIVE_PART void add_free_turn(const Motion<Real>& m, const Real& dt, Rollout
   s.force.ang += free_turn(s.I, m.v, dt).correction();
 }
 
-/// Of degree of freedom k. Only joints with one have a use for the position.
+/// Of degree of freedom k. Only links with one have a use for the position and for targets.
 template <class Layout>
 BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<Layout>& ws, const Link& link,
                                                                int k = 0) {
@@ -244,6 +257,18 @@ BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<L
   const bool driven = link.target >= 0;
   return {ws.q[link.q], ws.qd[link.v + k], ws.control[link.v + k], driven ? ws.control[link.target] : zero,
           driven ? ws.control[link.target + 1] : zero};
+}
+
+/// Of a link for which turns_as_one().
+template <class Layout>
+BACKDRIVE_INLINE BallInput<typename Layout::Real> ball_input(const Workspace<Layout>& ws, const Link& link) {
+  const auto control = [&](int first, int step) {
+    return Vec3<typename Layout::Real>{ws.control[first], ws.control[first + step], ws.control[first + 2 * step]};
+  };
+  const Vec3<typename Layout::Real> none = zero3<typename Layout::Real>();
+  const bool driven = link.target >= 0;
+  return {load_quaternion(ws.q + link.q), vector_at(ws.qd + link.v), control(link.v, 1),
+          driven ? control(link.target, 2) : none, driven ? control(link.target + 1, 2) : none};
 }
 
 template <class Layout>
@@ -283,6 +308,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
     if (link.type == JointType::free) add_free_turn(own, ws.dt, ws.link[i]);
+    if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
     ws.link[i].keep(link, own);
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;
@@ -300,9 +326,10 @@ BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, const System& system,
   constexpr int last = K > 0;  // the degree on the parent's side, whose elimination is one with the sum there
   Spatial<Real> U, UD;
   Real x;
+  const auto forces = system.template joint<K>(i);
   for (int k = K - 1; k >= 0; --k) {
     typename Layout::Dof& dof = ws.dof[link.v + k];
-    const JointForce<Real> force = system.joint(i, k);
+    const JointForce<Real> force = forces(k);
     auto& factors = system.factors(dof);
     U = top.IA * dof.S;
     const Real inverse = constant<Real>(1) / (dot(dof.S, U) + force.increment);
@@ -350,6 +377,40 @@ BACKDRIVE_HD void articulate_system(Workspace<Layout>& ws, const System& system)
   }
 }
 
+/// The efforts of a link's degrees of freedom.
+template <int K, class Layout>
+struct LinkForces {
+  using Real = typename Layout::Real;
+  const Workspace<Layout>& ws;
+  const Link& link;
+  int index;
+
+  BACKDRIVE_INLINE LinkForces(const Workspace<Layout>& workspace, int i)
+      : ws(workspace), link(workspace.links[i]), index(i) {}
+  BACKDRIVE_INLINE JointForce<Real> operator()(int k) const {
+    return joint_force(link, ws.constants[index].efforts, joint_input(ws, link, k), ws.dt);
+  }
+};
+/// Those of a ball, which may act together.
+template <class Layout>
+struct LinkForces<Ball::dofs, Layout> {
+  using Real = typename Layout::Real;
+  const Workspace<Layout>& ws;
+  const Link& link;
+  int index;
+  bool as_one;
+  BallForce<Real> ball;
+
+  BACKDRIVE_INLINE LinkForces(const Workspace<Layout>& workspace, int i)
+      : ws(workspace), link(workspace.links[i]), index(i), as_one(turns_as_one(link.type, link.acts)) {
+    if (as_one) ball = ball_force(link, ws.constants[i].efforts, ball_input(ws, link), ws.dt);
+  }
+  BACKDRIVE_INLINE JointForce<Real> operator()(int k) const {
+    if (as_one) return {component(ball.effort, k), component(ball.increment, k)};
+    return joint_force(link, ws.constants[index].efforts, joint_input(ws, link, k), ws.dt);
+  }
+};
+
 /// All but contact: bias forces, joint forces and their increments.
 template <class Layout>
 struct SmoothSystem {
@@ -357,11 +418,13 @@ struct SmoothSystem {
   Workspace<Layout>& ws;
 
   BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const { top.P = ws.link[i].force + top.P; }
-  BACKDRIVE_INLINE JointForce<Real> joint(int i, int k) const {
-    const Link& link = ws.links[i];
-    const JointForce<Real> force = joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt);
-    if constexpr (Layout::contact) ws.dof[link.v + k].increment = force.increment;
-    return force;
+  template <int K>
+  BACKDRIVE_INLINE auto joint(int i) const {
+    return [&ws = ws, forces = LinkForces<K, Layout>(ws, i) ](int k) __attribute__((always_inline)) {
+      const JointForce<Real> force = forces(k);
+      if constexpr (Layout::contact) ws.dof[forces.link.v + k].increment = force.increment;
+      return force;
+    };
   }
   BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof; }
 };

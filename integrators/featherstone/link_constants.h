@@ -20,6 +20,7 @@ struct LinkConstants {
   Vec3<C> com;      ///< Aᵀ com
   Sym3<C> inertia;  ///< Aᵀ J A, about the com
   JointEfforts<C> efforts;
+  C lift;  ///< share of the weight that is cancelled
 };
 template <class C>
 constexpr int kLinkConstants = kNumbers<C, LinkConstants<C>>;
@@ -33,6 +34,7 @@ struct LinkGradient {
   Sym3<C> inertia;  ///< with respect to the six stored numbers: off-diagonals count twice
   JointEfforts<C> efforts;
   Vec3<C> alignment;
+  C lift;
 };
 template <class C>
 constexpr int kLinkGradients = kNumbers<C, LinkGradient<C>>;

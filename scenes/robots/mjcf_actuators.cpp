@@ -51,12 +51,16 @@ class MjcfActuatorReader : MjcfReading {
                      nearest_name(name->value.substr(0, 200), names_of(model_.joint_of_name)));
     }
     MjcfJoint& joint = model_.joints[found->second];
-    if (!joint.has_one_degree()) {
-      return parts_.note(given.place, what + "> on a joint of several degrees of freedom");
-    }
     if (kind == "general" || kind == "motor" || kind == "position" || kind == "velocity") tell_rest(element, known);
     const std::optional<Law> law = law_of(element, kind);
     if (!law) return parts_.note(given.place, what + ">: of this kind, or with a state of its own, or not affine");
+    if (!joint.has_one_degree()) {
+      // What a motor does, the joint's own controls do.
+      const bool limited =
+          is_limited(element, "ctrlrange", "ctrllimited") || is_limited(element, "forcerange", "forcelimited");
+      if (law->stiffness == 0 && law->damping == 0 && law->bias == 0 && !limited) return;
+      return parts_.note(given.place, what + "> with gains or limits on a joint of several degrees of freedom");
+    }
     const XmlAttribute* const gears = element.attribute("gear");
     const double gear = gears ? values_.list(element, *gears, 1, 6)[0] : 1;
     const double before = joint.stiffness;

@@ -61,6 +61,17 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(spring_position, 1e-3),
     BACKDRIVE_TRAP(spring_rest, 1e-3),
     BACKDRIVE_TRAP(armature_sign, 5e-3),
+    BACKDRIVE_TRAP(speed_slope, 1e-4),
+    BACKDRIVE_TRAP(speed_curvature, 1e-6),
+    BACKDRIVE_TRAP(ball_drive_jacobian, 1e-4),
+    BACKDRIVE_TRAP(ball_target_jacobian, 1e-4),
+    BACKDRIVE_TRAP(ball_saturation, 1e-4),
+    BACKDRIVE_TRAP(ball_spring_turn, 1e-4),
+    BACKDRIVE_TRAP(ball_limit_curvature, 1e-6),
+    BACKDRIVE_TRAP(ball_limit_direction, 1e-6),
+    BACKDRIVE_TRAP(ball_speed_direction, 1e-6),
+    BACKDRIVE_TRAP(lift_turn, 1e-4),
+    BACKDRIVE_TRAP(lift_gravity, 1e-4),
     BACKDRIVE_TRAP(drift_transport, 1.5e-2),
     BACKDRIVE_TRAP(gravity_sign, 1e-2),
     BACKDRIVE_TRAP(free_bias, 1e-4),
@@ -122,7 +133,7 @@ Stage stage_of(Fault fault) {
   if (fault == Fault::turn_force) return Stage::turning;
   const std::string_view table = test::kFaults[static_cast<int>(fault) - 1].table;
   if (table == "contact" || table == "contact_on_trees" || table == "turn_friction") return Stage::contact;
-  return table == "rotations" ? Stage::rotations : Stage::plain;
+  return table == "rotations" || table == "balls" ? Stage::rotations : Stage::plain;
 }
 
 TEST(MutantKernels, SoundKernelsPass) {
@@ -133,7 +144,8 @@ TEST(MutantKernels, SoundKernelsPass) {
 }
 
 TEST(MutantKernels, EveryFaultIsPlanted) {
-  for (const char* table : {"joint_forces", "trees", "rotations", "contact", "contact_on_trees", "turn_friction"}) {
+  for (const char* table :
+       {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees", "turn_friction"}) {
     const std::vector<test::FaultEntry> faults = test::faults_of(table);
     EXPECT_FALSE(faults.empty()) << table;
     for (const test::FaultEntry& entry : faults) {
