@@ -48,8 +48,11 @@ SchemaPtr control_schema() {
                          "Of a ball joint, in the child's axes; of a free joint about "
                          "the child's origin, in the joint's axes."),
                   absent("force", signal(effort), "0", "Of a free joint, in the joint's axes."),
-                  absent("target_position", signal(Dimension::joint_position), "0", "Target of the joint's drive."),
-                  absent("target_velocity", signal(Dimension::joint_velocity), "0", "Target of the joint's drive."),
+                  absent("target_position", signal(Dimension::joint_position), "0",
+                         "Target of the joint's drive; of a ball joint the components of a rotation vector "
+                         "([orientations.md](orientations.md))."),
+                  absent("target_velocity", signal(Dimension::joint_velocity), "0",
+                         "Target of the joint's drive; of a ball joint in the child's axes."),
               }),
               "controls/<joint>",
               "What a joint is told to do over time. A channel is a number (the whole "

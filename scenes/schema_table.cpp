@@ -359,7 +359,9 @@ SchemaPtr record() {
               "efforts", list(name(), "joint"), "[]",
               "Joints, or `*`: of each `<joint>/effort/command`, `…/drive`, `…/spring`, `…/damping`, `…/friction`, "
               "`…/limit` and `…/total`, as they acted in the step that begins there, and `<joint>/power`, that of "
-              "its actuator (command and drive)."),
+              "its actuator (command and drive). Of several degrees of freedom each: `<joint>/effort/x/command`; ball "
+              "and "
+              "free: `<joint>/torque/x/command` and so on."),
           optional(
               "bodies", list(name(), "body"), "[]",
               "Bodies, or `*`: of each `bodies/<body>/position/x` and so on, `…/orientation`, `…/velocity` (of its "
@@ -375,7 +377,10 @@ SchemaPtr record() {
       "What `trajectory.csv` has beside `time`, `<joint>/position`, `<joint>/velocity` and, in the row of the state "
       "that a "
       "step begins with, `<joint>/effort`, that of command and drive together within the drive's limit, and of a joint "
-      "with a drive `<joint>/command`, `<joint>/target_position` and `<joint>/target_velocity`.");
+      "with a drive `<joint>/command`, `<joint>/target_position` and `<joint>/target_velocity`. Of several numbers "
+      "each, with the component's name behind: `<joint>/position/x`; of a ball joint with a drive `<joint>/torque/x` "
+      "and "
+      "`<joint>/command/torque/x`.");
 }
 
 SchemaPtr switched_off() {

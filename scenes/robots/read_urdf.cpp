@@ -409,13 +409,11 @@ class UrdfReader {
       }
     }
     if (const XmlAttribute* const velocity = limit.attribute("velocity")) {
-      const double most = values_.not_negative(element, *velocity);
-      if (most > 0) {
+      const double most = values_.number(element, *velocity);
+      if (most > 0) {  // 0 is what files say that know of none
         NodePtr node = joint->find("limit");
         if (!node) set_key(joint, "limit", node = make_map(limit.place), limit.place);
         set_key(node, "velocity", scalar_of(most, velocity->place), velocity->place);
-      } else {
-        parts_.note(velocity->place, "<limit velocity=\"0\">: taken as not given, velocities are not bounded");
       }
     }
   }

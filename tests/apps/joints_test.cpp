@@ -161,6 +161,36 @@ TEST_F(SimctlJointsTest, EveryComponentIsToldScoredAndVaried) {
   EXPECT_NE(checked.out.find("control/flight/torque/y"), std::string::npos) << checked.out;
 }
 
+/// Springs, limits, drives and speed limits of all that have them, with their gradients, by both integrators.
+TEST_F(SimctlJointsTest, DrivesSpringsAndLimitsAreChecked) {
+  const Names sets{
+      "joints/shoulder/spring/stiffness=2",
+      "joints/shoulder/limit={upper: 60 deg, stiffness: 30, damping: 0.5, velocity: 1 rad/s, velocity_damping: 0.5}",
+      "joints/shoulder/drive={stiffness: 4, damping: 0.3, effort_limit: 3}",
+      "joints/neck/spring={stiffness: 1, rest: 0.1}",
+      "joints/neck/limit={lower: -0.1, upper: 0.3, stiffness: 20, damping: 0.1}",
+      "joints/neck/drive={stiffness: 2, damping: 0.1}",
+      "joints/table/limit={lower: -0.5, upper: 0.5, stiffness: 20, damping: 0.1, velocity: 1, velocity_damping: 1}",
+      "joints/table/drive={stiffness: 2, damping: 0.1, effort_limit: 2}",
+      "bodies/arm/gravity_compensation=0.7",
+      "controls={shoulder: {target_position: {x: [0, 1], y: -0.5}, target_velocity: {z: 0.2}, torque: {x: 0.1}}, neck: "
+      "{target_position: {x: 0.3}}, table: {target_position: {angle: 90 deg}, target_velocity: {x: 1}}}",
+      "loss/running=[{joint: shoulder, torque: [0, 0, 0], part: total}, {joint: shoulder, torque: [0, 0, 0], part: "
+      "limit}, "
+      "{joint: table, effort: [0, 0, 0]}, {control: shoulder, channel: target_position}]"};
+  for (const char* const integrator : {"featherstone", "semi_implicit"}) {
+    Names check{"gradcheck", scene_, "--json", "--set", std::string("simulation/integrator=") + integrator};
+    for (const std::string& set : sets) check.insert(check.end(), {"--set", set});
+    const Outcome o = simctl(check);
+    EXPECT_EQ(o.exit, 0) << o.out << o.err;
+    for (const char* const row : {"joints/shoulder/limit/upper", "joints/table/drive/effort_limit",
+                                  "joints/neck/spring/rest", "bodies/arm/gravity_compensation",
+                                  "control/shoulder/target_position/y", "control/table/target_velocity/angle"}) {
+      EXPECT_NE(o.out.find(row), std::string::npos) << row;
+    }
+  }
+}
+
 TEST_F(SimctlJointsTest, FoundControlsReadBack) {
   const Names options{
       "--set", "optimize/variables=[{control: shoulder, channel: torque, knots: 2}, {control: neck}]",
@@ -227,8 +257,13 @@ TEST_F(SimctlJointsTest, MistakesAreRefused) {
       {"initial_state/wrist/orientation=[0, 0, 0, 1]", "no such key for joint 'wrist', which is revolute"},
       {"initial_state/shoulder/velocity=[0, 0]", "no such key for joint 'shoulder', which is ball"},
       {"initial_state/table/position=[1 rad, 0, 0]", "a length"},
-      {"joints/neck/limit={upper: 1}", "no such key for a universal joint"},
-      {"joints/shoulder/drive={stiffness: 1}", "no such key for a ball joint"},
+      {"joints/flight/limit={upper: 1}", "no such key for a free joint"},
+      {"joints/flight/drive={stiffness: 1}", "no such key for a free joint"},
+      {"joints/shoulder/limit={lower: 1}", "joints/shoulder/limit/lower: value '1': a lowest angle"},
+      {"joints/shoulder/spring={stiffness: 1, rest: 1}", "joints/shoulder/spring/rest: value '1': an angle"},
+      {"joints/shoulder/limit={velocity: 1 m/s}", "an angular velocity"},
+      {"joints/neck/limit={upper: [1, 2]}", "list"},
+      {"controls={neck: {target_position: {x: 1}}}", "has no drive to give targets to"},
       {"joints/shoulder/axis=[0, 1, 0]", "no such key for a ball joint: its `frame`"},
       {"optimize={variables: [{initial_state: flight, quantity: position}], loss: {terminal: [{joint: wrist, velocity: "
        "0}]}}",
@@ -241,6 +276,7 @@ TEST_F(SimctlJointsTest, MistakesAreRefused) {
       {"controls={wrist: {effort: {x: 1}}}", "no such component: joint 'wrist' is revolute"},
       {"controls={shoulder: {force: {x: 1}}}", "channel torque of joint 'shoulder', which is ball"},
       {"controls={shoulder: {target_velocity: {x: 1}}}", "has no drive"},
+      {"controls={flight: {target_velocity: {x: 1}}}", "has no drive"},
       {"initial_state/table/velocity={w: 1}", "unknown key 'w'"},
       {"initial_state/table/velocity={z: 1}", "no such component for joint 'table', which is planar"},
       {"initial_state/wrist/velocity={x: 1}", "a number for joint 'wrist'"},
@@ -272,7 +308,7 @@ TEST_F(SimctlJointsTest, LimitsOfABallAreNoVariables) {
   const Outcome o = simctl(
       {"optimize", scene_, "--set", "optimize/variables=[{parameter: joints/shoulder/limit/lower, initial: -0.5}]"});
   EXPECT_EQ(o.exit, 3);
-  EXPECT_NE(o.err.find("only revolute and prismatic joints have limits"), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find("the joint has no limits"), std::string::npos) << o.err;
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ const Case kCases[] = {
     {"unknown_joint_type", "unknown_joint_type.yaml:5:19", "value 'revolut'", "; did you mean 'revolute'?"},
     {"unknown_key", "unknown_key.yaml:5:58", "unknown key 'dampng'", "; did you mean 'damping'?"},
     {"unknown_key_at_top", "unknown_key_at_top.yaml:1:1", "unknown key 'simulaton'", "; did you mean 'simulation'?"},
-    {"unknown_key_in_control", "unknown_key_in_control.yaml:7:11", "unknown key 'torque'", "expected one of effort, target_position, target_velocity"},
+    {"unknown_key_in_control", "unknown_key_in_control.yaml:7:11", "unknown key 'moment'", "expected one of effort, torque, force, target_position, target_velocity"},
     {"unknown_key_in_variable", "unknown_key_in_variable.yaml:8:24", "unknown key 'knot'", "; did you mean 'knots'?"},
     {"unknown_method", "unknown_method.yaml:6:20", "value 'bfgs'", "; did you mean 'lbfgs'?"},
     {"unknown_parameter", "unknown_parameter.yaml:6:17", "value 'joints/hinge/dampin'", "; did you mean 'damping'?)"},
