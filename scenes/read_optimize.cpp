@@ -120,7 +120,7 @@ void ProblemReader::read_control_variable(const View& view) {
     variable.knots = knots.integer();
     check_knots(variable.knots, knots);
   }
-  const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.steps;
+  const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.control_steps();
   for (const NamedComponent& part : asked_parts(parts, view)) {
     Variable one = variable;
     const std::string quantity = part.component.name();

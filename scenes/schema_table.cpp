@@ -9,19 +9,23 @@ namespace backdrive::scene {
 namespace {
 
 SchemaPtr simulation() {
-  auto schema =
-      titled(map({
-                 optional("integrator", word({"featherstone", "semi_implicit"}), "featherstone",
-                          "How a step is taken: `featherstone` moves trees in the coordinates of their joints; "
-                          "`semi_implicit` moves bodies by themselves, held together by their joints in any graph, "
-                          "loops included."),
-                 optional("time_step", positive(Dimension::time), "0.004166666666666667",
-                          "Length of a step; the default is 1/240 s."),
-                 absent("duration", positive(Dimension::time), "1 s", "Length of the run, rounded to whole steps."),
-                 absent("steps", integer(1, 10'000'000), "from `duration`",
-                        "Length of the run in steps, instead of `duration`."),
-             }),
-             "simulation", "How time goes on.");
+  auto schema = titled(
+      map({
+          optional("integrator", word({"featherstone", "semi_implicit"}), "featherstone",
+                   "How a step is taken: `featherstone` moves trees in the coordinates of their joints; "
+                   "`semi_implicit` moves bodies by themselves, held together by their joints in any graph, "
+                   "loops included."),
+          optional("time_step", positive(Dimension::time), "0.004166666666666667",
+                   "Length of a step; the default is 1/240 s."),
+          absent("duration", positive(Dimension::time), "1 s", "Length of the run, rounded to whole steps."),
+          absent("steps", integer(1, 10'000'000), "from `duration`",
+                 "Length of the run in steps, instead of `duration`."),
+          optional("substeps", integer(1, 10'000), "1",
+                   "The motion is computed in so many shorter steps within each, for stiff contact of light parts "
+                   "and for what turns fast: controls are held over `time_step`, tables have a row for each. "
+                   "Forces and efforts in tables are means over it; losses see every substep, gradients all."),
+      }),
+      "simulation", "How time goes on.");
   schema->exclusive_keys = {{"duration", "steps"}};
   return schema;
 }

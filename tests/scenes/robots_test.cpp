@@ -298,8 +298,7 @@ TEST_F(Robots, WhatIsNotTakenOverIsTold) {
     changes += note.changes_motion;
   }
   EXPECT_EQ(changes, 3) << notes;  // of <transmission> motion does not depend
-  for (const char* const words :
-       {"<mimic>", "<safety_controller>", "<gazebo> (2 times)", "<transmission>"}) {
+  for (const char* const words : {"<mimic>", "<safety_controller>", "<gazebo> (2 times)", "<transmission>"}) {
     EXPECT_NE(notes.find(words), std::string::npos) << notes;
   }
   EXPECT_NE(notes.find("r.urdf:1:"), std::string::npos) << notes;
