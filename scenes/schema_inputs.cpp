@@ -53,6 +53,7 @@ SchemaPtr control_schema() {
                          "([orientations.md](orientations.md))."),
                   absent("target_velocity", signal(Dimension::joint_velocity), "0",
                          "Target of the joint's drive; of a ball joint in the child's axes."),
+                  repeated(),
               }),
               "controls/<joint>",
               "What a joint is told to do over time. A channel is a number (the whole "
@@ -80,6 +81,7 @@ SchemaPtr initial_state_schema() {
           absent("angular_velocity",
                  choice({vector(Dimension::angular_velocity, {3}), components(Dimension::angular_velocity)}),
                  "[0, 0, 0]", "Ball: in the child's axes; free: in the joint's axes."),
+          repeated(),
       }),
       "initial_state/<joint>", "Where a joint begins; joints that are not named begin at zero.");
 }

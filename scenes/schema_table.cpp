@@ -56,6 +56,7 @@ std::vector<Key> variable_keys() {
           "Ties it to another variable, in place of numbers of its own: the other one's name, as results have it, with "
           "or without a factor and a constant: `control/left`, `-1 * control/left`, "
           "`2 * shapes/rod/geometry/scale/1 + 1 cm`."),
+      repeated(),
   };
 }
 
@@ -181,6 +182,7 @@ SchemaPtr loss_term(LossList of, std::vector<Key> keys, std::string what, std::s
   keys.push_back(optional("measure", word({"squared", "absolute"}), "squared",
                           "What an error costs, times the weight: its square or its size (of vectors the length)."));
   for (Key& key : when_keys(of)) keys.push_back(std::move(key));
+  keys.push_back(repeated());
   return titled(map(std::move(keys)), "optimize/loss/<list>/<index>, a " + std::move(what), std::move(doc));
 }
 
