@@ -33,8 +33,8 @@ struct LinkGradient {
   Vec3<C> com;
   Sym3<C> inertia;  ///< with respect to the six stored numbers: off-diagonals count twice
   JointEfforts<C> efforts;
-  Vec3<C> alignment;
   C lift;
+  Vec3<C> alignment;
 };
 template <class C>
 constexpr int kLinkGradients = kNumbers<C, LinkGradient<C>>;

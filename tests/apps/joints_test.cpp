@@ -262,7 +262,7 @@ TEST_F(SimctlJointsTest, MistakesAreRefused) {
       {"joints/shoulder/limit={lower: 1}", "joints/shoulder/limit/lower: value '1': a lowest angle"},
       {"joints/shoulder/spring={stiffness: 1, rest: 1}", "joints/shoulder/spring/rest: value '1': an angle"},
       {"joints/shoulder/limit={velocity: 1 m/s}", "an angular velocity"},
-      {"joints/neck/limit={upper: [1, 2]}", "list"},
+      {"joints/neck/limit={upper: [1, 2]}", "value '[1, 2]': expected an angle"},
       {"controls={neck: {target_position: {x: 1}}}", "has no drive to give targets to"},
       {"joints/shoulder/axis=[0, 1, 0]", "no such key for a ball joint: its `frame`"},
       {"optimize={variables: [{initial_state: flight, quantity: position}], loss: {terminal: [{joint: wrist, velocity: "

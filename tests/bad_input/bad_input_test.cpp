@@ -81,7 +81,7 @@ const Case kCases[] = {
     {"loop_to_itself", "loop_to_itself.yaml:7:45", "value 'a'", "expected another body"},
     {"loop_with_featherstone", "loop_with_featherstone.yaml:8:31", "value 'true'", "expected integrator semi_implicit"},
     {"loose_body", "loose_body.yaml:4:5", "value '{mass: 1}'", "expected exactly one (type fixed welds it to its parent)"},
-    {"loss_without_target", "loss_without_target.yaml:8:15", "value '{joint: hinge, weight: 1}'", "expected one of the keys position, velocity, limit_margin, effort, power"},
+    {"loss_without_target", "loss_without_target.yaml:8:15", "value '{joint: hinge, weight: 1}'", "expected one of the keys position, velocity, limit_margin, orientation, angular_velocity, effort, torque, force, power"},
     {"map_for_list", "map_for_list.yaml:6:16", "value '{a: 1}'", "expected a list, one path an item"},
     {"massless", "massless.yaml:5:5", "value '{type: revolute, child: rod, axis: [0, 1, 0]}'", "expected body 'rod' or those it carries to have inertia about the join"},
     {"measure_word", "measure_word.yaml:8:57", "value 'linear'", "expected one of squared, absolute"},

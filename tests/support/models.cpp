@@ -84,7 +84,7 @@ void add_forces(Random& random, int joint, JointType type, JointOptions& options
     // Low on every other drive, so that it saturates in some steps and worlds and not in others.
     if (joint % 2 == 1) options.drive.effort_limit = random.uniform(1, 3);
   }
-  if (joint % 4 == 1) options.limit.velocity = 0.3, options.limit.velocity_damping = 2;
+  if (joint % 4 == 1) options.limit.velocity = 0.15, options.limit.velocity_damping = 1;
 }
 
 /// Nothing about it is symmetric, and its com is not its origin.
