@@ -193,11 +193,13 @@ TEST(Efforts, ADriveThatHoldsShowsWhatItHolds) {
   EXPECT_NEAR(held(1, 5)[0], 1, 0.02);
 }
 
-TEST(Efforts, AreOfJointsOfOneDegreeAndOfKeptStates) {
+TEST(Efforts, AreOfDegreesOfFreedomAndOfKeptStates) {
   const Driven run(Integrator::featherstone, 0.002);
   for (std::size_t j = 0; j < run.model.joint_names.size(); ++j) {
-    if (has_one_degree(run.model.joint_types[j])) continue;
-    EXPECT_THROW(effort_term(run.model, static_cast<int>(j), EffortPart::total), Error);
+    const int degrees = joint_size(run.model.joint_types[j]).nv;
+    for (const int degree : {-1, degrees}) {
+      EXPECT_THROW(effort_term(run.model, static_cast<int>(j), EffortPart::total, false, degree), Error);
+    }
   }
   Trajectory<double> bare = run.trajectory;
   bare.q = {};
