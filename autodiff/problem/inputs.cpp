@@ -25,16 +25,16 @@ Buffer<T> spread(const std::vector<T>& rows, int worlds, Memory& memory) {
 
 }  // namespace
 
-int channel_row(const Model& model, int joint, ControlChannel channel, int component, const std::string& what) {
+int channel_row(const Model& model, int joint, ControlChannel channel, int component, const AskedBy& by) {
   const JointType type = model.joint_types[joint];
   const int count = static_cast<int>(channel_components(type, channel).size());
-  const std::string of = what + ": joint '" + model.joint_names[joint] + "' ";
+  const auto of = [&] { return by.what + by.name + ": joint '" + model.joint_names[joint] + "' "; };
   if (component < 0 || component >= count) {
-    input_error(of + "is " + to_string(type) + ": component " + std::to_string(component) + " of channel " +
+    input_error(of() + "is " + to_string(type) + ": component " + std::to_string(component) + " of channel " +
                 to_string(channel) + ", expected one of " + std::to_string(count));
   }
   if (channel != ControlChannel::effort && !is_driven(model, joint)) {
-    input_error(of + "has no drive, expected one or the channel effort");
+    input_error(of() + "has no drive, expected one or the channel effort");
   }
   return control_row(model, joint, channel, component);
 }
@@ -57,8 +57,10 @@ Control<T> initial_control(const Problem& problem, int worlds, Memory& memory) {
   const Topology& t = problem.model.topology;
   const int steps = problem.simulation.steps;
   std::vector<T> rows(static_cast<std::size_t>(steps) * t.nu, constant<T>(0));
+  const std::string none;
   for (const ControlSignal& signal : problem.controls) {
-    const int row = channel_row(problem.model, signal.joint, signal.channel, signal.component, "a control signal");
+    const int row =
+        channel_row(problem.model, signal.joint, signal.channel, signal.component, {"a control signal", none});
     for (int step = 0; step < steps; ++step) {
       const KnotWeights k = knot_weights(static_cast<int>(signal.values.size()), problem.simulation, step, signal.hold);
       const double value = k.first_weight * signal.values[k.first] + k.second_weight * signal.values[k.second];

@@ -23,8 +23,12 @@ KnotWeights knot_weights(int knots, int steps, int step, bool hold);
 /// The same at a step of a simulation, whose controls are held over its substeps.
 KnotWeights knot_weights(int knots, const Simulation& simulation, int step, bool hold);
 
-/// Row within one step of a control. Throws Error (input), about `what` (and its name), where the joint does not have
-/// it.
-int channel_row(const Model& model, int joint, ControlChannel channel, int component, const std::string& what);
+/// What a row is asked for, for messages: "loss term ", and its name.
+struct AskedBy {
+  const char* what;
+  const std::string& name;
+};
+/// Row within one step of a control. Throws Error (input) where the joint does not have it; allocates nothing else.
+int channel_row(const Model& model, int joint, ControlChannel channel, int component, const AskedBy& by);
 
 }  // namespace backdrive

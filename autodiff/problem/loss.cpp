@@ -294,13 +294,14 @@ class Evaluation {
       for (const LossTerm* other = score_.terms.data(); other != &term; ++other) before += other->is_effort();
       return before;
     }
-    const std::string what = "loss term " + term.name;
-    if (term.is_control()) return channel_row(score_.model, term.index, term.channel, term.component, what);
-    return state_row(term, what);
+    if (term.is_control()) {
+      return channel_row(score_.model, term.index, term.channel, term.component, {"loss term ", term.name});
+    }
+    return state_row(term);
   }
 
   /// Of a joint's position, velocity or orientation.
-  int state_row(const LossTerm& term, const std::string& what) const {
+  int state_row(const LossTerm& term) const {
     const JointType type = score_.model.joint_types[term.index];
     const bool velocity = term.quantity == LossQuantity::joint_velocity;
     const auto components = velocity ? velocity_components(type) : position_components(type);
@@ -310,8 +311,8 @@ class Evaluation {
                            : term.component >= 0 && term.component < static_cast<int>(components.size()) &&
                                  is_one(components[term.component]);
     if (!has) {
-      input_error(what + ": joint '" + score_.model.joint_names[term.index] + "' is " + to_string(type) +
-                  " and has no such " +
+      input_error("loss term " + term.name + ": joint '" + score_.model.joint_names[term.index] + "' is " +
+                  to_string(type) + " and has no such " +
                   (turns      ? "orientation"
                    : velocity ? "velocity"
                               : "position"));

@@ -45,7 +45,7 @@ int variable_row(const Problem& problem, const Variable& variable) {
     }
     return (position ? link.q : link.v) + variable.component;
   }
-  return channel_row(problem.model, variable.joint, variable.channel, variable.component, variable.name);
+  return channel_row(problem.model, variable.joint, variable.channel, variable.component, {"", variable.name});
 }
 
 int control_size(const Problem& problem, const Variable& variable) {

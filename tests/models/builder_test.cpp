@@ -242,9 +242,9 @@ TEST(BuilderErrors, EveryNumberIsChecked) {
       for (double value : {kNaN, kInf, -kInf, -0.5}) {
         Model bad = good;
         field.of(bad).at(0, c) = value;
-        const bool may_be_infinite =
-            field.leaf == "limit/lower" || field.leaf == "limit/upper" || field.leaf == "drive/effort_limit" ||
-            field.leaf == "material/stiffness";
+        const bool may_be_infinite = field.leaf == "limit/lower" || field.leaf == "limit/upper" ||
+                                     field.leaf == "drive/effort_limit" || field.leaf == "limit/velocity" ||
+                                     field.leaf == "material/stiffness";
         const bool must_throw = std::isnan(value) || (std::isinf(value) && !may_be_infinite) ||
                                 (value < 0 && field.values != ValueRange::any);
         const bool unused = field.leaf == "geometry/scale" && c > 0;

@@ -316,6 +316,12 @@ bool block_is_live(const Model& model, const std::string& block) {
     }
     return false;
   }
+  if (block.find("joints/limit/velocity") == 0) {
+    for (int j = 0; j < model.joints.limit.velocity.items(); ++j) {
+      if (std::isfinite(model.joints.limit.velocity(j))) return true;
+    }
+    return false;
+  }
   return !of_touch || !model.topology.contact_pairs.empty();
 }
 

@@ -58,12 +58,12 @@ BodyOptions random_body(Random& random) {
 void add_forces_of_several(int joint, JointType type, JointOptions& options) {
   const bool ball = type == JointType::ball;
   if (joint % 3 != 1) options.spring = {.stiffness = 2.0 + joint % 4, .rest = ball ? 0 : 0.2};
-  options.limit.stiffness = 30, options.limit.damping = 0.5, options.limit.upper = ball ? 0.4 : 0.08;
+  options.limit.stiffness = 15, options.limit.damping = 0.3, options.limit.upper = ball ? 0.4 : 0.08;
   if (!ball) options.limit.lower = -0.05;
   if (joint % 2 == 1) options.limit.velocity = 0.4, options.limit.velocity_damping = 3;
   options.driven = true;
-  options.drive.stiffness = 8, options.drive.damping = 1;
-  if (joint % 2 == 0) options.drive.effort_limit = 2.5;
+  options.drive.stiffness = 4, options.drive.damping = 0.5;
+  if (joint % 2 == 0) options.drive.effort_limit = 1.5;
 }
 
 /// Every kind of force at some joint: which ones goes by the joint's number, so that six joints have them all.
@@ -84,7 +84,6 @@ void add_forces(Random& random, int joint, JointType type, JointOptions& options
     // Low on every other drive, so that it saturates in some steps and worlds and not in others.
     if (joint % 2 == 1) options.drive.effort_limit = random.uniform(1, 3);
   }
-  if (joint % 4 == 1) options.limit.velocity = 0.15, options.limit.velocity_damping = 1;
 }
 
 /// Nothing about it is symmetric, and its com is not its origin.
@@ -142,7 +141,7 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
   builder.set_gravity({random.symmetric(2), random.symmetric(2), -9.81 + random.symmetric(1)});
   for (int i = 0; i < options.links; ++i) {
     BodyOptions body = random_body(random);
-    if (options.forces && i % 3 == 1) body.gravity_compensation = 0.4 + 0.1 * i;
+    if (options.forces && options.rotations && i % 3 == 1) body.gravity_compensation = 0.4 + 0.1 * i;
     builder.add_body("body" + std::to_string(i), body);
   }
   for (int i = 0; i < options.links; ++i) {
@@ -164,6 +163,9 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
     if (type != JointType::fixed) {
       if (options.forces || random.chance(0.5)) joint.armature = random.uniform(0.01, 0.1);
       if (options.forces) add_forces(random, i, type, joint);
+      if (options.forces && options.rotations && type == JointType::revolute) {
+        joint.limit.velocity = 0.3, joint.limit.velocity_damping = 2;
+      }
     }
     builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
   }
