@@ -8,6 +8,7 @@
 #include "apps/contact_check.h"
 #include "apps/csv.h"
 #include "apps/doubts.h"
+#include "apps/fast_turns.h"
 #include "apps/found_values.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
@@ -246,6 +247,7 @@ int run_optimize(const OptimizeArguments& options) {
                 "the replay of the result failed: " + describe_stop(written.problem, 0, replay.status));
   }
   warn_of_unsolved(written.problem, replay.status);
+  if (const std::string line = fast_turns(written.problem, replay); !line.empty()) log_warning(line);
   const std::vector<ZeroGradient> zeros = warn_of_zero_gradients(scene.problem, result, how);
   const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
   warn_of_contacts(checks);

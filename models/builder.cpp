@@ -305,6 +305,15 @@ void number_bodies(Model& model) {
   t.nv += bodies * kBodyVelocities;
 }
 
+/// Links whose bodies turn with a joint that spins or is to be taken for one, and what is fixed to those.
+void mark_spinning(Topology& topology, const std::vector<bool>& spins) {
+  for (Link& link : topology.links) {
+    const bool asked = link.type == JointType::revolute && spins[link.joint];
+    const bool carried = link.type == JointType::fixed && link.parent >= 0 && topology.links[link.parent].spins;
+    link.spins = asked || carried || link.type == JointType::ball || link.type == JointType::free;
+  }
+}
+
 /// Depth first, the last child of a link is the one with the highest index.
 void mark_leaves_and_last_children(Topology& topology) {
   for (size_t i = topology.links.size(); i-- > 0;) {
@@ -373,6 +382,7 @@ JointIndex ModelBuilder::add_joint(const std::string& name, JointType type, Body
   model_.joint_children.push_back(child);
   model_.joint_loops.push_back(options.loop);
   driven_.push_back(options.driven);
+  spins_.push_back(options.spins);
   append_item(model_, FieldGroup::joints, joint + 1);
   put_joint(options, joint, model_.joints);
   return joint;
@@ -407,6 +417,7 @@ Model ModelBuilder::build() const {
   }
   append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
+  mark_spinning(model.topology, spins_);
   number_bodies(model);
   find_contact_pairs(model);
   validate(model);

@@ -38,6 +38,9 @@ struct JointOptions {
   Frame child_frame = {};
   BACKDRIVE_AXIS_PARAMETERS(BACKDRIVE_OPTION, )
   BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_OPTION, )
+  /// The child may turn by a good part of a radian in a step: its gyroscopic couple is that of the whole step, which
+  /// keeps its energy bounded (docs/theory.md, (12)), as that of free and ball joints always is. Of featherstone.
+  bool spins = false;
   /// A joint with a drive gets control channels for its target position and velocity.
   bool driven = false;
   BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST_MEMBER, )
@@ -113,7 +116,7 @@ class ModelBuilder {
 
  private:
   Model model_;
-  std::vector<bool> driven_;
+  std::vector<bool> driven_, spins_;
   WorldOptions world_;
 };
 

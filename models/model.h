@@ -139,6 +139,7 @@ struct Link {
   EffortParts acts = {};
   bool touches = false;             ///< its body has shapes that may touch others
   bool lifted = false;              ///< gravity compensation of its body acts, or would as in EffortParts
+  bool spins = false;               ///< its body's gyroscopic couple is that of the whole step (JointOptions::spins)
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };
 

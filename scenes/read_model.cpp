@@ -150,6 +150,7 @@ class ModelReader {
       joint["child_frame"].refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
     }
     options.axis = numbers3(joint["axis"]);
+    options.spins = joint["spins"].flag();
     options.driven = joint.given("drive");
 #define BACKDRIVE_READ(at, name, ...) options.at name = joint[#name].number(unit);
     BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_READ, )

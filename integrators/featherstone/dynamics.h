@@ -239,14 +239,32 @@ BACKDRIVE_PART void add_lift(const Motion<Real>& m, const LinkConstants<Const>& 
   s.force += Spatial<Real>{cross(plus_times(m.origin, m.axes, c.com), f), f};
 }
 
-template <class Real>
-BACKDRIVE_INLINE FreeTurn<Real> free_turn(const RigidInertia<Real>& I, const Spatial<Real>& v, const Real& dt) {
-  return FreeTurn<Real>(inertia_about_com(I), v.ang, dt);
+/// Of a link that spins the one whose joint turns it: itself, or what it is fixed to.
+BACKDRIVE_INLINE const Link& turning_link(const Link* links, const Link& link) {
+  const Link* turning = &link;
+  while (turning->type == JointType::fixed) turning = &links[turning->parent];
+  return *turning;
 }
-/// (12): adds to the bias force of a free root's body.
-template <class Real>
-BACKDRIVE_PART void add_free_turn(const Motion<Real>& m, const Real& dt, RolloutLink<Real>& s) {
-  s.force.ang += free_turn(s.I, m.v, dt).correction();
+
+/// (12) of a link that spins: about the joint of a ball, else about the centre of mass. `carrier`: angular velocity of
+/// the link that carries it.
+template <class Layout>
+BACKDRIVE_INLINE FreeTurn<typename Layout::Real> free_turn(const Workspace<Layout>& ws, const Link& link,
+                                                           const Vec3<typename Layout::Real>& omega,
+                                                           const Vec3<typename Layout::Real>& carrier) {
+  using Real = typename Layout::Real;
+  const std::ptrdiff_t i = &link - ws.links;
+  const typename Layout::Dof* const dof = ws.dof + link.v;
+  const RigidInertia<Real>& I = ws.link[i].I;
+  Sym3<Real> J = inertia_about_com(I);
+  Vec3<Real> held = zero3<Real>();
+  if (link.type == JointType::ball) {
+    add_point_mass(I.m, Mat3<Real>{dof[0].S.ang, dof[1].S.ang, dof[2].S.ang} * ws.constants[i].com, J);
+    if (link.parent >= 0) held = -carrier;
+  } else if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
+    held = ws.dof[turning.v].S.ang * ws.qd[turning.v];
+  }
+  return FreeTurn<Real>(J, omega, held, ws.dt);
 }
 
 template <class Layout>
@@ -285,7 +303,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
         link.type, [&](auto joint)
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
-    if (link.type == JointType::free) add_free_turn(own, ws.dt, ws.link[i]);
+    if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang).correction();  // (12)
     if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
     ws.link[i].keep(link, own);
     if (branches(ws.links, i)) branchings.push(own);

@@ -110,6 +110,50 @@ BACKDRIVE_INLINE void less_bilinear(const Vec3<Real>& x, const Vec3<Real>& y, Sy
   bar.yz -= x.y * y.z + x.z * y.y;
 }
 
+/// Of (12), the couple of a link that spins: adds to T of its body, to its joint's q̇̄, and to what mass, com and inertia
+/// receive. Returns what T of the link that carries a ball receives beside.
+template <class Layout>
+BACKDRIVE_PART Vec3<typename Layout::Real> adj_free_turn(Workspace<Layout>& ws, int i, const StepBar<Layout>& bar,
+                                                         Vec3<typename Layout::Real>& T) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const typename Layout::Link& s = ws.link[i];
+  const auto& c = ws.constants[i];
+  const Vec3<Real> carrier = link.parent < 0 ? zero3<Real>() : ws.link[link.parent].v.ang;
+  const auto turn = free_turn(ws, link, s.v.ang, carrier).adj_correction(s.delta.ang);
+  const Real half = constant<Real>(0.5);
+  if constexpr (Layout::parameters) {
+    if (bar.wants_parameters()) {
+      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
+      LinkGradient<Real>& gradient = bar.constants[i];
+      for (const auto& pair : turn.inertia) {
+        const Vec3<Real> x = in_link(pair.x), y = in_link(pair.y);
+        less_bilinear(x, y, gradient.inertia);
+        if (link.type != JointType::ball) continue;
+        // J about the joint has m (|com|² 1 − com comᵀ) more.
+        const Vec3<Real> com = broadcast<Real>(c.com);
+        const Real xy = dot(x, y), xc = dot(x, com), yc = dot(y, com);
+        gradient.mass -= dot(com, com) * xy - xc * yc;
+        gradient.com -= (com * (xy + xy) - x * yc - y * xc) * c.mass;
+      }
+    }
+  }
+  T += turn.omega * half;
+  if (link.type == JointType::ball) return link.parent < 0 ? zero3<Real>() : turn.held * -half;
+  if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
+    const Vec3<Real>& z = ws.dof[turning.v].S.ang;
+    bar.qd[turning.v] -= dot(z, turn.held);
+    if constexpr (Layout::parameters) {
+      // e stays where it is when something between is placed otherwise.
+      for (int k = i; bar.wants_parameters() && ws.links[k].type == JointType::fixed; k = ws.links[k].parent) {
+        const Vec3<Real> Z = cross(z, turn.held) * ws.qd[turning.v];
+        bar.constants[k].rotation += transposed_times(ws.link[k].pose.axes, Z);
+      }
+    }
+  }
+  return zero3<Real>();
+}
+
 /// F, A and T of one body alone (7).
 template <class Real>
 BACKDRIVE_PART LinkBar<Real> body_adjoint(const AdjointLink<Real>& s) {
@@ -167,10 +211,11 @@ BACKDRIVE_PART void add_to_root_and_placement(Workspace<Layout>& ws, int i, cons
 }
 
 /// Equation (8) of one joint whose S is fixed in the child's axes: q̄, q̇̄, and the gradient of the placement. `own` is
-/// summed over its subtree. Returns H.
+/// summed over its subtree; `carried`: what T of the link that carries it receives beside that, (12). Returns H.
 template <class Joint, class Layout>
 BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& ws, int i,
                                                             const LinkBar<typename Layout::Real>& own,
+                                                            const Vec3<typename Layout::Real>& carried,
                                                             const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   constexpr int K = Joint::dofs;
@@ -184,6 +229,7 @@ BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& w
     const Spatial<Real> t = own.T + H;
     for (int k = 0; k < K; ++k) bar.qd[link.v + k] -= dot(dof[k].S, t);
   }
+  if constexpr (K == 3) H.ang += carried;
   Spatial<Real> Z;
   const typename Layout::Link& parent = ws.link[link.parent < 0 ? i : link.parent];
   if (link.parent >= 0) {
@@ -201,20 +247,12 @@ BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& w
 /// the velocities' cotangent is −(V + [A_lin × ṗ; ω × A_lin]), V = 2 T + v ×* A: (11).
 template <class Layout>
 BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout>& ws, int i,
-                                                                LinkBar<typename Layout::Real> own,
+                                                                const LinkBar<typename Layout::Real>& own,
                                                                 const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
   const typename Layout::Dof* dof = ws.dof + link.v;
   const typename Layout::Link& s = ws.link[i];
-  const auto turn = free_turn(s.I, s.v, ws.dt).adj_correction(s.delta.ang);  // (12)
-  own.T.ang += turn.omega * constant<Real>(0.5);
-  if constexpr (Layout::parameters) {
-    if (bar.wants_parameters()) {
-      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
-      for (const auto& pair : turn.inertia) less_bilinear(in_link(pair.x), in_link(pair.y), bar.constants[i].inertia);
-    }
-  }
   const Spatial<Real> bias{cross(own.A.lin, s.v.lin), cross(s.v.ang, own.A.lin)};
   const Spatial<Real> flow = plus_cross_force(own.T + own.T, s.v, own.A) + bias;
   const Spatial<Real> Z = turned_with(s.delta, s.a, s.v, own, own.T);
@@ -239,13 +277,15 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
         mass_properties_adjoint(ws.link[i], ws.constants[i], lift, bar.constants[i]);
       }
     }
+    Vec3<Real> carried = zero3<Real>();
+    if (link.spins) carried = adj_free_turn(ws, i, bar, top.T.ang);
     Spatial<Real> H;
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
           if constexpr (decltype(joint)::fixed_in_world) {
             H = free_root_adjoint(ws, i, top, bar);
           } else {
-            H = joint_adjoint<decltype(joint)>(ws, i, top, bar);
+            H = joint_adjoint<decltype(joint)>(ws, i, top, carried, bar);
           }
         });
     if (link.parent < 0) continue;

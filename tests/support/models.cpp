@@ -160,6 +160,7 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
     JointOptions joint;
     joint.frame = {random_vector(random, options.spread), random_orientation(random)};
     joint.axis = random_vector(random, 1);
+    joint.spins = options.rotations && (type == JointType::revolute || type == JointType::universal);
     if (type != JointType::fixed) {
       if (options.forces || random.chance(0.5)) joint.armature = random.uniform(0.01, 0.1);
       if (options.forces) add_forces(random, i, type, joint);
