@@ -76,6 +76,21 @@ void doubt_starts(const Problem& problem, Lines& lines) {
   }
 }
 
+/// The first step brings what is held to where it is held.
+void doubt_held(const Problem& problem, Lines& lines) {
+  const Model& model = problem.model;
+  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+    if (!model.coupling_holds[c]) continue;
+    const double s = coupling_position(model, static_cast<int>(c), problem.initial_position);
+    if (std::abs(s) < 1e-9) continue;
+    const JointType* const unit = unit_of_coupling(model, static_cast<int>(c));
+    const std::string name = !unit ? "" : *unit == JointType::revolute ? " rad" : " m";
+    lines.push_back("couplings/" + model.coupling_names[c] + ": begins " + number(s) + name +
+                    " from where it is held, and moves there in the first step, at " +
+                    number(std::abs(s) / problem.simulation.time_step) + name + (unit ? "/s" : " a second"));
+  }
+}
+
 /// The least of a shape's lengths; of ground none.
 double least_length(const Model& model, int shape) {
   const GeometryType type = model.shape_types[shape];
@@ -177,6 +192,7 @@ std::vector<std::string> doubts(const Scene& scene) {
   doubt_angles(scene.problem.model, root, lines);
   doubt_quaternions(root, "", lines);
   doubt_starts(scene.problem, lines);
+  doubt_held(scene.problem, lines);
   doubt_overlaps(scene.problem, lines);
   for (const std::string& line : short_contacts(scene.problem)) lines.push_back(line);
   if (const std::string line = motion_too_large(scene.problem); !line.empty()) lines.push_back(line);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <span>
 
 #include "apps/csv.h"
 #include "autodiff/problem/inputs.h"
@@ -91,6 +92,16 @@ class Columns {
       add(positions[i], [this, i](int row) { return result_.q[static_cast<std::size_t>(row) * t_.nq + i]; });
     }
     for (int i = 0; i < t_.joint_nv; ++i) add(velocities[i], [this, i](int row) { return velocity(row, i); });
+    for (int c = 0; c < couplings(); ++c) {
+      add(model_.coupling_names[c] + "/position",
+          [=, this](int row) { return coupling_position(model_, c, state(result_.q, row, t_.nq)); });
+      add(model_.coupling_names[c] + "/velocity",
+          [=, this](int row) { return coupling_velocity(model_, c, state(result_.qd, row, t_.nv)); });
+    }
+  }
+  int couplings() const { return static_cast<int>(model_.coupling_names.size()); }
+  static std::span<const double> state(const std::vector<double>& all, int row, int count) {
+    return std::span(all).subspan(static_cast<std::size_t>(row) * count, count);
   }
   double velocity(int row, int v) const { return result_.qd[static_cast<std::size_t>(row) * t_.nv + v]; }
 
@@ -101,8 +112,8 @@ class Columns {
         const int term = find_effort(control.row, EffortPart::actuator);
         if (term >= 0) {
           add_of_steps(name, [this, term](int row) { return effort(row, term); });
-          const auto components = effort_components(model_.joint_types[control.joint]);
-          name = model_.joint_names[control.joint] + "/" + command_name(components[control.component]);
+          const auto components = effort_components(model_.joint_types[control.controlled]);
+          name = model_.joint_names[control.controlled] + "/" + command_name(components[control.component]);
         }
       }
       columns_.push_back({std::move(name), problem_.simulation.steps, [this, at = control.row](int row) {
@@ -240,6 +251,10 @@ class Columns {
           energy += 0.5 * model_.joints.armature(link.joint) * std::pow(velocity(row, link.v + k), 2);
         }
       }
+      for (int c = 0; c < couplings(); ++c) {
+        const double rate = coupling_velocity(model_, c, state(result_.qd, row, t_.nv));
+        energy += 0.5 * model_.couplings.armature(c) * rate * rate;
+      }
       return energy;
     });
     add("energy/potential", [this](int row) {
@@ -259,6 +274,11 @@ class Columns {
             2 * std::atan2(std::hypot(q[0], ball ? q[1] : 0, ball ? q[2] : 0), std::abs(ball ? q[3] : 1));
         const double stretch = ball ? angle : q[0] - model_.joints.spring.rest(link.joint);
         energy += 0.5 * stiffness * stretch * stretch;
+      }
+      for (int c = 0; c < couplings(); ++c) {
+        const double stretch =
+            coupling_position(model_, c, state(result_.q, row, t_.nq)) - model_.couplings.spring.rest(c);
+        energy += 0.5 * model_.couplings.spring.stiffness(c) * stretch * stretch;
       }
       return energy;
     });

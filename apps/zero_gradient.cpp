@@ -74,6 +74,7 @@ bool is_zero(const Slopes& slopes, int offset, int size) {
 std::string zero_reason(const Problem& problem, const Variable& variable, const SimulationResult& motion) {
   const int joint = variable.joint;
   if (variable.kind == VariableKind::control) {
+    if (joint >= static_cast<int>(problem.model.joint_names.size())) return "";
     return has_one_degree(problem.model.joint_types[joint]) ? drive_reason(problem, motion, joint, false) : "";
   }
   if (variable.kind != VariableKind::parameter) return "";

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "models/contact_pairs.h"
+#include "models/couplings.h"
 #include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
@@ -110,6 +112,24 @@ void check_loop(const Model& model, size_t joint) {
   }
 }
 
+/// What lets go: its child has to have another joint by which it moves on, and no effort may be left to act.
+void check_release(const Model& model, size_t joint) {
+  const double at = model.joint_releases[joint];
+  if (at == std::numeric_limits<double>::infinity()) return;
+  const std::string path = "joints/" + model.joint_names[joint] + "/release";
+  if (!(at > 0)) throw ModelError(path + "/at", "a release at " + std::to_string(at) + " s, expected a time > 0");
+  if (model.topology.integrator != Integrator::semi_implicit) {
+    throw ModelError(path, "a release with the integrator featherstone, expected integrator semi_implicit");
+  }
+  if (!model.joint_loops[joint] || model.joint_types[joint] != JointType::fixed) {
+    throw ModelError(path,
+                     std::string("a release of a ") + to_string(model.joint_types[joint]) + " joint" +
+                         (model.joint_loops[joint] ? "" : " of the tree") +
+                         ", expected a fixed joint that closes a loop (loop: true), beside the joint, of type free for "
+                         "one, by which its child moves on");
+  }
+}
+
 void check_references(const Model& model, const std::vector<bool>& driven) {
   for (size_t j = 0; j < model.joint_names.size(); ++j) {
     const std::string path = "joints/" + model.joint_names[j];
@@ -121,6 +141,7 @@ void check_references(const Model& model, const std::vector<bool>& driven) {
                        "a drive on a " + std::string(to_string(type)) + " joint, expected one of another type");
     }
     check_loop(model, j);
+    check_release(model, j);
     if (type == JointType::free && model.joint_parents[j] != ModelBuilder::world) {
       throw ModelError(path + "/parent", "body " + quoted(model.body_names[model.joint_parents[j]]) +
                                              " of a free joint, expected the world");
@@ -359,6 +380,9 @@ void put_shape(const ShapeOptions& options, int item, ShapeParameters& parameter
   BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_PUT_FLAT, material.)
   BACKDRIVE_DENSITY_PARAMETERS(BACKDRIVE_PUT, )
 }
+void put_coupling(const CouplingOptions& options, int item, CouplingParameters& parameters) {
+  BACKDRIVE_COUPLING_PARAMETERS(BACKDRIVE_PUT)
+}
 #undef BACKDRIVE_PUT
 #undef BACKDRIVE_PUT_FLAT
 
@@ -381,6 +405,7 @@ JointIndex ModelBuilder::add_joint(const std::string& name, JointType type, Body
   model_.joint_parents.push_back(parent);
   model_.joint_children.push_back(child);
   model_.joint_loops.push_back(options.loop);
+  model_.joint_releases.push_back(options.release);
   driven_.push_back(options.driven);
   spins_.push_back(options.spins);
   append_item(model_, FieldGroup::joints, joint + 1);
@@ -400,6 +425,22 @@ ShapeIndex ModelBuilder::add_shape(const std::string& name, BodyIndex body, cons
   return shape;
 }
 
+CouplingIndex ModelBuilder::add_coupling(const std::string& name, const CouplingOptions& options) {
+  const int coupling = static_cast<int>(model_.coupling_names.size());
+  model_.coupling_names.push_back(name);
+  model_.coupling_holds.push_back(options.hold);
+  coupling_driven_.push_back(options.driven);
+  append_item(model_, FieldGroup::couplings, coupling + 1);
+  put_coupling(options, coupling, model_.couplings);
+  for (const CouplingRatio& ratio : options.ratios) {
+    const int term = static_cast<int>(model_.coupling_terms.size());
+    model_.coupling_terms.push_back({coupling, ratio.joint});
+    append_item(model_, FieldGroup::terms, term + 1);
+    model_.couplings.ratios.at(term) = ratio.ratio;
+  }
+  return coupling;
+}
+
 Model ModelBuilder::build() const {
   Model model = model_;
   model.gravity.resize(1);
@@ -407,7 +448,9 @@ Model ModelBuilder::build() const {
   check_names("bodies", "body", model.body_names);
   check_names("joints", "joint", model.joint_names);
   check_names("shapes", "shape", model.shape_names);
+  check_names("couplings", "coupling", model.coupling_names);
   check_references(model, driven_);
+  check_couplings(model, coupling_driven_);
   check_contacts(model);
   const std::vector<int> joint_of = joints_of_bodies(model);
   model.topology.links = ordered_links(model, joint_of);
@@ -417,6 +460,7 @@ Model ModelBuilder::build() const {
   }
   append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
+  number_couplings(model, coupling_driven_);
   mark_spinning(model.topology, spins_);
   number_bodies(model);
   find_contact_pairs(model);

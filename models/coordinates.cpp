@@ -165,13 +165,6 @@ bool is_driven(const Model& model, int joint) {
   return model.topology.links[model.link_of_joint(joint)].target >= 0;
 }
 
-int control_row(const Model& model, int joint, ControlChannel channel, int component) {
-  const auto [at, dof] = degree_of_freedom(model, joint, component);
-  const Link& link = model.topology.links[at];
-  if (channel == ControlChannel::effort) return link.v + dof;
-  return link.target + 2 * dof + (channel == ControlChannel::target_velocity ? 1 : 0);
-}
-
 std::vector<ControlRow> control_rows(const Model& model) {
   std::vector<ControlRow> rows;
   for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
@@ -187,7 +180,97 @@ std::vector<ControlRow> control_rows(const Model& model) {
       }
     }
   }
+  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+    const int controlled = static_cast<int>(model.joint_names.size() + c);
+    for (const ControlChannel channel :
+         {ControlChannel::effort, ControlChannel::target_position, ControlChannel::target_velocity}) {
+      const int row = control_row(model, controlled, channel);
+      if (row < 0) continue;
+      const JointComponent& one = controlled_components(model, controlled, channel)[0];
+      rows.push_back({model.coupling_names[c] + "/" + one.name(), channel, row, one.turns, controlled, 0});
+    }
+  }
   return rows;
+}
+
+namespace {
+
+int coupling_of(const Model& model, int controlled) {
+  return controlled - static_cast<int>(model.joint_names.size());
+}
+
+}  // namespace
+
+int find_controlled(const Model& model, const std::string& name) {
+  const int joint = model.find_joint(name), coupling = model.find_coupling(name);
+  return joint >= 0 || coupling < 0 ? joint : static_cast<int>(model.joint_names.size()) + coupling;
+}
+
+const std::string& name_of_controlled(const Model& model, int controlled) {
+  const int coupling = coupling_of(model, controlled);
+  return coupling < 0 ? model.joint_names.at(controlled) : model.coupling_names.at(coupling);
+}
+
+const JointType* unit_of_coupling(const Model& model, int coupling) {
+  const JointType* unit = nullptr;
+  for (const auto& [of, joint] : model.coupling_terms) {
+    if (of != coupling) continue;
+    if (unit && *unit != model.joint_types[joint]) return nullptr;
+    unit = &model.joint_types[joint];
+  }
+  return unit;
+}
+
+double coupling_position(const Model& model, int coupling, std::span<const double> q) {
+  const Coupling& own = model.topology.couplings[coupling];
+  double s = model.couplings.offset(coupling);
+  for (int k = own.first_term; k < own.first_term + own.term_count; ++k) {
+    s += model.couplings.ratios(k) * q[model.topology.coupling_terms[k].q];
+  }
+  return s;
+}
+
+double coupling_velocity(const Model& model, int coupling, std::span<const double> qd) {
+  const Coupling& own = model.topology.couplings[coupling];
+  double rate = 0;
+  for (int k = own.first_term; k < own.first_term + own.term_count; ++k) {
+    rate += model.couplings.ratios(k) * qd[model.topology.coupling_terms[k].v];
+  }
+  return rate;
+}
+
+std::span<const JointComponent> controlled_components(const Model& model, int controlled, ControlChannel channel) {
+  const int coupling = coupling_of(model, controlled);
+  if (coupling < 0) return channel_components(model.joint_types[controlled], channel);
+  const JointType* const unit = unit_of_coupling(model, coupling);
+  return channel_components(unit ? *unit : JointType::prismatic, channel);
+}
+
+const JointType* unit_of_controlled(const Model& model, int controlled, ControlChannel channel, int component) {
+  static constexpr JointType turns = JointType::revolute, slides = JointType::prismatic;
+  const int coupling = coupling_of(model, controlled);
+  if (coupling >= 0) return unit_of_coupling(model, coupling);
+  return channel_components(model.joint_types[controlled], channel)[component].turns ? &turns : &slides;
+}
+
+int control_row(const Model& model, int controlled, ControlChannel channel, int component) {
+  const int coupling = coupling_of(model, controlled);
+  int effort, target;
+  if (coupling < 0) {
+    const auto [at, dof] = degree_of_freedom(model, controlled, component);
+    const Link& link = model.topology.links[at];
+    effort = link.v + dof, target = link.target < 0 ? -1 : link.target + 2 * dof;
+  } else {
+    effort = model.topology.couplings.at(coupling).effort, target = model.topology.couplings.at(coupling).target;
+  }
+  if (channel == ControlChannel::effort) return effort;
+  return target < 0 ? -1 : target + (channel == ControlChannel::target_velocity ? 1 : 0);
+}
+
+int link_of_controlled(const Model& model, int controlled) {
+  const int coupling = coupling_of(model, controlled);
+  if (coupling < 0) return model.link_of_joint(controlled);
+  return model.topology.coupling_terms[model.topology.couplings.at(coupling).first_term].link;
 }
 
 std::vector<int> tangent_rows(const Topology& topology) {

@@ -143,6 +143,22 @@ struct Link {
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };
 
+/// A weighted sum of joint positions, s = Σ ratio·q + offset, on which a spring, a damper, limits, a drive and friction
+/// act as on a joint, or which is held at zero.
+struct Coupling {
+  int first_term = 0, term_count = 0;  ///< of Topology::coupling_terms
+  bool holds = false;                  ///< s = 0 at the end of every step, exactly
+  int effort = -1;                     ///< control channel; −1: of one that holds
+  int target = -1;                     ///< first of two control channels, as Link::target; −1: no drive
+  EffortParts acts = {};
+};
+/// One joint of one degree of freedom in a coupling.
+struct CouplingTerm {
+  int joint = -1;  ///< index in the model's joints
+  int link = -1;
+  int q = 0, v = 0;  ///< as the link's
+};
+
 /// Rows of a body in a state of the semi-implicit integrator: unit quaternion of its link frame and the position of its
 /// origin; angular velocity and velocity of the origin. World axes; the quaternion's small turns stand on the left.
 constexpr int kBodyPositions = 7, kBodyVelocities = 6;
@@ -156,9 +172,13 @@ struct Topology {
   int joint_nv = 0;  ///< velocity components of the joints = degrees of freedom of all joints
   int nq = 0;        ///< position components: the joints', and with semi_implicit the bodies'
   int nv = 0;        ///< velocity components, likewise
-  int nu = 0;        ///< control components: joint_nv efforts, then two targets per degree of freedom of driven joints
+  /// Control components: joint_nv efforts, then two targets per degree of freedom of driven joints; then of each
+  /// coupling that does not hold an effort and, of a driven one, two targets.
+  int nu = 0;
   PoolVector<ContactShape> contact_shapes;  ///< those of contact_pairs
   PoolVector<ContactPair> contact_pairs;
+  PoolVector<Coupling> couplings;  ///< as the model's
+  PoolVector<CouplingTerm> coupling_terms;
 
   bool has_bodies() const { return integrator == Integrator::semi_implicit; }
   /// First rows of a body's pose and velocity, where there are any.
@@ -179,8 +199,12 @@ struct TopologyView {
   int contact_pair_count = 0;
   int contact_point_count = 0;  ///< of all pairs
   int most_points_of_pair = 0;
-  bool resists_turns = false;  ///< any of the contact shapes does
-  bool lifted = false;         ///< any of the links is
+  bool resists_turns = false;           ///< any of the contact shapes does
+  bool lifted = false;                  ///< any of the links is
+  const Coupling* couplings = nullptr;  ///< [coupling_count]
+  int coupling_count = 0;
+  const CouplingTerm* coupling_terms = nullptr;  ///< [coupling_term_count]
+  int coupling_term_count = 0;
 };
 inline TopologyView view_of(const Topology& t) {
   const auto count = [](const auto& items) { return static_cast<int>(items.size()); };
@@ -188,6 +212,10 @@ inline TopologyView view_of(const Topology& t) {
       t.links.data(),         count(t.links),        t.nq, t.nv, t.nu, t.contact_shapes.data(), count(t.contact_shapes),
       t.contact_pairs.data(), count(t.contact_pairs)};
   for (const Link& link : t.links) view.lifted = view.lifted || link.lifted;
+  view.couplings = t.couplings.data();
+  view.coupling_count = count(t.couplings);
+  view.coupling_terms = t.coupling_terms.data();
+  view.coupling_term_count = count(t.coupling_terms);
   return view;
 }
 
@@ -246,17 +274,28 @@ constexpr int scale_components(GeometryType type) {
   return 0;
 }
 
+/// A term of a coupling, by the user's numbers.
+struct JointOfCoupling {
+  int coupling = -1, joint = -1;
+  friend bool operator==(const JointOfCoupling&, const JointOfCoupling&) = default;
+};
+
 struct Model : Parameters {
   Names body_names;
   Names joint_names;
   Names shape_names;
+  Names coupling_names;
   PoolVector<JointType> joint_types;
   PoolVector<int> joint_parents;  ///< body index, −1: world
   PoolVector<int> joint_children;
   PoolVector<bool> joint_loops;  ///< whether it closes a loop: its child hangs on another joint
+  /// s from the start of a rollout: from there on, to whole steps, a joint holds nothing. +inf: never. No parameter.
+  PoolVector<double> joint_releases;
   /// Whether a body may have an inertia that no rigid body has: a principal moment below zero or above the sum of the
   /// other two. Robot files hold such ones.
   PoolVector<bool> unphysical_inertias;
+  PoolVector<JointOfCoupling> coupling_terms;  ///< coupling by coupling; the items of couplings.ratios
+  PoolVector<bool> coupling_holds;
   PoolVector<GeometryType> shape_types;
   PoolVector<int> shape_bodies;  ///< body index, −1: world
   PoolVector<CollisionFilter> shape_filters;
@@ -273,9 +312,10 @@ struct Model : Parameters {
   /// What of the parameters was found good (snapshot).
   CheckedNumbers checked;
 
-  BodyIndex find_body(const std::string& name) const;    ///< −1 when there is none
-  JointIndex find_joint(const std::string& name) const;  ///< −1 when there is none
-  ShapeIndex find_shape(const std::string& name) const;  ///< −1 when there is none
+  BodyIndex find_body(const std::string& name) const;          ///< −1 when there is none
+  JointIndex find_joint(const std::string& name) const;        ///< −1 when there is none
+  ShapeIndex find_shape(const std::string& name) const;        ///< −1 when there is none
+  CouplingIndex find_coupling(const std::string& name) const;  ///< −1 when there is none
   int link_of_body(BodyIndex body) const;
   int link_of_joint(JointIndex joint) const;  ///< the first of its links
   /// Number of worlds that per-world parameters ask for; 1 when all are uniform. Throws Error (usage) when they
@@ -288,7 +328,7 @@ Parameters zero_parameters(const Model& model, int worlds = 1);
 
 /// Sets what acts on the links and resists_turns of the contact shapes from the parameter values of all worlds
 /// and from requires_grad: whoever changes either calls it (set_requires_grad and validate do). Driven joints stay
-/// driven. O((links + contact shapes) · worlds).
+/// driven. O((links + contact shapes + couplings) · worlds).
 /// `direction`: what dual numbers follow, whose parameters count as present too.
 void refresh_features(Model& model, const Parameters* direction = nullptr);
 

@@ -94,10 +94,17 @@ enum class ValueRange { any, nonnegative, positive };
 #define BACKDRIVE_DENSITY_PARAMETERS(X, at)                                                                            \
   X(at, density,            0.0,                          nonnegative, "kg/m³",  "0: the shape adds no mass")
 
+// Of each joint in a coupling, and of the coupling (docs/theory.md, (14)).
+#define BACKDRIVE_RATIO_PARAMETERS(X, at)                                                                              \
+  X(at, ratios,             0.0,                          any,         "1",      "of the joint's position in that of the coupling")
+
+#define BACKDRIVE_OFFSET_PARAMETERS(X, at)                                                                             \
+  X(at, offset,             0.0,                          any,         "rad or m", "of its position, beside the sum over joints")
+
 #define BACKDRIVE_WORLD_PARAMETERS(X, at)                                                                              \
   X(at, gravity,            (Numbers3{0, 0, -9.81}),      any,         "m/s²",   "world axes")
 
-// All of them, X(group)(row) of bodies, joints, shapes and the model itself.
+// All of them, X(group)(row) of bodies, joints, shapes, couplings and the model itself.
 #define BACKDRIVE_JOINT_PARAMETERS(X)                                                                                  \
   BACKDRIVE_FRAME_PARAMETERS(X, frame., "joint in the parent link's frame")                                            \
   BACKDRIVE_FRAME_PARAMETERS(X, child_frame., "joint that closes a loop, in the child link's frame")                   \
@@ -109,6 +116,9 @@ enum class ValueRange { any, nonnegative, positive };
   BACKDRIVE_GEOMETRY_PARAMETERS(X, geometry.)                                                                          \
   BACKDRIVE_MATERIAL_PARAMETERS(X, material.)                                                                          \
   BACKDRIVE_DENSITY_PARAMETERS(X, )
+#define BACKDRIVE_COUPLING_PARAMETERS(X)                                                                               \
+  BACKDRIVE_OFFSET_PARAMETERS(X, )                                                                                     \
+  BACKDRIVE_EFFORT_PARAMETERS(X)
 // clang-format on
 
 constexpr int components_of(double) {

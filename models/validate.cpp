@@ -111,6 +111,74 @@ void check_limits(const Model& model, const ParametersView& view) {
   }
 }
 
+// ---- couplings ------------------------------------------------------------------------------------------------------
+
+/// What would act on a coupling that is held, if it were not.
+void check_held(const Model& model, int c) {
+  const std::string path = "couplings/" + model.coupling_names[c];
+  const CouplingParameters& own = model.couplings;
+  const std::pair<const Parameter*, const char*> parts[] = {
+      {&own.armature, "armature"},       {&own.damping, "damping"},
+      {&own.friction, "friction"},       {&own.spring.stiffness, "spring/stiffness"},
+      {&own.limit.lower, "limit/lower"}, {&own.limit.upper, "limit/upper"}};
+  for (const auto& [part, leaf] : parts) {
+    for (int w = 0; w < part->worlds(); ++w) {
+      const double value = (*part)(c, 0, w);
+      if (value == 0 || std::isinf(value)) continue;
+      throw ModelError(path + "/" + leaf, text(value) + in_world(*part, w) +
+                                              " of a coupling that is held, on which nothing else acts; expected none, "
+                                              "or `hold: false`");
+    }
+  }
+}
+
+/// Whether those that are held can be so at once, whatever their joints carry: their ratios are linearly independent.
+/// Elimination with the largest of each row. O(couplings² · joints).
+void check_independence(const Model& model, int world) {
+  std::vector<std::vector<double>> rows;
+  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+    if (!model.coupling_holds[c]) continue;
+    std::vector<double> row(model.joint_names.size(), 0.0);
+    double size = 0;
+    for (std::size_t t = 0; t < model.coupling_terms.size(); ++t) {
+      if (model.coupling_terms[t].coupling != static_cast<int>(c)) continue;
+      const double ratio = model.couplings.ratios(static_cast<int>(t), 0, world);
+      row[model.coupling_terms[t].joint] = ratio;
+      size = std::max(size, std::abs(ratio));
+    }
+    for (const std::vector<double>& above : rows) {
+      const auto pivot = std::ranges::max_element(above, {}, [](double x) { return std::abs(x); }) - above.begin();
+      const double factor = row[pivot] / above[pivot];
+      for (std::size_t j = 0; j < row.size(); ++j) row[j] -= factor * above[j];
+    }
+    const double left = std::abs(*std::ranges::max_element(row, {}, [](double x) { return std::abs(x); }));
+    // Rounding leaves about 1e-16 of what cancels.
+    if (!(left > 1e-12 * size)) {
+      throw ModelError("couplings/" + model.coupling_names[c] + "/ratios",
+                       (size > 0 ? std::string("no more than what the couplings before it hold already")
+                                 : std::string("nothing but zeros")) +
+                           in_world(model.couplings.ratios, world) + ", expected a sum of its own to hold");
+    }
+    rows.push_back(std::move(row));
+  }
+}
+
+void check_coupling_numbers(const Model& model, const ParametersView& view) {
+  const ModelStructure structure = structure_of(model);
+  const LimitParameters& limit = model.couplings.limit;
+  const int worlds = std::max(limit.lower.worlds(), limit.upper.worlds());
+  for (int c = 0; c < structure.coupling_count; ++c) {
+    if (model.coupling_holds[c]) check_held(model, c);
+    for (int w = 0; w < worlds; ++w) {
+      if (WorldValidity{structure, {view, nullptr, w}}.coupling_limits_in_order(c)) continue;
+      throw ModelError("couplings/" + model.coupling_names[c] + "/limit",
+                       "lower " + text(limit.lower(c, 0, w)) + " and upper " + text(limit.upper(c, 0, w)) +
+                           (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
+    }
+  }
+  for (int w = 0; w < model.couplings.ratios.worlds(); ++w) check_independence(model, w);
+}
+
 void check_scales(Model& model) {
   const ValueRule rule = rule_of(*std::ranges::find_if(fields(), is_scale));
   Parameter& scale = model.shapes.geometry.scale;
@@ -218,6 +286,7 @@ void validate(Model& model) {
   const ParametersView view = view_of(model);
   check_joint_kinds(model);
   check_limits(model, view);
+  check_coupling_numbers(model, view);
   check_inertias(model, view);
   check_moved_inertia(model, view);
   refresh_features(model);

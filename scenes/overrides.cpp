@@ -170,7 +170,7 @@ class Setter {
   }
 
   [[noreturn]] void unknown(size_t i, std::vector<std::string> known, const std::string& kind) const {
-    if (i == 0) known.insert(known.end(), {"bodies", "joints", "shapes", "gravity", "variables", "loss"});
+    if (i == 0) known.insert(known.end(), {"bodies", "joints", "shapes", "couplings", "gravity", "variables", "loss"});
     std::string list;
     for (size_t k = 0; k < known.size() && k < 12; ++k) list += (k > 0 ? ", " : "") + known[k];
     if (known.size() > 12) list += ", …";
@@ -268,7 +268,8 @@ std::vector<std::string> shape_names(const Node& root) {
 std::vector<std::string> full_path(const Node& root, std::vector<std::string> path) {
   if (path.empty()) return path;  // what is above a `*` that stands first
   if (path[0] == "variables" || path[0] == "loss") path.insert(path.begin(), "optimize");
-  if (path[0] == "bodies" || path[0] == "joints" || path[0] == "shapes" || path[0] == "gravity") {
+  static constexpr std::string_view of_model[] = {"bodies", "joints", "shapes", "couplings", "gravity"};
+  if (std::ranges::find(of_model, path[0]) != std::end(of_model)) {
     path.insert(path.begin(), "model");
   }
   if (path[0] != "model" || path.size() < 3 || path[1] != "shapes") return path;

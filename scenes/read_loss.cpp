@@ -94,9 +94,12 @@ bool read_number(const View& view, const NumberOf& which, Dimension dimension, J
 
 void ProblemReader::read_loss() {
   const View loss = root_["optimize"]["loss"];
-  for (const View& view : loss["terminal"].items()) read_term(view, {.name = "terminal"});
-  for (const View& view : loss["running"].items()) read_term(view, running_term(view));
-  for (const View& view : loss["waypoints"].items()) read_term(view, waypoint(view));
+  const auto read = [&](const char* list, const auto& term_of) {
+    for (const View& view : loss[list].items()) mistakes_.attempt([&] { read_term(view, term_of(view)); });
+  };
+  read("terminal", [](const View&) { return LossTerm{.name = "terminal"}; });
+  read("running", [&](const View& view) { return running_term(view); });
+  read("waypoints", [&](const View& view) { return waypoint(view); });
 }
 
 int ProblemReader::steps_until(const View& time) const {
@@ -216,15 +219,14 @@ void ProblemReader::read_distance_term(const View& view, LossTerm term) {
 void ProblemReader::read_control_term(const View& view, LossTerm term) {
   const View name = view["control"];
   term.quantity = LossQuantity::control;
-  term.index = moving_joint(name);
+  term.index = controlled(name);
   const std::string& word = view["channel"].text();
   term.channel = channel_of(word);
   term.weight = view["weight"].number();
   for (const NamedComponent& part : asked_parts(channel_parts(term.index, word, view["channel"]), view)) {
     LossTerm one = term;
     one.component = part.index;
-    const JointType unit = part.unit();
-    read_target(view["target"], dimension_of(term.channel), &unit, one);
+    read_target(view["target"], dimension_of(term.channel), part.unit(), one);
     add_term(std::move(one), name.text() + "/" + part.component.name());
   }
 }
@@ -262,7 +264,7 @@ void ProblemReader::read_joint_quantity(const View& view, LossQuantity of, const
   const View target = view[what.quantity];
   const std::size_t several = parts.size();
   for (std::size_t k = 0; k < several; ++k) {
-    const JointType unit = parts[k].unit();
+    const JointType unit = *parts[k].unit();
     LossTerm one = term;
     one.quantity = of;
     one.component = parts[k].index;

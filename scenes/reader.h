@@ -26,7 +26,8 @@ class View {
   View operator[](std::string_view key) const;
   /// Whether the document itself has the key.
   bool given(std::string_view key) const { return node_ && node_->find(key); }
-  std::vector<View> items() const;  ///< of a list
+  std::vector<View> items() const;            ///< of a list
+  std::vector<View> items_or_itself() const;  ///< of a list, or a scalar in place of a list of one
   struct Named;
   std::vector<Named> entries() const;  ///< of names
 
@@ -141,6 +142,8 @@ constexpr const char* kJointOfTheTree =
 class ProblemReader {
  public:
   ProblemReader(const View& root, std::filesystem::path directory, Problem& problem);
+  /// The others go on behind mistakes, of which this throws then.
+  void throw_mistakes() const { mistakes_.throw_any(); }
   void read_simulation();
   void read_initial_state();
   void read_controls();
@@ -150,7 +153,7 @@ class ProblemReader {
   void read_variables();
   void read_loss();
   void read_options();
-  RecordedColumns read_recorded_columns() const;
+  RecordedColumns read_recorded_columns();
 
  private:
   int moving_joint(const std::string& name, Place place, const std::string& path) const;
@@ -159,20 +162,38 @@ class ProblemReader {
   void read_components(const View& view, int joint, std::string_view quantity,
                        std::span<const JointComponent> components, double* values) const;
   int body(const View& view) const;
-  void check_channel(int joint, ControlChannel channel, const View& view) const;
-  /// A joint's number, or one of several: where it stands among them, and how columns and paths name it.
+  /// What has controls: a joint that moves, or a coupling that is not held.
+  int controlled(const std::string& name, Place place, const View& at) const;
+  int controlled(const View& name) const { return controlled(name.text(), name.node()->place, name); }
+  /// Where the joints that couplings hold begin, if the scene does not say so.
+  void follow_couplings(std::vector<bool> positions, std::vector<bool> velocities);
+  void check_channel(int controlled, ControlChannel channel, const View& view) const;
+  /// Of one joint; `positions` and `velocities` learn whether it was said.
+  void read_start(const std::string& name, const View& view, Place place, std::vector<bool>& positions,
+                  std::vector<bool>& velocities);
+  void read_control(const std::string& name, const View& view, Place place);
+  /// A joint's or coupling's number, or one of several: where it stands among them, and how columns and paths name it.
   struct NamedComponent {
     int index;
     JointComponent component;
 
-    JointType unit() const { return component.turns ? JointType::revolute : JointType::prismatic; }
+    bool has_unit = true;  ///< false: of a coupling of what turns and what slides
+
+    /// Of what turns or what slides, or null.
+    const JointType* unit() const {
+      static constexpr JointType turns = JointType::revolute, slides = JointType::prismatic;
+      if (!has_unit) return nullptr;
+      return component.turns ? &turns : &slides;
+    }
   };
-  /// The numbers of a channel by the word for it; throws where the joint has none. The word is that of `view`.
-  std::vector<NamedComponent> channel_parts(int joint, const std::string& word, const View& view) const;
+  /// The numbers of a channel by the word for it; throws where there are none. The word is that of `view`.
+  std::vector<NamedComponent> channel_parts(int controlled, const std::string& word, const View& view) const;
+  /// "joint 'hip', which is ball", for messages.
+  std::string described(int controlled) const;
   /// Those that `key` of `view` (`component`) asks for: one, or all.
   static std::vector<NamedComponent> asked_parts(std::vector<NamedComponent> parts, const View& view);
-  void read_channel(int joint, const std::string& word, const View& view);
-  ControlSignal read_signal(int joint, ControlChannel channel, const NamedComponent& part, const View& view) const;
+  void read_channel(int controlled, const std::string& word, const View& view);
+  ControlSignal read_signal(int controlled, ControlChannel channel, const NamedComponent& part, const View& view) const;
   /// The first of `columns` that the file has.
   std::vector<double> read_column(const View& file, std::span<const std::string> columns, Dimension dimension,
                                   const JointType* joint) const;
@@ -186,14 +207,24 @@ class ProblemReader {
   };
   void add_variable(Variable variable, Dimension dimension, const JointType* joint, const Extent& extent,
                     const View& view);
-  /// A tie to a variable that stands before or behind it, by its name.
+  /// A tie to variables that stand before or behind it, by their names.
   struct ReadTie {
+    struct Term {
+      double factor = 1;
+      std::vector<std::string> of = {};
+    };
     std::size_t variable;
-    std::string to;
+    std::vector<Term> terms;
     View view;
   };
   void read_tie(Variable& variable, Dimension dimension, const JointType* joint, const View& view);
+  /// A part of a tie between its + and −: adds to the tie's constant, or to the terms.
+  void read_tie_term(std::string_view text, double sign, Dimension dimension, const JointType* joint, Tie& tie,
+                     ReadTie& to) const;
   void resolve_ties();
+  void resolve_tie(const ReadTie& tie, std::span<const std::string> names);
+  /// How many numbers a variable is, but a control.
+  int tie_numbers(const Variable& of) const;
   void read_initial(Variable& variable, Dimension dimension, const JointType* joint, const Extent& extent,
                     const View& view) const;
   /// Whole steps until a time of the run.
@@ -231,6 +262,7 @@ class ProblemReader {
   std::vector<std::pair<std::string, int>> varied_;  // names and components so far
   std::vector<View> variable_views_;                 // of problem_.variables
   std::vector<ReadTie> ties_;
+  Mistakes mistakes_;
 };
 
 }  // namespace backdrive::scene

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autodiff/problem/problem.h"
-#include "engine/error.h"
+#include "scenes/scene_error.h"
 
 namespace backdrive {
 

@@ -55,7 +55,9 @@ std::vector<Key> variable_keys() {
           "same_as", text(), "",
           "Ties it to another variable, in place of numbers of its own: the other one's name, as results have it, with "
           "or without a factor and a constant: `control/left`, `-1 * control/left`, "
-          "`2 * shapes/rod/geometry/scale/1 + 1 cm`."),
+          "`2 * shapes/rod/geometry/scale/1 + 1 cm`; or a sum of products of several variables and numbers (SI), "
+          "number "
+          "by number: `0.5 * control/left + control/right`, `bodies/rod/mass * joints/hinge/armature`."),
       repeated(),
   };
 }
@@ -358,20 +360,23 @@ SchemaPtr optimize() {
       "optimize", "What `simctl optimize` varies and scores. `simctl run` prints the loss, too.");
 }
 
+/// A list of names, or a single one.
+SchemaPtr names_or_one(const char* of) {
+  return choice({list(name(), of), name()});
+}
+
 SchemaPtr record() {
   return titled(
       map({
-          optional(
-              "efforts", list(name(), "joint"), "[]",
-              "Joints, or `*`: of each `<joint>/effort/command`, `…/drive`, `…/spring`, `…/damping`, `…/friction`, "
-              "`…/limit` and `…/total`, as they acted in the step that begins there, and `<joint>/power`, that of "
-              "its actuator (command and drive). Of several degrees of freedom each: `<joint>/effort/x/command`; ball "
-              "and "
-              "free: `<joint>/torque/x/command` and so on."),
-          optional(
-              "bodies", list(name(), "body"), "[]",
-              "Bodies, or `*`: of each `bodies/<body>/position/x` and so on, `…/orientation`, `…/velocity` (of its "
-              "origin) and `…/angular_velocity`, world axes."),
+          optional("efforts", names_or_one("joint"), "[]",
+                   "Joints, or `*` for every one: of each `<joint>/effort/command`, `…/drive`, `…/spring`, "
+                   "`…/damping`, `…/friction`, "
+                   "`…/limit` and `…/total`, as they acted in the step that begins there, and `<joint>/power`, that of "
+                   "its actuator (command and drive)."),
+          optional("bodies", names_or_one("body"), "[]",
+                   "Bodies, or `*` for every one: of each `bodies/<body>/position/x` and so on, `…/orientation`, "
+                   "`…/velocity` (of its "
+                   "origin) and `…/angular_velocity`, world axes."),
           optional("energy", boolean(), "false",
                    "`energy/kinetic`, armatures included, `energy/potential`, of gravity and joint springs, and "
                    "`energy/work`, what actuators have done so far."),

@@ -34,7 +34,8 @@ const char* disconnected_reason(const Problem& problem, const LinkDependence& li
     if (links.moves(link)) return nullptr;
     return disconnected_reason(model, links, *s.field, s.item);
   }
-  const int link = model.link_of_joint(variable.joint);
+  const int link =
+      variable.is_control() ? link_of_controlled(model, variable.joint) : model.link_of_joint(variable.joint);
   if (!variable.is_control() && model.joint_loops[variable.joint]) {
     return "a joint that closes a loop begins where others put its bodies";
   }

@@ -25,18 +25,26 @@ Buffer<T> spread(const std::vector<T>& rows, int worlds, Memory& memory) {
 
 }  // namespace
 
-int channel_row(const Model& model, int joint, ControlChannel channel, int component, const AskedBy& by) {
-  const JointType type = model.joint_types[joint];
-  const int count = static_cast<int>(channel_components(type, channel).size());
-  const auto of = [&] { return by.what + by.name + ": joint '" + model.joint_names[joint] + "' "; };
+int channel_row(const Model& model, int controlled, ControlChannel channel, int component, const AskedBy& by) {
+  const int joints = static_cast<int>(model.joint_names.size()),
+            all = joints + static_cast<int>(model.coupling_names.size());
+  const std::string asked = by.what + by.name + ": ";
+  if (controlled < 0 || controlled >= all) {
+    input_error(asked + "joint index " + std::to_string(controlled) + ", expected one of " + std::to_string(joints) +
+                " joints" + (all > joints ? " and " + std::to_string(all - joints) + " couplings behind them" : ""));
+  }
+  const bool is_joint = controlled < joints;
+  const int count = static_cast<int>(controlled_components(model, controlled, channel).size());
+  const std::string owner = (is_joint ? "joint '" : "coupling '") + name_of_controlled(model, controlled) + "' ";
   if (component < 0 || component >= count) {
-    input_error(of() + "is " + to_string(type) + ": component " + std::to_string(component) + " of channel " +
-                to_string(channel) + ", expected one of " + std::to_string(count));
+    input_error(asked + owner + (is_joint ? std::string("is ") + to_string(model.joint_types[controlled]) + ": " : "") +
+                "component " + std::to_string(component) + " of channel " + to_string(channel) + ", expected one of " +
+                std::to_string(count));
   }
-  if (channel != ControlChannel::effort && !is_driven(model, joint)) {
-    input_error(of() + "has no drive, expected one or the channel effort");
-  }
-  return control_row(model, joint, channel, component);
+  const int row = control_row(model, controlled, channel, component);
+  if (row >= 0) return row;
+  if (channel == ControlChannel::effort) input_error(asked + owner + "is held, expected no control of it");
+  input_error(asked + owner + "has no drive, expected one or the channel effort");
 }
 
 template <class T>

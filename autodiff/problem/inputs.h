@@ -28,7 +28,8 @@ struct AskedBy {
   const char* what;
   const std::string& name;
 };
-/// Row within one step of a control. Throws Error (input) where the joint does not have it; allocates nothing else.
-int channel_row(const Model& model, int joint, ControlChannel channel, int component, const AskedBy& by);
+/// Row within one step of a channel's number of a joint or coupling (models/coordinates.h). Throws Error (input) where
+/// there is none; allocates nothing that stays.
+int channel_row(const Model& model, int controlled, ControlChannel channel, int component, const AskedBy& by);
 
 }  // namespace backdrive

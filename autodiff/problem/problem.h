@@ -122,10 +122,17 @@ struct LossTerm {
 
 enum class VariableKind { control, initial_position, initial_velocity, parameter };
 
-/// value = factor · that of another variable + shift, number by number.
+/// One product of a tie: factor · the values of other variables, none of which is tied itself.
+struct TieTerm {
+  double factor = 1;
+  std::vector<int> of = {};
+};
+/// value = factor · that of another variable + shift, or Σ terms + shift, number by number; in products a variable of
+/// one number goes with every number of the others.
 struct Tie {
   int to = -1;  ///< which variable, not tied itself; −1: none
   double factor = 1, shift = 0;
+  std::vector<TieTerm> terms = {};  ///< in place of `to` and `factor`
 };
 
 /// Something the optimiser may change; a control with n knots is n numbers.
@@ -151,7 +158,10 @@ struct Variable {
   Tie tie;
 
   bool is_control() const { return kind == VariableKind::control; }
-  bool is_tied() const { return tie.to >= 0; }
+  bool is_tied() const { return tie.to >= 0 || is_expression(); }
+  bool is_expression() const { return !tie.terms.empty(); }
+  /// Whether its values are made of those of variable v.
+  bool is_tied_to(int v) const;
 };
 
 enum class OptimizeMethod { automatic, lbfgs, adam };

@@ -16,6 +16,7 @@
 // degree after the other, from the child's side on, as if there were massless links between them: the factors of M are
 // then triangular within a joint, and no D but a number is ever inverted. Reference: Featherstone, Rigid Body Dynamics
 // Algorithms (2008), §7.3, in one common frame; the split is ours.
+#include "integrators/featherstone/coupling_space.h"
 #include "integrators/featherstone/free_turn.h"
 #include "integrators/featherstone/joints.h"
 #include "integrators/featherstone/link_constants.h"
@@ -157,6 +158,7 @@ struct Workspace {
   typename Layout::Dof* dof;
   void* stack;
   std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;
+  std::conditional_t<Layout::coupled, CouplingSpace<Layout>, NoCouplings> coupling;
 };
 
 /// Where a link is placed before its joint moves it: axes R_p R and origin p_p + R_p t. O lies at the root joint.
@@ -470,14 +472,6 @@ BACKDRIVE_HD void solve_outwards(Workspace<Layout>& ws, Solution x, const Visit&
   using Real = typename Layout::Real;
   solve_outwards_with(
       ws, OwnFactors{}, [x](Dof & dof, const Real& sum) __attribute__((always_inline)) { dof.*x = sum; }, visit);
-}
-
-/// (1)-(4): q̈ from ws.q, ws.qd and ws.control into dof[].x.
-template <class Layout>
-BACKDRIVE_HD void forward_dynamics(Workspace<Layout>& ws) {
-  kinematics(ws);
-  articulate(ws);
-  solve_outwards(ws, &Layout::Dof::x, [](int, const auto&) __attribute__((always_inline)){});
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

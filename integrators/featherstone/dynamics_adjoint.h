@@ -15,7 +15,7 @@
 //     T = [h × (δ_lin × ω) + δ_ω × Σ ω; m δ_c × ω]                    from  Σa × b + a × Σb + Σ(a × b) = tr Σ (a × b).
 //
 // F is what the joint transmits: each body's own force, summed.
-#include "integrators/featherstone/dynamics.h"
+#include "integrators/featherstone/couplings_adjoint.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -28,6 +28,8 @@ struct StepBar {
   LinkGradient<Real>* constants;        ///< null: nobody asked for parameters
   Vec3<Real>* gravity;                  ///< likewise
   ShapeGradient<Real>* shapes;          ///< likewise; with contact only
+  CouplingConstants<Real>* couplings;   ///< likewise
+  Real* ratios;                         ///< likewise
   Real* reported;                       ///< in, with contact only: of the velocity that moved q to q⁺
   Vec3<Real>* pair_forces;              ///< in, with contact only: of the pairs' forces; null: nobody asked
 
@@ -47,7 +49,7 @@ template <class Layout>
 BACKDRIVE_HD void accelerations_and_forces(Workspace<Layout>& ws) {
   kinematics(ws);
   articulate(ws);
-  solve_outwards(
+  solve_motion(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<typename Layout::Real>& delta) __attribute__((always_inline)) {
         keep_acceleration(ws.link[i], delta);
       });
@@ -67,10 +69,13 @@ template <class Layout>
 BACKDRIVE_HD void solve_again(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   solve_inwards(ws);
-  solve_outwards(
-      ws, &Layout::Dof::x, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        ws.link[i].delta = delta;
-      });
+  const auto keep = [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+    ws.link[i].delta = delta;
+  };
+  if constexpr (Layout::coupled) {
+    if (is_coupled(ws)) return solve_coupled_again(ws, keep);
+  }
+  solve_outwards(ws, &Layout::Dof::x, keep);
 }
 
 /// What mass, com and inertia of one body receive; `lift`: the part of gravity that is taken off it.
@@ -424,6 +429,9 @@ BACKDRIVE_HD void step_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar
   reverse_sweep(ws, bar);
   if (ws.lifted) lift_adjoint(ws, bar);
   joint_forces_adjoint(ws, bar);
+  if constexpr (Layout::coupled) {
+    if (is_coupled(ws)) couplings_adjoint(ws, bar);
+  }
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

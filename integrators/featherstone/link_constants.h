@@ -8,7 +8,7 @@
 #include "engine/dual.h"
 #include "engine/spatial.h"
 #include "integrators/contact/shape_constants.h"
-#include "integrators/rollout/joint_efforts.h"
+#include "integrators/rollout/coupling_constants.h"
 
 namespace backdrive::featherstone {
 
@@ -39,8 +39,11 @@ struct LinkGradient {
 template <class C>
 constexpr int kLinkGradients = kNumbers<C, LinkGradient<C>>;
 
-/// Rows of the constants of a world: LinkConstants per link, then 9 of alignment per link, 3 of gravity, and
-/// ShapeConstants per contact shape.
+template <class C>
+constexpr int kCouplingConstants = kNumbers<C, CouplingConstants<C>>;
+
+/// Rows of the constants of a world: LinkConstants per link, then 9 of alignment per link, 3 of gravity,
+/// ShapeConstants per contact shape, CouplingConstants per coupling and a ratio per term of them.
 template <class C>
 BACKDRIVE_HD constexpr int alignment_row(int links) {
   return links * kLinkConstants<C>;
@@ -54,18 +57,26 @@ BACKDRIVE_HD constexpr int shape_row(int links) {
   return gravity_row<C>(links) + 3;
 }
 template <class C>
-BACKDRIVE_HD constexpr int constant_rows(int links, int shapes) {
+BACKDRIVE_HD constexpr int coupling_row(int links, int shapes) {
   return shape_row<C>(links) + shapes * kShapeConstants<C>;
 }
-/// Rows of their cotangents: LinkGradient per link, 3 of gravity, and, where there is contact, ShapeGradient per
-/// contact shape.
+template <class C>
+BACKDRIVE_HD constexpr int ratio_row(int links, int shapes, int couplings) {
+  return coupling_row<C>(links, shapes) + couplings * kCouplingConstants<C>;
+}
+template <class C>
+BACKDRIVE_HD constexpr int constant_rows(int links, int shapes, int couplings = 0, int terms = 0) {
+  return ratio_row<C>(links, shapes, couplings) + terms;
+}
+/// Rows of their cotangents: LinkGradient per link and 3 of gravity; of rollouts, where there is contact, ShapeGradient
+/// per contact shape, and the same of couplings and their terms as above.
 template <class C>
 BACKDRIVE_HD constexpr int gravity_gradient_row(int links) {
   return links * kLinkGradients<C>;
 }
 template <class C>
-BACKDRIVE_HD constexpr int gradient_rows(int links, int shapes = 0) {
-  return gravity_gradient_row<C>(links) + 3 + shapes * kShapeGradients<C>;
+BACKDRIVE_HD constexpr int gradient_rows(int links, int shapes = 0, int couplings = 0, int terms = 0) {
+  return gravity_gradient_row<C>(links) + 3 + shapes * kShapeGradients<C> + couplings * kCouplingConstants<C> + terms;
 }
 
 }  // namespace backdrive::featherstone

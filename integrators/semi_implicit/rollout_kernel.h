@@ -135,12 +135,19 @@ BACKDRIVE_HD void follow_bodies(Space<Real>& s, const Real& halted) {
   }
 }
 
+/// When the step is: joints may let go. `number`: of the rollout.
+template <class Real, class T>
+BACKDRIVE_HD void set_time(const Launch<T>& launch, int number, Space<Real>& s) {
+  s.system.middle = (number + 0.5) * static_cast<double>(value_of(launch.time_step));
+}
+
 /// One step from q and qd, which it moves on: number `step` of this launch, `number` of the rollout. `halted` as in
 /// step().
 template <class Real>
 BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, Space<Real>& s, int, int number,
                              int first_world, Real& halted) {
   take_inputs(s);
+  set_time(a.launch, number, s);
   step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
   blame(s, !is_finite(halted), number, first_world, a.launch.worlds, a.status);
   follow_bodies(s, halted);
@@ -285,6 +292,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   set_motions(s);
   bars_of_joints_to_bodies(g, s.ws, t.elimination.order, t.joint_count);  // all of them, in whatever order
   take_inputs(s);
+  set_time(a.launch, a.launch.first_step + step, s);
   step_adjoint(s.system, s.state, {s.inputs, nullptr}, s.ws, g.step_bar());
   store_step_cotangents(g);
 }

@@ -110,6 +110,10 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.flown);
   for (Real& q : s.position) q = constant<Real>(0);
+  if (!system.holds(j)) {
+    for (int row = 0; row < kRows; ++row) s.inertia[row] = s.impulse[row] = constant<Real>(0);
+    return;
+  }
   joint_positions(joint, s.geometry, in.near, s.position);
   const bool as_one = turns_as_one(joint.type, joint.acts);
   BallForce<Real> ball;

@@ -132,6 +132,12 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
     input_bar.target_position[k] = input_bar.target_velocity[k] = input_bar.near[k] = zero;
   }
   RowBars<Real> bar;
+  if (!system.holds(j)) {
+    for (int row = 0; row < kRows; ++row) {
+      bar.u[row] = bar.next[row] = bar.start[row] = bar.flown[row] = bar.error[row] = bar.position[row] = zero;
+    }
+    return bar;
+  }
   const bool as_one = turns_as_one(joint.type, joint.acts);
   BallInputBar<Real> ball;
   if (as_one) {

@@ -20,6 +20,7 @@ struct Joint {
   int parent = -1;
   int child = 0;
   EffortParts acts = {};
+  double release = __builtin_inf();  ///< s: it holds nothing in steps whose middle is later
 };
 
 /// Rows of every joint: turns about three directions, then slides along three. A row is either a degree of freedom of
@@ -135,6 +136,9 @@ struct System {
   EliminationView elimination;
   Vec3<Real> gravity;  ///< m/s²
   Real dt;             ///< s
+  double middle = 0;   ///< of the step, s from the start of the rollout
+
+  BACKDRIVE_HD bool holds(int joint) const { return middle <= joints[joint].release; }
 };
 
 /// Inputs of one step.

@@ -20,11 +20,12 @@ class MjcfWriter : MjcfReading {
     check_sections();
     read_options();
     model_ = read_mjcf_bodies(*this);
+    read_mjcf_tendons(*this, model_);
     add_mjcf_actuators(*this, model_);
     add_key();
     for (std::size_t b = 0; b < model_.bodies.size(); ++b) add_body(static_cast<int>(b));
     add_contacts();
-    add_held_parts();
+    write_mjcf_couplings(*this, model_);
   }
 
  private:
@@ -430,25 +431,7 @@ class MjcfWriter : MjcfReading {
     tell_rest(pair, known);
   }
 
-  // ---- tendons, equalities, keyframes -------------------------------------------------------------------------------
-
-  void add_held_parts() {
-    for (const XmlElement* const one : document_.section("equality")) {
-      if (values_.flag_or(*one, "active", true)) {
-        parts_.note(one->place,
-                    "<equality> <" + excerpt(one->name) + ">: it holds nothing, couplings are not there yet");
-      }
-    }
-    for (const XmlElement* const given : document_.section("tendon")) {
-      const XmlElement tendon = document_.with_defaults(*given, "tendon", "");
-      for (const char* const name : {"stiffness", "damping", "range", "frictionloss", "armature"}) {
-        if (const XmlAttribute* const found = tendon.attribute(name)) {
-          parts_.note(given->place,
-                      "<tendon> <" + given->name + " " + found->name + "=...>: couplings are not there yet");
-        }
-      }
-    }
-  }
+  // ---- keyframes ----------------------------------------------------------------------------------------------------
 
   /// The state that the scene asks for by name.
   void add_key() {

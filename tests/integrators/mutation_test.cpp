@@ -102,12 +102,25 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(turn_axis, 1e-6),
     BACKDRIVE_TRAP(turn_slip, 1e-6),
     BACKDRIVE_TRAP(turn_start, 1e-6),
+    BACKDRIVE_TRAP(coupling_drift, 1e-6),
+    BACKDRIVE_TRAP(coupling_rate, 1e-6),
+    BACKDRIVE_TRAP(coupling_spring_next, 1e-6),
+    BACKDRIVE_TRAP(coupling_spring_increment, 1e-6),
+    BACKDRIVE_TRAP(coupling_spring_rest, 1e-6),
+    BACKDRIVE_TRAP(coupling_held_sign, 1e-6),
+    BACKDRIVE_TRAP(coupling_load, 1e-6),
+    BACKDRIVE_TRAP(coupling_adjoint_load, 1e-6),
+    BACKDRIVE_TRAP(coupling_kick, 1e-6),
+    BACKDRIVE_TRAP(coupling_position_of_ratio, 1e-6),
+    BACKDRIVE_TRAP(coupling_rate_of_joint, 1e-6),
+    BACKDRIVE_TRAP(coupling_offset, 1e-6),
+    BACKDRIVE_TRAP(coupling_solve, 1e-6),
 };
 #undef BACKDRIVE_TRAP
 
-/// Where faults show: with hinges, slides and fixed joints, with all other types, with those and contact, or where
-/// bodies in touch turn fast.
-enum class Stage { plain, rotations, contact, turning };
+/// Where faults show: with hinges, slides and fixed joints, with all other types, with those and contact, where bodies
+/// in touch turn fast, or with couplings and contact.
+enum class Stage { plain, rotations, contact, turning, couplings };
 
 /// Speed limits, and of balls those of the angle, are moved to where their ramps begin in the first world: by chance
 /// few motions are on them.
@@ -138,7 +151,8 @@ GradientCase mutation_case(Stage stage) {
   options.links = 9;
   options.forces = options.shapes = true;
   options.rotations = stage != Stage::plain;
-  options.contact = stage == Stage::contact;
+  options.contact = stage == Stage::contact || stage == Stage::couplings;
+  options.couplings = stage == Stage::couplings ? 3 : 0;
   Model model = test::random_tree(5, options);
   test::require_all(model);
   GradientCase c = test::make_case(std::move(model), 12, 0.01, 2, 3);
@@ -148,7 +162,8 @@ GradientCase mutation_case(Stage stage) {
 
 std::vector<BlockError> errors_with(Fault fault, Stage stage) {
   static const GradientCase cases[] = {mutation_case(Stage::plain), mutation_case(Stage::rotations),
-                                       mutation_case(Stage::contact), mutation_case(Stage::turning)};
+                                       mutation_case(Stage::contact), mutation_case(Stage::turning),
+                                       mutation_case(Stage::couplings)};
   const GradientCase& c = cases[static_cast<int>(stage)];
   const auto gradient = [&] {
     const Planted planted(fault);
@@ -162,11 +177,12 @@ Stage stage_of(Fault fault) {
   if (fault == Fault::turn_force) return Stage::turning;
   const std::string_view table = test::kFaults[static_cast<int>(fault) - 1].table;
   if (table == "contact" || table == "contact_on_trees" || table == "turn_friction") return Stage::contact;
+  if (table == "couplings") return Stage::couplings;
   return table == "rotations" || table == "balls" ? Stage::rotations : Stage::plain;
 }
 
 TEST(MutantKernels, SoundKernelsPass) {
-  for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact, Stage::turning}) {
+  for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact, Stage::turning, Stage::couplings}) {
     const double tolerance = stage == Stage::turning ? 1e-11 : 1e-12;  // stiffer than random trees
     for (const BlockError& e : errors_with(Fault::none, stage)) EXPECT_LT(e.error, tolerance) << e.block;
   }
@@ -174,7 +190,7 @@ TEST(MutantKernels, SoundKernelsPass) {
 
 TEST(MutantKernels, EveryFaultIsPlanted) {
   for (const char* table :
-       {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees", "turn_friction"}) {
+       {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees", "turn_friction", "couplings"}) {
     const std::vector<test::FaultEntry> faults = test::faults_of(table);
     EXPECT_FALSE(faults.empty()) << table;
     for (const test::FaultEntry& entry : faults) {

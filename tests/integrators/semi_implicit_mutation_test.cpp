@@ -11,14 +11,15 @@
 namespace backdrive {
 namespace {
 
-/// Largest error over all blocks of a tree and of a tree with loops.
+/// Largest error over all blocks of a tree and of a tree with loops, one of which is open again.
 double worst_with(Fault fault) {
   double worst = 0;
   for (const int seed : {2, 5}) {
     test::MechanismOptions options;
     options.bodies = 8;
     options.loops = seed == 5 ? 2 : 0;
-    const test::Mechanism m = test::random_mechanism(seed, options);
+    test::Mechanism m = test::random_mechanism(seed, options);
+    if (options.loops > 0) m.joints.back().release = -1;  // it has let go before the first step
     const test::Planted planted(fault);
     for (const auto& [block, e] : test::identity_errors(m, 17)) worst = std::max(worst, e.error);
   }

@@ -364,13 +364,14 @@ TEST_F(Mjcf, FilesAreIncludedAndMeshesFound) {
 }
 
 TEST_F(Mjcf, WhatIsNotTakenOverIsTold) {
-  const Scene scene = body("<joint name=\"j\" springdamper=\"1 1\" margin=\"0\"/><site name=\"s\"/><camera/><light/>",
-                           "<equality><joint joint1=\"j\"/><weld body1=\"b\" active=\"false\"/></equality>"
-                           "<tendon><fixed name=\"t\" stiffness=\"3\"><joint joint=\"j\" coef=\"1\"/></fixed></tendon>"
-                           "<sensor><jointpos joint=\"j\"/></sensor><extension/><visual/>");
+  const Scene scene =
+      body("<joint name=\"j\" springdamper=\"1 1\" margin=\"0\"/><site name=\"s\"/><camera/><light/>",
+           "<equality><connect body1=\"b\" anchor=\"0 0 0\"/><weld body1=\"b\" active=\"false\"/></equality>"
+           "<tendon><spatial stiffness=\"3\"><site site=\"s\"/></spatial></tendon>"
+           "<sensor><jointpos joint=\"j\"/></sensor><extension/><visual/>");
   const std::string told = notes(scene);
-  for (const char* const words : {"! ", "<joint springdamper=...>", "<equality> <joint>",
-                                  "<tendon> <fixed stiffness=...>", "! ", "<extension>"}) {
+  for (const char* const words :
+       {"! ", "<joint springdamper=...>", "<equality> <connect>", "<tendon> <spatial>", "! ", "<extension>"}) {
     EXPECT_TRUE(contains(told, words)) << words << "\n" << told;
   }
   EXPECT_FALSE(contains(told, "weld")) << told;

@@ -41,6 +41,8 @@ Model bare_model(const std::string& name) {
     model.joints.limit.upper.set(j, 0, kInfinity);
     model.joints.limit.velocity.set(j, 0, kInfinity);
   }
+  model.topology.couplings.clear();  // nor is what makes joints mimic others
+  model.topology.coupling_terms.clear();
   return model;
 }
 

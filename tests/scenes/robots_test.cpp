@@ -288,7 +288,7 @@ TEST_F(Robots, WhatIsNotTakenOverIsTold) {
   const std::string elements = kLinks +
                                joint("revolute",
                                      "<limit lower=\"-1\" upper=\"1\" effort=\"1\" velocity=\"2\"/>"
-                                     "<mimic joint=\"k\"/><safety_controller k_velocity=\"1\"/>") +
+                                     "<safety_controller k_velocity=\"1\"/>") +
                                "<transmission name=\"t\"/><gazebo/><gazebo/>";
   const Scene scene = robot(elements);
   std::string notes;
@@ -297,13 +297,13 @@ TEST_F(Robots, WhatIsNotTakenOverIsTold) {
     notes += note.text + "\n";
     changes += note.changes_motion;
   }
-  EXPECT_EQ(changes, 3) << notes;  // of <transmission> motion does not depend
-  for (const char* const words : {"<mimic>", "<safety_controller>", "<gazebo> (2 times)", "<transmission>"}) {
+  EXPECT_EQ(changes, 2) << notes;  // of <transmission> motion does not depend
+  for (const char* const words : {"<safety_controller>", "<gazebo> (2 times)", "<transmission>"}) {
     EXPECT_NE(notes.find(words), std::string::npos) << notes;
   }
   EXPECT_NE(notes.find("r.urdf:1:"), std::string::npos) << notes;
   const LoadOptions strict{{}, true};
-  EXPECT_NE(refused(folder_ / "r.urdf", strict).find("<mimic>"), std::string::npos);
+  EXPECT_NE(refused(folder_ / "r.urdf", strict).find("<safety_controller>"), std::string::npos);
   EXPECT_NO_THROW(robot(kLinks + joint("fixed"), {}, strict));
 }
 

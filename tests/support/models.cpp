@@ -1,5 +1,6 @@
 #include "tests/support/models.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -132,11 +133,39 @@ void add_shapes(ModelBuilder& builder, Random& random, int bodies, bool contact)
   builder.add_shape("floor", ModelBuilder::world, floor);
 }
 
+void add_coupling(ModelBuilder& builder, Random& random, const std::vector<JointIndex>& joints, int number) {
+  CouplingOptions coupling;
+  const int count = std::min<int>(2 + number % 2, static_cast<int>(joints.size()));
+  const int first = random.index(static_cast<int>(joints.size()));
+  for (int k = 0; k < count; ++k) {
+    const double ratio = random.uniform(0.3, 1) * (random.chance(0.5) ? 1 : -1);
+    coupling.ratios.push_back({joints[(first + k) % joints.size()], ratio});
+  }
+  coupling.offset = random.symmetric(0.1);
+  if (number % 3 == 0) {
+    coupling.armature = random.uniform(0.01, 0.1);
+    coupling.damping = random.uniform(0.05, 0.3);
+    coupling.friction = random.uniform(0.1, 0.5);
+    coupling.spring = {random.uniform(3, 10), 0.2};
+    coupling.limit = {-random.uniform(0.02, 0.1), random.uniform(0.02, 0.1), random.uniform(20, 60),
+                      random.uniform(0.2, 1)};
+    coupling.driven = true;
+    coupling.drive = {random.uniform(5, 20), random.uniform(0.5, 2), random.uniform(1, 3)};
+  } else if (number % 3 == 1) {
+    coupling.hold = true;
+  } else {
+    coupling.spring = {random.uniform(1e4, 2e4), -0.1};
+    coupling.damping = random.uniform(10, 20);
+  }
+  builder.add_coupling("coupling" + std::to_string(number), coupling);
+}
+
 }  // namespace
 
 Model random_tree(std::uint64_t seed, const TreeOptions& options) {
   Random random(seed);
   ModelBuilder builder;
+  std::vector<JointIndex> of_one_degree;
   builder.set_integrator(options.integrator);
   builder.set_gravity({random.symmetric(2), random.symmetric(2), -9.81 + random.symmetric(1)});
   for (int i = 0; i < options.links; ++i) {
@@ -168,7 +197,8 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
         joint.limit.velocity = 0.3, joint.limit.velocity_damping = 2;
       }
     }
-    builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
+    const JointIndex added = builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
+    if (has_one_degree(type)) of_one_degree.push_back(added);
   }
   for (int l = 0; l < options.loops; ++l) {
     const int child = random.index(options.links);
@@ -182,6 +212,7 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
     builder.add_joint("loop" + std::to_string(l), l % 2 ? JointType::fixed : JointType::ball, parent, child, joint);
   }
   if (options.shapes) add_shapes(builder, random, options.links, options.contact);
+  for (int k = 0; k < options.couplings; ++k) add_coupling(builder, random, of_one_degree, k);
   return builder.build();
 }
 
