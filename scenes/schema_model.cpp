@@ -243,10 +243,11 @@ SchemaPtr joint() {
           optional("child_frame", frame(group, "child_frame"), "",
                    "Of a joint that closes a loop: the joint in the child's frame."),
           key_of(group, "axis", "[0, 0, 1]"),
-          optional("spins", boolean(), "false",
-                   "Whether the child turns by a good part of a radian in a step, as a rotor: its gyroscopic couple is then "
-                   "taken over the whole step, which keeps its energy bounded. Bodies of free and ball joints are treated "
-                   "so anyhow, and all with semi_implicit."),
+          optional(
+              "spins", boolean(), "false",
+              "Whether the child turns by a good part of a radian in a step, as a rotor: its gyroscopic couple is then "
+              "taken over the whole step, which keeps its energy bounded. Bodies of free and ball joints are treated "
+              "so anyhow, and all with semi_implicit."),
           key_of(group, "armature"),
           key_of(group, "damping"),
           key_of(group, "friction"),
