@@ -19,16 +19,16 @@ auto members(const Simulation& s) {
 }
 
 auto members(const LossTerm& t) {
-  const auto& [name, quantity, terminal, first_step, last_step, integral, over, measure, index, other, channel, part,
-               target, upper, record, point, other_point, on_circle, weight] = t;
-  return std::tie(name, quantity, terminal, first_step, last_step, integral, over, measure, index, other, channel, part,
-                  target, upper, record, point, other_point, on_circle, weight);
+  const auto& [name, quantity, terminal, first_step, last_step, integral, over, measure, index, component, other,
+               channel, part, target, upper, record, point, other_point, on_circle, weight] = t;
+  return std::tie(name, quantity, terminal, first_step, last_step, integral, over, measure, index, component, other,
+                  channel, part, target, upper, record, point, other_point, on_circle, weight);
 }
 
 /// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).
 auto members(const Link& l) {
-  const auto& [type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, acts, touches, spins,
-               unphysical_inertia] = l;
+  const auto& [type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, acts, touches,
+               lifted, spins, unphysical_inertia] = l;
   return std::tie(type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, touches, spins,
                   unphysical_inertia);
 }

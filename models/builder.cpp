@@ -136,9 +136,9 @@ void check_references(const Model& model, const std::vector<bool>& driven) {
     check_body_index(model, path + "/parent", model.joint_parents[j], true);
     check_body_index(model, path + "/child", model.joint_children[j], false);
     const JointType type = model.joint_types[j];
-    if (driven[j] && !has_one_degree(type)) {
-      throw ModelError(path + "/drive", "a drive on a " + std::string(to_string(type)) +
-                                            " joint, expected a revolute or prismatic joint");
+    if (driven[j] && !may_be_driven(type)) {
+      throw ModelError(path + "/drive",
+                       "a drive on a " + std::string(to_string(type)) + " joint, expected one of another type");
     }
     check_loop(model, j);
     check_release(model, j);
@@ -310,8 +310,10 @@ void number_components(Topology& topology, const PoolVector<JointType>& types, c
   topology.joint_nv = topology.nu = topology.nv;
   for (size_t j = 0; j < types.size(); ++j) {
     if (!driven[j]) continue;
-    link_of[j]->target = topology.nu;
-    topology.nu += 2;
+    for (Link* link = link_of[j]; link <= &topology.links.back() && link->joint == static_cast<int>(j); ++link) {
+      link->target = topology.nu;
+      topology.nu += 2 * joint_size(link->type).nv;
+    }
   }
 }
 

@@ -87,6 +87,7 @@ class ModelReader {
       BodyOptions options;
       options.mass = body["mass"].number();
       options.com = numbers3(body["com"]);
+      options.gravity_compensation = body["gravity_compensation"].number();
       const std::vector<double> inertia = body["inertia"].numbers();
       for (size_t i = 0; i < inertia.size(); ++i) options.inertia[i] = inertia[i];
       options.unphysical_inertia = body["unphysical_inertia"].flag();
@@ -153,10 +154,11 @@ class ModelReader {
     if (joint_size(type).nv < 2) return;
     const std::string is = std::string("no such key for a ") + to_string(type) + " joint";
     if (joint.given("axis")) joint["axis"].refuse(is + ": its `frame` says how it is turned");
+    if (may_be_driven(type)) return;
 #define BACKDRIVE_KEY(type, member, parameters, what, X) #member,
     for (const char* const key : {BACKDRIVE_EFFORT_NESTS(BACKDRIVE_KEY, )}) {
 #undef BACKDRIVE_KEY
-      if (joint.given(key)) joint[key].refuse(is + ": revolute and prismatic joints have it");
+      if (joint.given(key)) joint[key].refuse(is + ": all others have it");
     }
   }
 

@@ -6,9 +6,9 @@
 #include "scenes/reader.h"
 
 namespace backdrive::scene {
-ControlChannel channel_of(const View& view) {
-  if (view.text() == "target_position") return ControlChannel::target_position;
-  if (view.text() == "target_velocity") return ControlChannel::target_velocity;
+ControlChannel channel_of(std::string_view word) {
+  if (word == "target_position") return ControlChannel::target_position;
+  if (word == "target_velocity") return ControlChannel::target_velocity;
   return ControlChannel::effort;
 }
 
@@ -136,7 +136,6 @@ void ProblemReader::resolve_tie(const ReadTie& tie, std::span<const std::string>
 
 void ProblemReader::read_variable(const View& view) {
   const Model& model = problem_.model;
-  Variable variable;
   if (view.given("parameter")) {
     const View path = view["parameter"];
     std::vector<FieldSelection> selections;
@@ -154,26 +153,36 @@ void ProblemReader::read_variable(const View& view) {
       const JointType* type = nullptr;
       if (selection.field->group == FieldGroup::joints) type = &model.joint_types[selection.item];
       if (selection.field->group == FieldGroup::couplings) type = unit_of_coupling(model, selection.item);
+      // What slides and turns takes either unit.
+      if (type && (*type == JointType::planar || *type == JointType::free)) type = nullptr;
       const int numbers = selection.component < 0 ? selection.field->components : 1;
       add_variable(std::move(one), dimension_of(*selection.field), type, {static_cast<size_t>(numbers)}, view);
     }
     return;
   }
-  if (!view.given("control")) return read_initial_state_variable(view);
+  view.given("control") ? read_control_variable(view) : read_initial_state_variable(view);
+}
+
+void ProblemReader::read_control_variable(const View& view) {
   const View name = view["control"];
+  Variable variable;
   variable.joint = controlled(name);
-  const JointType* type = unit_of_controlled(model, variable.joint);
-  variable.channel = channel_of(view["channel"]);
-  check_channel(variable.joint, variable.channel, view["channel"]);
+  const std::string& word = view["channel"].text();
+  variable.channel = channel_of(word);
+  const std::vector<NamedComponent> parts = channel_parts(variable.joint, word, view["channel"]);
   variable.hold = view["interpolation"].text() == "hold";
   if (const View knots = view["knots"]) {
     variable.knots = knots.integer();
     check_knots(variable.knots, knots);
   }
-  const char* const suffix[] = {"", "/target_position", "/target_velocity"};
-  variable.name = "control/" + name.text() + suffix[static_cast<int>(variable.channel)];
   const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.control_steps();
-  add_variable(std::move(variable), dimension_of(channel_of(view["channel"])), type, {numbers}, view);
+  for (const NamedComponent& part : asked_parts(parts, view)) {
+    Variable one = variable;
+    const std::string quantity = part.component.name();
+    one.name = "control/" + name.text() + (quantity == "effort" ? "" : "/" + quantity);
+    one.component = part.index;
+    add_variable(std::move(one), dimension_of(variable.channel), part.unit(), {numbers}, view);
+  }
 }
 
 void ProblemReader::read_initial_state_variable(const View& view) {
@@ -182,26 +191,26 @@ void ProblemReader::read_initial_state_variable(const View& view) {
   if (problem_.model.joint_loops[joint]) name.refuse(kJointOfTheTree);
   const JointType type = problem_.model.joint_types[joint];
   const bool is_position = quantity.text() == "position";
-  const auto components = is_position ? position_components(type) : velocity_components(type);
-  const auto parts = static_cast<size_t>(
-      std::ranges::count_if(components, [&](const JointComponent& c) { return quantity.text() == c.quantity; }));
-  size_t part = 0;
-  for (std::size_t k = 0; k < components.size(); ++k) {
-    const JointComponent& c = components[k];
-    if (quantity.text() != c.quantity) continue;
-    Variable variable;
-    variable.joint = joint;
-    variable.component = static_cast<int>(k);
-    variable.kind = is_position ? VariableKind::initial_position : VariableKind::initial_velocity;
-    variable.name = "initial_state/" + name.text() + "/" + c.name();
-    const JointType unit = c.turns ? JointType::revolute : JointType::prismatic;
-    add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity, &unit,
-                 {1, part++, parts}, view);
+  std::vector<NamedComponent> parts;
+  int index = 0;
+  for (const JointComponent& c : is_position ? position_components(type) : velocity_components(type)) {
+    if (quantity.text() == c.quantity) parts.push_back({index, c});
+    ++index;
   }
-  if (parts == 0) {
+  if (parts.empty()) {
     const bool turns = has_quaternion(type) && is_position;
     quantity.refuse("a quantity that can vary of joint '" + name.text() + "', which is " + to_string(type) +
                     (turns ? " (its orientation is fixed)" : ""));
+  }
+  const std::vector<NamedComponent> asked = asked_parts(parts, view);
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    Variable variable;
+    variable.joint = joint;
+    variable.component = asked[k].index;
+    variable.kind = is_position ? VariableKind::initial_position : VariableKind::initial_velocity;
+    variable.name = "initial_state/" + name.text() + "/" + asked[k].component.name();
+    add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity,
+                 asked[k].unit(), {1, k, asked.size()}, view);
   }
 }
 

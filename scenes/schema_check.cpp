@@ -233,6 +233,18 @@ std::string number_words(const Schema& schema, Dimension dimension, const JointT
 
 }  // namespace
 
+namespace {
+
+/// Whether a choice is between numbers and rows of numbers.
+bool several_lists(const Schema& choice) {
+  const auto has = [&](SchemaKind kind) {
+    return std::ranges::any_of(choice.options, [=](const SchemaPtr& option) { return option->kind == kind; });
+  };
+  return has(SchemaKind::vector) && has(SchemaKind::list);
+}
+
+}  // namespace
+
 const Schema* resolve(const Schema& schema, const Node& node) {
   if (schema.kind == SchemaKind::variants) {
     if (node.kind != NodeKind::map) return nullptr;
@@ -248,6 +260,13 @@ const Schema* resolve(const Schema& schema, const Node& node) {
     if (option->kind == SchemaKind::map || option->kind == SchemaKind::names) kind = NodeKind::map;
     if (option->kind == SchemaKind::variants) {
       if (node.kind == NodeKind::map) return resolve(*option, node);
+      continue;
+    }
+    // Of two kinds of lists, rows are the one whose items are lists.
+    const bool rows = option->kind == SchemaKind::list && option->entry->kind == SchemaKind::vector;
+    if (rows && several_lists(schema) && (node.list.empty() || node.list[0]->kind != NodeKind::list)) continue;
+    if (option->kind == SchemaKind::vector && several_lists(schema) && !node.list.empty() &&
+        node.list[0]->kind == NodeKind::list) {
       continue;
     }
     if (node.kind == kind) return option.get();

@@ -107,8 +107,10 @@ void ProbedProblem::add_units(const Problem& problem) {
     const bool of_state =
         variable.kind == VariableKind::initial_position || variable.kind == VariableKind::initial_velocity;
     const Link* const link = of_state ? &t.links[problem.model.link_of_joint(variable.joint)] : nullptr;
-    const int channel =
-        variable.is_control() ? channel_row(problem.model, variable.joint, variable.channel, "", variable.name) : -1;
+    int channel = -1;
+    if (variable.is_control()) {
+      channel = channel_row(problem.model, variable.joint, variable.channel, variable.component, {"", variable.name});
+    }
     const auto varies = [&](const ProbeGroup& group, const Probe& probe) {
       const FieldSelection& own = variable.parameter;
       switch (variable.kind) {

@@ -35,11 +35,17 @@ struct ControlSignal {
   ControlChannel channel = ControlChannel::effort;
   std::vector<double> values;
   bool hold = false;  ///< between knots: false: linear, true: the last knot's value
+  int component = 0;  ///< which of the channel's numbers (channel_components)
+
+  bool drives(int of_joint, ControlChannel of_channel, int of_component) const {
+    return joint == of_joint && channel == of_channel && component == of_component;
+  }
 };
 
 enum class LossQuantity {
   joint_position,
   joint_velocity,
+  joint_orientation,  ///< of a ball or free joint
   body_position,
   body_orientation,
   body_velocity,          ///< of a point
@@ -66,7 +72,9 @@ struct LossTerm {
   bool integral = true;                          ///< running: times Δt
   OverTime over = OverTime::sum;                 ///< running: otherwise without Δt
   ErrorMeasure measure = ErrorMeasure::squared;  ///< |error|², or |error|
-  int index = 0;   ///< joint, body for body_* and distance, pair of the topology's contact_pairs for contact_force
+  int index = 0;  ///< joint, body for body_* and distance, pair of the topology's contact_pairs for contact_force
+  /// Of a joint or control: which of its positions, velocities or channel's numbers (models/coordinates.h).
+  int component = 0;
   int other = -1;  ///< distance: the other body; −1: `other_point` is the world's
   ControlChannel channel = ControlChannel::effort;
   EffortPart part = EffortPart::actuator;
@@ -132,7 +140,7 @@ struct Variable {
   std::string name;  ///< "control/slider", "initial_state/hinge/position", "joints/hinge/damping"
   VariableKind kind = VariableKind::control;
   int joint = 0;
-  int component = 0;  ///< initial state: which of the joint's positions or velocities (models/coordinates.h)
+  int component = 0;  ///< which of the joint's positions, velocities or channel's numbers (models/coordinates.h)
   ControlChannel channel = ControlChannel::effort;
   int knots = 0;      ///< control: number of knots, 0: one value per step
   bool hold = false;  ///< as ControlSignal

@@ -29,7 +29,9 @@ const Link& link_of(const Problem& problem, const Variable& variable) {
 
 /// Row that a variable of a state or control drives.
 int variable_row(const Problem& problem, const Variable& variable) {
-  if (variable.is_control()) return channel_row(problem.model, variable.joint, variable.channel, "", variable.name);
+  if (variable.is_control()) {
+    return channel_row(problem.model, variable.joint, variable.channel, variable.component, {"", variable.name});
+  }
   const Link& link = link_of(problem, variable);
   const JointType type = problem.model.joint_types[variable.joint];
   const std::string joint = variable.name + ": joint '" + problem.model.joint_names[variable.joint] + "' is ";
@@ -96,7 +98,7 @@ double unscaled(double x, const Problem& problem, const Variable& variable) {
 
 const ControlSignal* find_signal(const std::vector<ControlSignal>& signals, const Variable& variable) {
   for (const ControlSignal& signal : signals) {
-    if (signal.joint == variable.joint && signal.channel == variable.channel) return &signal;
+    if (signal.drives(variable.joint, variable.channel, variable.component)) return &signal;
   }
   return nullptr;
 }
@@ -188,7 +190,7 @@ void check_distinct(const std::vector<Variable>& variables) {
     for (size_t b = 0; b < a; ++b) {
       const Variable &x = variables[a], &y = variables[b];
       if (x.kind != y.kind) continue;
-      bool same = x.joint == y.joint && (x.is_control() || x.component == y.component);
+      bool same = x.joint == y.joint && x.component == y.component;
       if (x.kind == VariableKind::control) same = same && x.channel == y.channel;
       if (x.kind == VariableKind::parameter) {
         const FieldSelection &p = x.parameter, &q = y.parameter;
@@ -214,7 +216,8 @@ void check_used(const Problem& problem, const Variable& variable) {
   const char* reason = unused_reason(problem.model, *s.field, s.item);
   // Whether an initial value makes what there was not: a limit, or a drive's, of a joint that can have one.
   const bool of_joint = s.field->group == FieldGroup::joints;
-  const bool can_be = !of_joint || has_one_degree(problem.model.joint_types[s.item]);
+  const JointType type = of_joint ? problem.model.joint_types[s.item] : JointType::revolute;
+  const bool can_be = may_be_driven(type) && !(type == JointType::ball && s.field->leaf == "limit/lower");
   const bool infinite_before = can_be && !std::isfinite(s.field->in(problem.model)(s.item, 0));
   if (!reason || (infinite_before && !variable.initial.empty())) return;
   const auto is_varied = [&](std::string_view leaf) {
@@ -224,8 +227,9 @@ void check_used(const Problem& problem, const Variable& variable) {
     });
   };
   if (s.field->group == FieldGroup::shapes && is_varied("density") && s.field->leaf != "density") return;
+  const bool of_speed = s.field->leaf.starts_with("limit/velocity");
   if (of_joint && can_be && s.field->leaf.starts_with("limit/") &&
-      (is_varied("limit/lower") || is_varied("limit/upper"))) {
+      (of_speed ? is_varied("limit/velocity") : is_varied("limit/lower") || is_varied("limit/upper"))) {
     return;
   }
   input_error(variable.name + " cannot change the motion: " + reason);
@@ -415,9 +419,9 @@ Problem with_values(const Problem& problem, const std::vector<double>& x) {
     if (variable.kind == VariableKind::initial_velocity) result.initial_velocity[row] = values[0];
     if (variable.kind != VariableKind::control) continue;
     std::erase_if(result.controls, [&](const ControlSignal& signal) {
-      return signal.joint == variable.joint && signal.channel == variable.channel;
+      return signal.drives(variable.joint, variable.channel, variable.component);
     });
-    result.controls.push_back({variable.joint, variable.channel, std::move(values), variable.hold});
+    result.controls.push_back({variable.joint, variable.channel, std::move(values), variable.hold, variable.component});
   }
   refresh_features(result.model);
   return result;

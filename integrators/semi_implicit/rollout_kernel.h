@@ -84,9 +84,12 @@ BACKDRIVE_HD void take_inputs(Space<Real>& s) {
     const JointRows& rows = t.rows[j];
     JointInputs<Real>& in = s.inputs[j];
     for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) in.effort[k] = s.control[rows.v + k];
-    in.target_position = rows.target < 0 ? constant<Real>(0) : s.control[rows.target];
-    in.target_velocity = rows.target < 0 ? constant<Real>(0) : s.control[rows.target + 1];
-    in.near = has_one_degree(t.joints[j].type) ? s.q[rows.q] : constant<Real>(0);
+    if (!may_be_driven(t.joints[j].type)) continue;
+    for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) {
+      in.target_position[k] = rows.target < 0 ? constant<Real>(0) : s.control[rows.target + 2 * k];
+      in.target_velocity[k] = rows.target < 0 ? constant<Real>(0) : s.control[rows.target + 2 * k + 1];
+      in.near[k] = s.q[rows.q + k];
+    }
   }
 }
 
@@ -259,8 +262,10 @@ BACKDRIVE_HD void store_step_cotangents(AdjointScratch<Real>& g) {
     const JointRows& rows = t.rows[j];
     for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) g.bar.control.set(rows.v + k, g.input_bar[j].effort[k]);
     if (rows.target < 0) continue;
-    g.bar.control.set(rows.target, g.input_bar[j].target_position);
-    g.bar.control.set(rows.target + 1, g.input_bar[j].target_velocity);
+    for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) {
+      g.bar.control.set(rows.target + 2 * k, g.input_bar[j].target_position[k]);
+      g.bar.control.set(rows.target + 2 * k + 1, g.input_bar[j].target_velocity[k]);
+    }
   }
 }
 
