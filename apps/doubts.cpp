@@ -161,7 +161,7 @@ Lines short_contacts(const Problem& problem) {
                     "': an impact at " + number(pairs[k].stiffness) + " N/m lasts " + number(steps) +
                     " steps, and gradients through it need " + number(kStepsOfImpact) + ": with at most " +
                     number(softer) + " N/m (stiffness: auto), or steps of at most " +
-                    number(pairs[k].impact() / kStepsOfImpact) + " s");
+                    number(pairs[k].impact() / kStepsOfImpact) + " s (simulation/substeps)");
   }
   if (count > kToldPairs) lines.push_back("so do " + std::to_string(count - kToldPairs) + " more pairs of shapes");
   return lines;

@@ -290,19 +290,25 @@ nlohmann::json memory_json() {
   return devices;
 }
 
+std::string steps_text(const Simulation& simulation) {
+  return count(simulation.control_steps(), "step") + " of " + number(simulation.control_time_step()) + " s" +
+         (simulation.substeps > 1 ? " in " + std::to_string(simulation.substeps) + " substeps each" : "");
+}
+
 std::string describe_stop(const Problem& problem, int world, const WorldStatus& status) {
   const double time = status.stopped_step * problem.simulation.time_step;
   const auto& names = problem.model.joint_names;
   const bool known = status.joint >= 0 && status.joint < static_cast<int>(names.size());
-  return "world " + std::to_string(world) + " became non-finite in step " + std::to_string(status.stopped_step) +
-         " (at " + number(time) + " s)" + (known ? " at joint '" + names[status.joint] + "'" : "");
+  return "world " + std::to_string(world) + " became non-finite in step " +
+         std::to_string(status.stopped_step / problem.simulation.substeps) + " (at " + number(time) + " s)" +
+         (known ? " at joint '" + names[status.joint] + "'" : "");
 }
 
 void warn_of_unsolved(const Problem& problem, const WorldStatus& status) {
   if (status.unsolved_step < 0) return;
   log_warning(
-      "contact could not be solved in step " + std::to_string(status.unsolved_step) + " (at " +
-      number(status.unsolved_step * problem.simulation.time_step) +
+      "contact could not be solved in step " + std::to_string(status.unsolved_step / problem.simulation.substeps) +
+      " (at " + number(status.unsolved_step * problem.simulation.time_step) +
       " s), and perhaps later: forces there, and gradients through them, cannot be trusted; softer contact, less "
       "friction or a shorter time step would do");
 }

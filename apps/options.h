@@ -97,6 +97,9 @@ nlohmann::json memory_json();
 /// The one JSON object of --json.
 void print_json(const nlohmann::json& object);
 
+/// "480 steps of 0.00416667 s", and of how many substeps each.
+std::string steps_text(const Simulation& simulation);
+
 /// "world 3 became non-finite in step 12 (0.06 s) at joint 'hinge'"
 std::string describe_stop(const Problem& problem, int world, const WorldStatus& status);
 /// Warns where a step of a world was not solved.

@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "engine/quaternion.h"
 #include "engine/error.h"
+#include "engine/quaternion.h"
 #include "integrators/reference/inverse_dynamics.h"
 #include "models/coordinates.h"
 #include "models/meshes/convex_mesh.h"
@@ -168,7 +168,7 @@ ResultMotion read_motion(const fs::path& folder) {
         ": expected a result folder of simctl run or optimize, with trajectory.csv and result.yaml or scene.yaml");
   }
   ResultMotion motion{load_scene(*file), text_of_file(*file), CsvTable(folder / "trajectory.csv"), {}, {}, {}, {}};
-  const double dt = motion.scene.problem.simulation.time_step;
+  const double dt = motion.scene.problem.simulation.control_time_step();
   const auto stride = static_cast<std::size_t>(std::max(1.0, std::floor(1 / (kFramesPerSecond * dt) + 1e-9)));
   motion.frames = picked(motion.trajectory.rows.size(), stride, kMostFrames);
   for (const std::size_t frame : motion.frames) {

@@ -12,8 +12,8 @@ namespace {
 
 // The structured bindings fail to compile when a member is added, so that none is forgotten here.
 auto members(const Simulation& s) {
-  const auto& [time_step, steps] = s;
-  return std::tie(time_step, steps);
+  const auto& [time_step, steps, substeps] = s;
+  return std::tie(time_step, steps, substeps);
 }
 
 auto members(const LossTerm& t) {

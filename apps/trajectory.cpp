@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "apps/csv.h"
-#include "engine/quaternion.h"
 #include "autodiff/problem/inputs.h"
 #include "autodiff/tape/rollout.h"
+#include "engine/quaternion.h"
 #include "models/coordinates.h"
 #include "models/parameter_reader.h"
 
@@ -25,7 +25,7 @@ constexpr std::array<std::pair<EffortPart, const char*>, 7> kParts{{{EffortPart:
                                                                     {EffortPart::total, "total"}}};
 constexpr const char* kAxes[] = {"x", "y", "z"};
 
-/// A column: its name, in how many rows it has numbers, and these.
+/// A column: its name, in how many states or steps it has numbers, and these.
 struct Column {
   std::string name;
   int rows;
@@ -62,9 +62,19 @@ class Columns {
   void add(std::string name, Number number) {
     columns_.push_back({std::move(name), result_.steps + 1, std::move(number)});
   }
-  /// Of what happened in the step that begins there.
+  /// Of what happened in the step that begins there: the mean over its substeps.
   void add_of_steps(std::string name, Number number) {
-    columns_.push_back({std::move(name), result_.steps, std::move(number)});
+    const int substeps = problem_.simulation.substeps;
+    if (substeps == 1) {
+      columns_.push_back({std::move(name), result_.steps, std::move(number)});
+      return;
+    }
+    columns_.push_back({std::move(name), result_.steps, [number = std::move(number), substeps, this](int row) {
+                          const int count = std::min(substeps, result_.steps - row);
+                          double sum = 0;
+                          for (int k = 0; k < count; ++k) sum += number(row + k);
+                          return sum / count;
+                        }});
   }
   void add_vector(const std::string& name, const std::function<Vec(int)>& of) {
     for (int k = 0; k < 3; ++k) {
@@ -283,7 +293,7 @@ void write_trajectory(std::ostream& stream, const Problem& problem, const Record
   CsvWriter csv(stream);
   for (const Column& column : table.all()) csv.cell(column.name);
   csv.end_row();
-  for (int row = 0; row <= result.steps; ++row) {
+  for (int row = 0; row <= result.steps; row += problem.simulation.substeps) {
     for (const Column& column : table.all()) {
       row < column.rows ? csv.cell(column.number(row)) : csv.blank();
     }

@@ -34,8 +34,9 @@ nlohmann::json to_json(const Scene& scene) {
           {"degrees_of_freedom", t.joint_nv},
           {"controls", t.nu},
           {"integrator", to_string(t.integrator)},
-          {"time_step", p.simulation.time_step},
-          {"steps", p.simulation.steps},
+          {"time_step", p.simulation.control_time_step()},
+          {"steps", p.simulation.control_steps()},
+          {"substeps", p.simulation.substeps},
           {"variables", variables},
           {"numbers", variable_layout(p).total},
           {"loss", loss},
@@ -81,8 +82,7 @@ void print(const Scene& scene) {
   table.add({"pairs that may touch", std::to_string(p.model.topology.contact_pairs.size())});
   if (const std::string words = contact_words(p); !words.empty()) table.add({"contact", words});
   table.add({"degrees of freedom", std::to_string(p.model.topology.joint_nv)});
-  table.add({"time", count(p.simulation.steps, "step") + " of " + number(p.simulation.time_step) +
-                         " s: " + number(p.simulation.steps * p.simulation.time_step) + " s"});
+  table.add({"time", steps_text(p.simulation) + ": " + number(p.simulation.steps * p.simulation.time_step) + " s"});
   if (!p.variables.empty()) {
     std::vector<std::string> names;
     for (const Variable& v : p.variables) names.push_back(v.name);

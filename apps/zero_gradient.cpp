@@ -102,8 +102,9 @@ Slopes slopes_at(const Problem& problem, const std::vector<std::vector<double>>&
     std::vector<std::vector<double>> gradient;
     objective->evaluate(batch, loss, gradient);
     for (std::size_t k = 0; k < batch.size(); ++k) {
-      for (const VariableEntry& entry : entries) {
-        for (int n = 0; n < entry.size; ++n) gradient[k][entry.offset + n] /= entry.scale;
+      for (std::size_t v = 0; v < entries.size(); ++v) {
+        if (problem.variables[v].is_tied()) continue;  // it stands on numbers of another, in whose scale they are
+        for (int n = 0; n < entries[v].size; ++n) gradient[k][entries[v].offset + n] /= entries[v].scale;
       }
       slopes.loss.push_back(loss[k]);
       slopes.gradient.push_back(std::move(gradient[k]));

@@ -66,7 +66,7 @@ int ProblemReader::steps_until(const View& time) const {
   const Simulation& simulation = problem_.simulation;
   const double steps = time.number() / simulation.time_step;
   if (steps > simulation.steps + kSameStep) {
-    time.refuse("a time within the run, which is of " + std::to_string(simulation.steps) + " steps of " +
+    time.refuse("a time within the run, which is of " + std::to_string(simulation.control_steps()) + " steps of " +
                 root_["simulation"]["time_step"].text());
   }
   return static_cast<int>(std::round(steps));

@@ -117,7 +117,7 @@ void ProblemReader::read_variable(const View& view) {
   }
   const char* const suffix[] = {"", "/target_position", "/target_velocity"};
   variable.name = "control/" + name.text() + suffix[static_cast<int>(variable.channel)];
-  const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.steps;
+  const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.control_steps();
   add_variable(std::move(variable), dimension_of(channel_of(view["channel"])), type, {numbers}, view);
 }
 

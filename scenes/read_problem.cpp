@@ -6,6 +6,11 @@
 #include "scenes/reader.h"
 
 namespace backdrive::scene {
+namespace {
+
+constexpr double kMostSteps = 1e7;
+
+}  // namespace
 
 ProblemReader::ProblemReader(const View& root, std::filesystem::path directory, Problem& problem)
     : root_(root), directory_(std::move(directory)), problem_(problem) {
@@ -50,18 +55,26 @@ int ProblemReader::body(const View& view) const {
 void ProblemReader::read_simulation() {
   const View view = root_["simulation"];
   Simulation& simulation = problem_.simulation;
-  simulation.time_step = view["time_step"].number();
+  const double time_step = view["time_step"].number();
+  const int substeps = view["substeps"].integer();
+  double steps;
   if (view.given("steps")) {
-    simulation.steps = view["steps"].integer();
-    return;
+    steps = view["steps"].integer();
+  } else {
+    const View duration = view["duration"];
+    steps = std::round((duration ? duration.number() : 1.0) / time_step);
+    if (!(steps >= 1 && steps <= kMostSteps)) {
+      (duration ? duration : view["time_step"])
+          .refuse("a run of 1 to 10000000 steps of " + view["time_step"].text() + " (duration / time_step)");
+    }
   }
-  const View duration = view["duration"];
-  const double steps = std::round((duration ? duration.number() : 1.0) / simulation.time_step);
-  if (!(steps >= 1 && steps <= 1e7)) {
-    (duration ? duration : view["time_step"])
-        .refuse("a run of 1 to 10000000 steps of " + view["time_step"].text() + " (duration / time_step)");
+  if (steps * substeps > kMostSteps) {
+    view["substeps"].refuse("a run of at most 10000000 substeps; " + std::to_string(static_cast<int>(steps)) +
+                            " steps have " + std::to_string(static_cast<std::int64_t>(steps) * substeps));
   }
-  simulation.steps = static_cast<int>(steps);
+  simulation.substeps = substeps;
+  simulation.time_step = time_step / substeps;
+  simulation.steps = static_cast<int>(steps) * substeps;
 }
 
 void ProblemReader::read_initial_state() {
@@ -132,8 +145,8 @@ void ProblemReader::check_channel(int joint, ControlChannel channel, const View&
 }
 
 void ProblemReader::check_knots(size_t knots, const View& view) const {
-  if (knots > static_cast<size_t>(problem_.simulation.steps)) {
-    view.refuse("at most as many knots as steps, which are " + std::to_string(problem_.simulation.steps));
+  if (knots > static_cast<size_t>(problem_.simulation.control_steps())) {
+    view.refuse("at most as many knots as steps, which are " + std::to_string(problem_.simulation.control_steps()));
   }
 }
 
@@ -251,7 +264,10 @@ void ProblemReader::read_options() {
   options.starts = view["starts"].integer();
   if (const View goal = view["goal"]) options.goal = goal.number();
   const View gradient = view["gradient"];
-  if (const View window = gradient["window"]) options.window.steps = window.integer();
+  if (const View window = gradient["window"]) {
+    const Simulation& simulation = problem_.simulation;
+    options.window.steps = std::min(window.integer(), simulation.control_steps()) * simulation.substeps;
+  }
   options.window.cut = gradient["cut"].flag();
   if (const View clip = gradient["clip"]) options.window.clip = clip.number();
   if (options.window.cut && options.window.steps == 0) gradient["cut"].refuse("false where there is no `window`");

@@ -129,6 +129,14 @@ inline Key absent(std::string name, SchemaPtr schema, std::string default_words,
   return {std::move(name), std::move(schema), "", std::move(doc), false, std::move(default_words)};
 }
 
+/// Of entries that may be repeated (repeat.h).
+inline Key repeated() {
+  return absent(
+      "repeat",
+      choice({names(choice({text(), list(text(), "value")}), "variable"), list(names(text(), "variable"), "copy")}), "",
+      "Copies of this, as in [repeated parts](#repeated-parts).");
+}
+
 /// The `model` section, and how an orientation is written there and in losses (schema_model.cpp).
 SchemaPtr model_schema();
 SchemaPtr orientation_schema();

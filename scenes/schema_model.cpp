@@ -160,6 +160,7 @@ SchemaPtr shape(bool in_body) {
   keys.push_back(optional("collision", collision(), "",
                           "What it may touch: two shapes do when each is in a group that the other meets. `none`: "
                           "nothing. See also `model/contacts`."));
+  keys.push_back(repeated());
   auto schema = map(std::move(keys));
   if (in_body) return titled(schema, "model/bodies/<name>/shapes/<index>", "A shape of the body.");
   return titled(schema, "model/shapes/<name>",
@@ -178,6 +179,7 @@ SchemaPtr body() {
                    "Whether `inertia` may be one that no rigid body has: a principal moment below zero, or above "
                    "the sum of the other two. Robot files hold such ones."),
           optional("shapes", list(shape(true), "shape"), "[]", "Shapes fixed to the body."),
+          repeated(),
       }),
       "model/bodies/<name>",
       "A rigid body. It needs a joint that names it as child. Mass properties are what is given "
@@ -214,6 +216,7 @@ SchemaPtr robot() {
                    "robot's name and meet `default` and other robots. MJCF files say it themselves; there only `false` "
                    "counts."),
           absent("keyframe", text(), "", "Of an MJCF file: the name of the `<key>` in whose state it begins."),
+          repeated(),
       }),
       "model/robots/<name>", "A robot from a file.");
 }
@@ -248,6 +251,7 @@ SchemaPtr joint() {
                   "attachment", nest(group, "attachment"), "",
                   "Springs and dampers with which the integrator `semi_implicit` holds what the joint does not let go. "
                   "They act implicitly: stiff ones need no smaller steps."),
+          repeated(),
       }),
       "model/joints/<name>",
       "A joint; together, but for those that close loops, they form a tree that begins at `world`.");

@@ -9,19 +9,23 @@ namespace backdrive::scene {
 namespace {
 
 SchemaPtr simulation() {
-  auto schema =
-      titled(map({
-                 optional("integrator", word({"featherstone", "semi_implicit"}), "featherstone",
-                          "How a step is taken: `featherstone` moves trees in the coordinates of their joints; "
-                          "`semi_implicit` moves bodies by themselves, held together by their joints in any graph, "
-                          "loops included."),
-                 optional("time_step", positive(Dimension::time), "0.004166666666666667",
-                          "Length of a step; the default is 1/240 s."),
-                 absent("duration", positive(Dimension::time), "1 s", "Length of the run, rounded to whole steps."),
-                 absent("steps", integer(1, 10'000'000), "from `duration`",
-                        "Length of the run in steps, instead of `duration`."),
-             }),
-             "simulation", "How time goes on.");
+  auto schema = titled(
+      map({
+          optional("integrator", word({"featherstone", "semi_implicit"}), "featherstone",
+                   "How a step is taken: `featherstone` moves trees in the coordinates of their joints; "
+                   "`semi_implicit` moves bodies by themselves, held together by their joints in any graph, "
+                   "loops included."),
+          optional("time_step", positive(Dimension::time), "0.004166666666666667",
+                   "Length of a step; the default is 1/240 s."),
+          absent("duration", positive(Dimension::time), "1 s", "Length of the run, rounded to whole steps."),
+          absent("steps", integer(1, 10'000'000), "from `duration`",
+                 "Length of the run in steps, instead of `duration`."),
+          optional("substeps", integer(1, 10'000), "1",
+                   "The motion is computed in so many shorter steps within each, for stiff contact of light parts "
+                   "and for what turns fast: controls are held over `time_step`, tables have a row for each. "
+                   "Forces and efforts in tables are means over it; losses see every substep, gradients all."),
+      }),
+      "simulation", "How time goes on.");
   schema->exclusive_keys = {{"duration", "steps"}};
   return schema;
 }
@@ -47,6 +51,7 @@ SchemaPtr control() {
                   absent("effort", signal(Dimension::joint_effort), "0", "Force or torque at the joint."),
                   absent("target_position", signal(Dimension::joint_position), "0", "Target of the joint's drive."),
                   absent("target_velocity", signal(Dimension::joint_velocity), "0", "Target of the joint's drive."),
+                  repeated(),
               }),
               "controls/<joint>",
               "What a joint is told to do over time. A channel is a number (the whole "
@@ -67,6 +72,7 @@ SchemaPtr initial_state() {
                  "Rates of the positions; free: x, y, z of the velocity of the child's origin, in the joint's axes."),
           absent("angular_velocity", vector(Dimension::angular_velocity, {3}), "[0, 0, 0]",
                  "Ball: in the child's axes; free: in the joint's axes."),
+          repeated(),
       }),
       "initial_state/<joint>", "Where a joint begins; joints that are not named begin at zero.");
 }
@@ -97,6 +103,7 @@ std::vector<Key> variable_keys() {
           "Ties it to another variable, in place of numbers of its own: the other one's name, as results have it, with "
           "or without a factor and a constant: `control/left`, `-1 * control/left`, "
           "`2 * shapes/rod/geometry/scale/1 + 1 cm`."),
+      repeated(),
   };
 }
 
@@ -220,6 +227,7 @@ SchemaPtr loss_term(LossList of, std::vector<Key> keys, std::string what, std::s
   keys.push_back(optional("measure", word({"squared", "absolute"}), "squared",
                           "What an error costs, times the weight: its square or its size (of vectors the length)."));
   for (Key& key : when_keys(of)) keys.push_back(std::move(key));
+  keys.push_back(repeated());
   return titled(map(std::move(keys)), "optimize/loss/<list>/<index>, a " + std::move(what), std::move(doc));
 }
 

@@ -60,7 +60,7 @@ Control<T> initial_control(const Problem& problem, int worlds, Memory& memory) {
     const Link& link = t.links[problem.model.link_of_joint(signal.joint)];
     const int row = channel_row(link, signal.channel);
     for (int step = 0; step < steps; ++step) {
-      const KnotWeights k = knot_weights(static_cast<int>(signal.values.size()), steps, step, signal.hold);
+      const KnotWeights k = knot_weights(static_cast<int>(signal.values.size()), problem.simulation, step, signal.hold);
       const double value = k.first_weight * signal.values[k.first] + k.second_weight * signal.values[k.second];
       rows[static_cast<std::size_t>(step) * t.nu + row] = constant<T>(value);
     }
@@ -80,6 +80,10 @@ KnotWeights knot_weights(int knots, int steps, int step, bool hold) {
   const double at = steps > 1 ? static_cast<double>(step) * (knots - 1) / (steps - 1) : 0;
   const int first = std::min(static_cast<int>(at), knots - 2);
   return {first, first + 1, 1 - (at - first), at - first};
+}
+
+KnotWeights knot_weights(int knots, const Simulation& simulation, int step, bool hold) {
+  return knot_weights(knots, simulation.control_steps(), step / simulation.substeps, hold);
 }
 
 #define BACKDRIVE_INSTANTIATE(T)                                    \

@@ -20,6 +20,8 @@ struct KnotWeights {
   double first_weight, second_weight;
 };
 KnotWeights knot_weights(int knots, int steps, int step, bool hold);
+/// The same at a step of a simulation, whose controls are held over its substeps.
+KnotWeights knot_weights(int knots, const Simulation& simulation, int step, bool hold);
 
 /// Row within one step of a control.
 int channel_row(const Link& link, ControlChannel channel);

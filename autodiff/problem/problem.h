@@ -20,6 +20,12 @@ namespace backdrive {
 struct Simulation {
   double time_step = 1.0 / 240;  ///< s
   int steps = 240;
+  /// Steps of which one of controls and tables is made: a control is held over so many, a table has a row for so many.
+  /// Divides `steps`.
+  int substeps = 1;
+
+  int control_steps() const { return steps / substeps; }
+  double control_time_step() const { return time_step * substeps; }  ///< s
 };
 
 /// A channel that is not zero all the time: one value for all steps, or knots spread evenly from the first to the last

@@ -54,7 +54,7 @@ int variable_row(const Problem& problem, const Variable& variable) {
 }
 
 int control_size(const Problem& problem, const Variable& variable) {
-  return variable.knots > 0 ? variable.knots : problem.simulation.steps;
+  return variable.knots > 0 ? variable.knots : problem.simulation.control_steps();
 }
 
 /// Chart of a parameter variable, about the problem's model.
@@ -128,7 +128,7 @@ std::vector<double> start_values(const Problem& problem, const Variable& variabl
   if (variable.kind == VariableKind::initial_velocity) return {problem.initial_velocity[row]};
   const ControlSignal* signal = find_signal(problem.controls, variable);
   if (!signal) return std::vector<double>(size, 0.0);
-  return sampled(*signal, static_cast<int>(size), variable.hold, problem.simulation.steps);
+  return sampled(*signal, static_cast<int>(size), variable.hold, problem.simulation.control_steps());
 }
 
 /// Mixes numbers into a seed, so that nearby ones give unrelated generators (SplitMix64).
@@ -311,7 +311,7 @@ std::vector<VariableEntry> variable_entries(const Problem& problem) {
     if (variable.kind == VariableKind::control) {
       const int steps = problem.simulation.steps;
       for (int step = 0; step < steps; ++step) {
-        entry.knots.push_back(knot_weights(entry.size, steps, step, variable.hold));
+        entry.knots.push_back(knot_weights(entry.size, problem.simulation, step, variable.hold));
       }
     }
     entries.push_back(std::move(entry));

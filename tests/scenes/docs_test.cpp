@@ -29,10 +29,15 @@ TEST(SceneDocs, PageIsTheGeneratedOne) {
   EXPECT_EQ(page, scene_markdown()) << "BACKDRIVE_UPDATE_DOCS=1 makes this test write " << path;
 }
 
-TEST(SceneDocs, ExampleOfThePageIsAScene) {
-  const std::string page = scene_markdown();
-  const size_t begin = page.find("```yaml\n") + 8;
-  EXPECT_NO_THROW(parse_scene(page.substr(begin, page.find("```\n", begin) - begin), "example.yaml", "."));
+TEST(SceneDocs, ExamplesOfThePageAreScenes) {
+  const std::string page = scene_markdown(), start = "```yaml\n";
+  int examples = 0;
+  for (size_t begin = page.find(start); begin != std::string::npos; begin = page.find(start, begin), ++examples) {
+    begin += start.size();
+    const std::string example = page.substr(begin, page.find("```\n", begin) - begin);
+    EXPECT_NO_THROW(parse_scene(example, "example.yaml", ".")) << example;
+  }
+  EXPECT_EQ(examples, 2);
 }
 
 TEST(SceneDocs, EveryKeyHasItsMeaning) {
@@ -53,7 +58,7 @@ TEST(SceneDocs, JsonSchemaIsJson) {
   EXPECT_EQ(json["$schema"], "https://json-schema.org/draft/2020-12/schema");
   EXPECT_EQ(json["required"], nlohmann::json::array({"model"}));
   const auto& joint = json["properties"]["model"]["properties"]["joints"]["additionalProperties"];
-  const nlohmann::json& types = joint["properties"]["type"]["enum"];
+  const nlohmann::json& types = joint["properties"]["type"]["anyOf"][0]["enum"];
   EXPECT_EQ(types, (nlohmann::json{"revolute", "prismatic", "fixed", "universal", "planar", "ball", "free"}));
   EXPECT_EQ(joint["additionalProperties"], false);
 }
