@@ -141,7 +141,7 @@ struct Link {
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };
 
-/// Rows of a body in a state of the semi-implicit integrator: unit quaternion of its link frame and the position of its
+/// Rows of a body in a state in maximal coordinates: unit quaternion of its link frame and the position of its
 /// origin; angular velocity and velocity of the origin. World axes; the quaternion's small turns stand on the left.
 constexpr int kBodyPositions = 7, kBodyVelocities = 6;
 

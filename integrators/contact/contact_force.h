@@ -16,7 +16,7 @@ constexpr double kTurnLength = 0.01;
 template <class Real>
 struct TurnMaterial {
   Real torsional, rolling;  ///< μ_t, μ_r, m
-  Real creep;               ///< ε_ω, rad/s
+  Real creep;               ///< ε_ω, rad/s: stiction velocity of turns
 };
 
 /// The constants of a contact's law.

@@ -18,7 +18,7 @@ struct PairMaterial {
   Real width;        ///< w, m: of the ramp on which the spring sets in
   Real dissipation;  ///< α, s/m
   Real friction;     ///< μ
-  Real creep;        ///< ε, m/s: velocity at which a sticking contact carries all that friction can
+  Real creep;        ///< ε, m/s: stiction velocity, at which a sticking contact carries all that friction can
 };
 
 template <class Real>
