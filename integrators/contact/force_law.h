@@ -26,11 +26,12 @@ BACKDRIVE_INLINE Real positive_part(const Real& x) {
   return maximum(x, constant<Real>(0));
 }
 
-/// F and its derivatives by d₀, d₁ and w. Each is an average over the path σ ∈ [0, 1] of Φ″ times a power of σ.
+/// F and its derivatives by d₀, d₁ and w. Each is an average over the path σ ∈ [0, 1] of Φ″ or Φ‴ times a power of σ.
 template <class Real>
 struct PathAverage {
   Real mean;
   Real by_start, by_end, by_width;
+  Real by_start_end, by_end_end, by_end_width;
 };
 
 template <class Real>
@@ -40,7 +41,7 @@ BACKDRIVE_INLINE PathAverage<Real> path_average(const Real& start, const Real& e
   const Real low = select(deepens, start, end), high = select(deepens, end, start);
   const Real length = high - low + constant<Real>(1e-30);
   const Real outside = clamped(-low / length, zero, one), beyond = clamped((high - width) / length, zero, one);
-  const Real on_ramp = one - outside - beyond;
+  const Real on_ramp = one - outside - beyond, inside = one - beyond;
   const Real inverse = one / width;
   const Real c0 = clamped(low, zero, width), c1 = clamped(high, zero, width);
   const Real e0 = positive_part(low - width), e1 = positive_part(high - width);
@@ -48,11 +49,20 @@ BACKDRIVE_INLINE PathAverage<Real> path_average(const Real& start, const Real& e
   const Real third = constant<Real>(1. / 3), sixth = constant<Real>(1. / 6);
   const Real slope = on_ramp * half * (g0 + g1);  // of the ramp's part, by both ends together
   const Real ramp_high = on_ramp * (outside * half * (g0 + g1) + on_ramp * (sixth * g0 + third * g1));
+  const Real ramp_low = slope - ramp_high;
   const Real by_high = ramp_high + beyond * (one - half * beyond);
   const Real by_low = slope + beyond - by_high;
+  const Real q2 = on_ramp * (inside * inside + inside * outside + outside * outside) * third * inverse;
+  const Real q1 = on_ramp * (inside + outside) * half * inverse;
+  const Real q0 = on_ramp * inverse;
+  const Real low_low = q0 - q1 - q1 + q2;
   return {on_ramp * (c0 * c0 + c0 * c1 + c1 * c1) * sixth * inverse + beyond * half * (width + e0 + e1),
-          select(deepens, by_low, by_high), select(deepens, by_high, by_low),
-          -(on_ramp * (g0 * g0 + g0 * g1 + g1 * g1) * sixth) - half * beyond};
+          select(deepens, by_low, by_high),
+          select(deepens, by_high, by_low),
+          -(on_ramp * (g0 * g0 + g0 * g1 + g1 * g1) * sixth) - half * beyond,
+          q1 - q2,
+          select(deepens, q2, low_low),
+          -(select(deepens, ramp_high, ramp_low) * inverse)};
 }
 
 /// The depths d₀ and d₁ that a step leads from and to. Also the cotangents of both.
@@ -65,8 +75,13 @@ struct DepthPath {
 template <class Real>
 struct NormalForce {
   PathAverage<Real> path;
-  /// h: z for z ≥ ½, ½ (z + ½)² for |z| < ½, else 0, and its derivative: no pull, and no jump where it lets go.
-  Real factor, factor_slope;
+  /// h: z for z ≥ ½, ½ (z + ½)² for |z| < ½, else 0, and its derivatives: no pull, and no jump where it lets go.
+  Real factor, factor_slope, factor_bend;
+  Real value, stiffness;
+};
+/// Cotangents of N and κ.
+template <class Real>
+struct NormalForceBar {
   Real value, stiffness;
 };
 
@@ -78,23 +93,29 @@ BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, con
   const Real rate = m.dissipation / dt, z = one + rate * (d.end - d.start);
   n.factor_slope = clamped(z + half, zero, one);
   n.factor = select(value_of(z) > value_of(half), z, half * n.factor_slope * n.factor_slope);
+  n.factor_bend = select(value_of(z) > value_of(half) || value_of(z) < value_of(-half), zero, one);
   n.value = m.stiffness * n.path.mean * n.factor;
   n.stiffness = m.stiffness * (n.path.by_end * n.factor + n.path.mean * n.factor_slope * rate);
   return n;
 }
 
-/// Adjoint at `n`, the result: from value_bar to the cotangents of the depths, returned, and of the material (L1).
+/// Adjoint at `n`, the result: returns the cotangents of the depths and adds to those of the material (L1).
 template <class Real>
 BACKDRIVE_INLINE DepthPath<Real> adj_normal_force(const PairMaterial<Real>& m, const NormalForce<Real>& n,
-                                                  const DepthPath<Real>& d, const Real& dt, const Real& value_bar,
-                                                  PairMaterial<Real>& m_bar) {
+                                                  const DepthPath<Real>& d, const Real& dt,
+                                                  const NormalForceBar<Real>& bar, PairMaterial<Real>& m_bar) {
+  const Real &value_bar = bar.value, &stiffness_bar = bar.stiffness;
   const Real rate = m.dissipation / dt;
-  const Real mean_bar = m.stiffness * (value_bar * n.factor);
-  const Real z_bar = m.stiffness * (value_bar * n.path.mean * n.factor_slope);
-  m_bar.stiffness += value_bar * n.value / m.stiffness;
-  m_bar.width += mean_bar * n.path.by_width;
-  m_bar.dissipation += z_bar * (d.end - d.start) / dt;
-  return {mean_bar * n.path.by_start - z_bar * rate, mean_bar * n.path.by_end + z_bar * rate};
+  const Real mean_bar = m.stiffness * (value_bar * n.factor + stiffness_bar * n.factor_slope * rate);
+  const Real slope_bar = m.stiffness * stiffness_bar * n.factor;
+  const Real z_bar =
+      m.stiffness * (value_bar * n.path.mean * n.factor_slope +
+                     stiffness_bar * (n.path.by_end * n.factor_slope + n.path.mean * n.factor_bend * rate));
+  m_bar.stiffness += (value_bar * n.value + stiffness_bar * n.stiffness) / m.stiffness;
+  m_bar.width += mean_bar * n.path.by_width + slope_bar * n.path.by_end_width;
+  m_bar.dissipation += (z_bar * (d.end - d.start) + stiffness_bar * m.stiffness * n.path.mean * n.factor_slope) / dt;
+  return {mean_bar * n.path.by_start + slope_bar * n.path.by_start_end - z_bar * rate,
+          mean_bar * n.path.by_end + slope_bar * n.path.by_end_end + z_bar * rate};
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

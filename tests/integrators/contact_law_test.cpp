@@ -74,6 +74,9 @@ TEST(ContactLaw, DerivativesAreThoseOfTheAverage) {
     EXPECT_NEAR(p.by_start, by_start.dot, tolerance);
     EXPECT_NEAR(p.by_end, by_end.dot, tolerance);
     EXPECT_NEAR(p.by_width, by_width.dot, tolerance);
+    EXPECT_NEAR(p.by_start_end, path_average(along(start, 1), D(end), D(kWidth)).by_end.dot, tolerance / kWidth);
+    EXPECT_NEAR(p.by_end_end, path_average(D(start), along(end, 1), D(kWidth)).by_end.dot, tolerance / kWidth);
+    EXPECT_NEAR(p.by_end_width, path_average(D(start), D(end), along(kWidth, 1)).by_end.dot, tolerance / kWidth);
   }
 }
 
