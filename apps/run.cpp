@@ -6,6 +6,7 @@
 #include "apps/atomic_output.h"
 #include "apps/console.h"
 #include "apps/doubts.h"
+#include "apps/fast_turns.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
@@ -95,6 +96,7 @@ int run_run(const Options& options) {
   const SimulationResult result = simulate_with_progress(scene, how, options.quiet);
   int exit_code = kDone;
   warn_of_unsolved(problem, result.status);
+  if (const std::string line = fast_turns(problem, result); !line.empty()) log_warning(line);
   if (result.status.stopped()) {
     exit_code = kNonFinite;
     log_error(describe_stop(problem, 0, result.status) + "; what came before is kept");
@@ -127,7 +129,7 @@ int run_run(const Options& options) {
             << state_table(problem, result);
   if (!result.term_names.empty()) std::cout << '\n' << loss_table(result);
   std::cout << "\nresult: " << output << "\n";
-  if (options.report) std::cout << "report: " << output << "/report.html   (open it in a browser)\n";
+  if (options.report) tell_report(output);
   return exit_code;
 }
 

@@ -9,13 +9,73 @@
 
 namespace backdrive {
 
-/// Variables as one flat list of scaled numbers, variable by variable. Tied ones stand on the numbers of others.
+/// Variables as one flat list of scaled numbers, variable by variable. Tied ones stand on the numbers of others, those
+/// that are expressions on numbers of their own behind all others, which are computed.
 struct VariableLayout {
   std::vector<int> offset;  ///< per variable
   std::vector<int> size;
-  int total = 0;
+  int total = 0;     ///< numbers that may be moved
+  int computed = 0;  ///< behind them
 };
 VariableLayout variable_layout(const Problem& problem);
+
+/// A product that computed numbers are the sum of, as kernels read it: factor · Π factors[first, first + count) is
+/// added to `size` numbers from `to` on.
+struct TieProduct {
+  int variable, to, size;
+  double factor;
+  int first, count;
+};
+/// value = number · scale: of one number for each number of the product (step 1), or of one for all.
+struct TieFactor {
+  int offset, step;
+  double scale;
+};
+/// The numbers of one world, which stand `stride` apart.
+template <class N>
+struct WorldNumbers {
+  N* first;
+  std::size_t stride = 1;
+  BACKDRIVE_HD N& operator[](int k) const { return first[k * stride]; }
+};
+struct TieProducts {
+  std::vector<TieProduct> products;
+  std::vector<TieFactor> factors;
+
+  /// A factor's value in the k-th number of a product.
+  template <class N>
+  static BACKDRIVE_HD N value(const TieFactor& f, int k, WorldNumbers<const N> numbers) {
+    return numbers[f.offset + f.step * k] * N(f.scale);
+  }
+  /// A product without its factor number `but` (-1: with all).
+  template <class N>
+  static BACKDRIVE_HD N times(const TieProduct& p, const TieFactor* factors, int k, int but,
+                              WorldNumbers<const N> numbers) {
+    N result(p.factor);
+    for (int i = p.first; i < p.first + p.count; ++i) {
+      if (i != but) result = result * value<N>(factors[i], k, numbers);
+    }
+    return result;
+  }
+  /// Sets the computed numbers, which are zero, from the others.
+  template <class N>
+  static BACKDRIVE_HD void add(const TieProduct& p, const TieFactor* factors, WorldNumbers<N> numbers) {
+    for (int k = 0; k < p.size; ++k) {
+      N& to = numbers[p.to + k];
+      to = to + times<N>(p, factors, k, -1, {numbers.first, numbers.stride});
+    }
+  }
+  /// Chain rule: what a cotangent of the product's k-th number adds to those of the numbers that it is made of.
+  template <class N>
+  static BACKDRIVE_HD void pull(const TieProduct& p, const TieFactor* factors, int k, const N& bar,
+                                WorldNumbers<const N> numbers, WorldNumbers<N> gradient) {
+    for (int i = p.first; i < p.first + p.count; ++i) {
+      N& to = gradient[factors[i].offset + factors[i].step * k];
+      to = to + bar * times<N>(p, factors, k, i, numbers) * N(factors[i].scale);
+    }
+  }
+};
+TieProducts tie_products(const Problem& problem, const VariableLayout& layout);
 /// How the values of a variable come of its numbers: of a tied one from those of the other.
 struct VariableScale {
   double scale, shift;  ///< value = number · scale + shift

@@ -6,8 +6,8 @@
 
 namespace backdrive {
 
-/// An effort of a joint of one degree of freedom, or its power. Throws Error (input) for another joint.
-EffortTerm effort_term(const Model& model, int joint, EffortPart part, bool power = false);
+/// The effort of a joint's degree of freedom, or its power. Throws Error (input) for a joint without that degree.
+EffortTerm effort_term(const Model& model, int joint, EffortPart part, bool power = false, int degree = 0);
 
 /// A rollout or a piece of one; `first_control`: its first row in `control`, which may be empty.
 template <class T>

@@ -35,9 +35,9 @@ TEST(SceneDocs, ExamplesOfThePageAreScenes) {
   for (size_t begin = page.find(start); begin != std::string::npos; begin = page.find(start, begin), ++examples) {
     begin += start.size();
     const std::string example = page.substr(begin, page.find("```\n", begin) - begin);
-    EXPECT_NO_THROW(parse_scene(example, "example.yaml", ".")) << example;
+    EXPECT_NO_THROW(parse_scene(example, "example.yaml", test::kRepository + "/scenes")) << example;
   }
-  EXPECT_EQ(examples, 2);
+  EXPECT_EQ(examples, 3);
 }
 
 TEST(SceneDocs, EveryKeyHasItsMeaning) {
@@ -71,6 +71,8 @@ TEST(SceneSchema, HasEveryFieldOfTheModel) {
     if (field.group == FieldGroup::bodies) at = model.key("bodies")->schema->entry.get();
     if (field.group == FieldGroup::joints) at = model.key("joints")->schema->entry.get();
     if (field.group == FieldGroup::shapes) at = model.key("shapes")->schema->entry.get();
+    const bool of_couplings = field.group == FieldGroup::couplings || field.group == FieldGroup::terms;
+    if (of_couplings) at = model.key("couplings")->schema->entry.get();
     const std::string leaf(field.leaf);
     for (size_t begin = 0; begin <= leaf.size();) {
       const size_t end = std::min(leaf.find('/', begin), leaf.size());
@@ -95,12 +97,14 @@ TEST(SceneSchema, DefaultsAreThoseOfTheBuilder) {
   joint.driven = true;
   builder.add_joint("j", JointType::revolute, ModelBuilder::world, builder.add_body("b", body), joint);
   builder.add_shape("s", 0, {});
+  builder.add_coupling("c", {.ratios = {{0, 1}}, .driven = true});
   const Model expected = builder.build();
   const Scene scene = parse_scene(
       "model:\n"
       "  bodies: {b: {mass: 1, inertia: [1, 1, 1], shapes: [{name: s, geometry: {type: "
       "sphere}}]}}\n"
-      "  joints: {j: {type: revolute, child: b, drive: {}}}\n",
+      "  joints: {j: {type: revolute, child: b, drive: {}}}\n"
+      "  couplings: {c: {ratios: {j: 1}, drive: {}}}\n",
       "a.yaml", ".");
   for (const Field& field : fields()) {
     const Parameter& a = field.in(expected);
