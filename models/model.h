@@ -159,7 +159,7 @@ struct CouplingTerm {
   int q = 0, v = 0;  ///< as the link's
 };
 
-/// Rows of a body in a state of the semi-implicit integrator: unit quaternion of its link frame and the position of its
+/// Rows of a body in a state in maximal coordinates: unit quaternion of its link frame and the position of its
 /// origin; angular velocity and velocity of the origin. World axes; the quaternion's small turns stand on the left.
 constexpr int kBodyPositions = 7, kBodyVelocities = 6;
 
