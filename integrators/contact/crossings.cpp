@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -70,8 +71,10 @@ struct Figure {
 
 /// Where a shape is, and how it came there from the last state.
 struct Placed {
-  M axes = identity3<double>();
-  V middle = zero3<double>(), moved = zero3<double>(), turn = zero3<double>();
+  M axes = identity3<double>(), axes_before = identity3<double>();
+  V middle = zero3<double>(), moved = zero3<double>();
+  V turn = zero3<double>();  ///< by turn_of()
+  bool turn_is_known = true;
   double speed_before = 0;  ///< |moved| one state earlier
 };
 
@@ -168,22 +171,32 @@ struct CrossingFinder::Paths {
       const V middle = plus_times(origin, axes, f.middle);
       p.speed_before = norm(p.moved) / time_step;
       p.moved = states > 0 ? middle - p.middle : zero3<double>();
-      p.turn = states > 0 ? turn_between(p.axes, axes) : zero3<double>();
+      p.axes_before = states > 0 ? p.axes : axes;
+      p.turn_is_known = false;
       p.middle = middle, p.axes = axes;
     }
   }
 
+  /// How a shape turned from the last state: asked for where it is near others.
+  V turn_of(int k) {
+    Placed& p = placed[k];
+    if (!p.turn_is_known) p.turn = turn_between(p.axes_before, p.axes);
+    p.turn_is_known = true;
+    return p.turn;
+  }
+
   /// Where a shape was, `back` of a step before the state.
-  Shape<double> shape_at(int k, double back) const {
+  Shape<double> shape_at(int k, double back) {
     const Placed& p = placed[k];
-    const M axes = back > 0 ? turned(p.turn * -back, p.axes) : p.axes;
+    const M axes = back > 0 ? turned(turn_of(k) * -back, p.axes) : p.axes;
     const V middle = p.middle - p.moved * back;
     return {{axes, middle - axes * figures[k].middle}, figures[k].scale};
   }
 
   Touch touch(const ContactPair& pair, double back) {
     const Geometry<double>&a = geometry.data()[pair.a], &b = geometry.data()[pair.b];
-    contact_points<double>({a, shape_at(pair.a, back)}, {b, shape_at(pair.b, back)}, points.data());
+    const Shape<double> first = shape_at(pair.a, back), second = shape_at(pair.b, back);
+    contact_points<double>({a, first}, {b, second}, points.data());
     const double margin = figures[pair.a].margin + figures[pair.b].margin;
     Touch deepest{-kFarGap, {0, 0, 1}};
     for (int i = 0; i < contact_count(a, b); ++i) {
@@ -203,8 +216,6 @@ struct CrossingFinder::Paths {
     const Placed &a = placed[pair.a], &b = placed[pair.b];
     const V apart = a.middle - b.middle, moved = a.moved - b.moved;
     const double reach = fa.outer + fb.outer, room = fa.inner + fb.inner;
-    const auto turning = [](const Figure& f, const Placed& p) { return f.round ? 0 : norm(p.turn) * f.outer; };
-    const double way = norm(moved) + turning(fa, a) + turning(fb, b);
     // |apart − back·moved| ≤ reach for back within [first, last] of [0, 1]
     const double square = dot(moved, moved), along = dot(apart, moved), far = dot(apart, apart) - reach * reach;
     double first = 0, last = 1;
@@ -217,6 +228,8 @@ struct CrossingFinder::Paths {
       return forget(number);
     }
     if (!(first <= last)) return forget(number);
+    const auto turning = [&](int k) { return figures[k].round ? 0 : norm(turn_of(k)) * figures[k].outer; };
+    const double way = norm(moved) + turning(pair.a) + turning(pair.b);
     const double looks_needed = std::ceil(way * (last - first) / (kLook * room));
     const int looks = static_cast<int>(std::clamp(looks_needed, 1., double{kMostLooks}));
     const double speed = std::max(way / time_step, a.speed_before + b.speed_before);
@@ -256,7 +269,8 @@ struct CrossingFinder::Paths {
     const double tiny = 1e-9 * figures[pair.a].inner;
     const Shape<double> at{{identity3<double>(), p.middle - p.moved * back}, {tiny, 0, 0}};
     ContactPoint<double> point;
-    contact_points<double>({probe, at}, {geometry.data()[pair.b], shape_at(pair.b, back)}, &point);
+    const Shape<double> ground = shape_at(pair.b, back);
+    contact_points<double>({probe, at}, {geometry.data()[pair.b], ground}, &point);
     return {-point.gap, point.normal};
   }
 
@@ -306,6 +320,7 @@ CrossingFinder::~CrossingFinder() = default;
 
 void CrossingFinder::see(std::span<const double> poses) {
   Paths& p = *paths_;
+  if (!std::isfinite(std::accumulate(poses.begin(), poses.end(), 0.0))) return;  // of a world that has stopped
   p.place(poses);
   const PoolVector<ContactPair>& pairs = p.model.topology.contact_pairs;
   for (std::size_t k = 0; k < pairs.size(); ++k) {
