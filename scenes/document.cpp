@@ -5,6 +5,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <atomic>
 #include <sstream>
 #include <unordered_map>
 #include <utility>
@@ -34,11 +35,22 @@ void fail(const Sources& sources, Place place, const std::string& path, const st
   throw SceneError({std::move(mistake)});
 }
 
-NodePtr Node::find(std::string_view key) const {
-  for (const Entry& entry : map) {
-    if (entry.key == key) return entry.value;
+size_t Node::index_of(std::string_view key) const {
+  const std::atomic_ref<size_t> behind_last(behind_last_);  // a document may be read by several threads
+  size_t i = behind_last.load(std::memory_order_relaxed);
+  if (i >= map.size() || map[i].key != key) {
+    for (i = 0; i < map.size() && map[i].key != key;) ++i;
   }
-  return nullptr;
+  if (i < map.size()) behind_last.store(i + 1, std::memory_order_relaxed);
+  return i;
+}
+NodePtr Node::find(std::string_view key) const {
+  const size_t i = index_of(key);
+  return i < map.size() ? map[i].value : nullptr;
+}
+Entry* Node::entry(std::string_view key) {
+  const size_t i = index_of(key);
+  return i < map.size() ? &map[i] : nullptr;
 }
 
 NodePtr make_scalar(std::string text, Place place, bool quoted) {

@@ -54,8 +54,14 @@ struct Node {
   size_t size = 1;  ///< nodes of the subtree, counted through aliases
   int depth = 1;
 
-  /// The value of a key, or null when a map does not have it. O(keys).
+  /// The value of a key, or null when a map does not have it. O(keys), and O(1) for the key behind the last one that
+  /// was found, so that whoever asks for all of them in their order does not look at all of them for each.
   NodePtr find(std::string_view key) const;
+  Entry* entry(std::string_view key);
+
+ private:
+  size_t index_of(std::string_view key) const;
+  mutable size_t behind_last_ = 0;  ///< a guess, which is looked at first
 };
 
 /// Throws Error (input) with place and expectation: not UTF-8, control characters, more than kMaxBytes, and, where

@@ -1,6 +1,8 @@
 // Paths into a document: overrides, values filled in, and where errors of the model were written.
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <unordered_map>
 
 #include "models/fields.h"
 #include "scenes/reader.h"
@@ -42,13 +44,13 @@ std::string joined(const std::vector<std::string>& path, size_t count) {
   return out;
 }
 
-/// Sets one value, copying the nodes on its path.
+/// Sets one value of `edits`, copying those nodes on its path that the document had before.
 class Setter {
  public:
-  Setter(const NodePtr& root, const std::vector<std::string>& path, NodePtr value, const Sources& sources, Place place)
-      : root_(root), path_(path), value_(std::move(value)), sources_(sources), place_(place) {}
+  Setter(Edits& edits, const std::vector<std::string>& path, NodePtr value, Place place)
+      : edits_(edits), path_(path), value_(std::move(value)), place_(place) {}
 
-  NodePtr set() { return set(root_, scene_schema(), 0); }
+  NodePtr set() { return set(edits_.root(), scene_schema(), 0); }
 
  private:
   NodePtr set(const NodePtr& node, const Schema& schema, size_t i) {
@@ -68,7 +70,8 @@ class Setter {
       }
     }
     const std::string what = node ? "value '" + excerpt(*node) + "'" : "nothing there";
-    fail(sources_, place_, prefix(i), what, "a path that ends here ('" + path_[i] + "' is below a single value)");
+    fail(edits_.sources(), place_, prefix(i), what,
+         "a path that ends here ('" + path_[i] + "' is below a single value)");
   }
 
   /// The option of a choice that a path goes through: that of the value there, else one that has
@@ -83,21 +86,21 @@ class Setter {
     return nullptr;
   }
 
-  NodePtr copy(const NodePtr& node, NodeKind kind, size_t i) const {
-    if (!node || node->kind == NodeKind::null) return kind == NodeKind::map ? make_map(place_) : make_list(place_);
+  NodePtr copy(const NodePtr& node, NodeKind kind, size_t i) {
+    if (!node || node->kind == NodeKind::null) {
+      return edits_.made(kind == NodeKind::map ? make_map(place_) : make_list(place_));
+    }
     if (node->kind != kind) {
-      fail(sources_, place_, prefix(i), "value '" + excerpt(*node) + "'",
+      fail(edits_.sources(), place_, prefix(i), "value '" + excerpt(*node) + "'",
            kind == NodeKind::map ? "a map there" : "a list there");
     }
-    return std::make_shared<Node>(*node);
+    return edits_.own(node);
   }
 
   static void put(Node& map, const std::string& key, NodePtr value, Place place) {
-    for (Entry& entry : map.map) {
-      if (entry.key == key) {
-        entry.value = std::move(value);
-        return;
-      }
+    if (Entry* const entry = map.entry(key)) {
+      entry->value = std::move(value);
+      return;
     }
     map.map.push_back({key, place, std::move(value)});
   }
@@ -131,7 +134,7 @@ class Setter {
     if (!child) {
       std::vector<std::string> known;
       // Joints at rest and without control need no entry; the model's own names do.
-      const NodePtr model = i == 1 && path_[0] != "model" ? root_->find("model") : nullptr;
+      const NodePtr model = i == 1 && path_[0] != "model" ? edits_.root()->find("model") : nullptr;
       const NodePtr joints = model ? model->find("joints") : nullptr;
       for (const Entry& entry : joints ? joints->map : result->map) known.push_back(entry.key);
       const bool is_joint = joints && std::find(known.begin(), known.end(), path_[i]) != known.end();
@@ -148,7 +151,7 @@ class Setter {
     int index = index_of(path_[i], size, is_vector);
     if (path_[i] == "angle" && of_planar_joint()) index = 2;
     if (index < 0) {
-      fail(sources_, place_, prefix(i), "index '" + path_[i] + "'",
+      fail(edits_.sources(), place_, prefix(i), "index '" + path_[i] + "'",
            size == 0 ? "no index: the list is empty" : "an index from 0 to " + std::to_string(size - 1));
     }
     static const Schema scalar{};
@@ -159,7 +162,7 @@ class Setter {
   /// Whether the path leads to the three numbers of a planar joint.
   bool of_planar_joint() const {
     if (path_[0] != "initial_state") return false;
-    const NodePtr type = value_at(root_, {"model", "joints", path_[1], "type"});
+    const NodePtr type = value_at(edits_.root(), {"model", "joints", path_[1], "type"});
     return type && type->text == "planar";
   }
 
@@ -174,22 +177,22 @@ class Setter {
     std::string list;
     for (size_t k = 0; k < known.size() && k < 12; ++k) list += (k > 0 ? ", " : "") + known[k];
     if (known.size() > 12) list += ", …";
-    fail(sources_, place_, prefix(i), "unknown " + kind + " '" + excerpt(path_[i]) + "'",
+    fail(edits_.sources(), place_, prefix(i), "unknown " + kind + " '" + excerpt(path_[i]) + "'",
          known.empty() ? "nothing below" : "one of " + list, nearest_name(path_[i], known));
   }
 
   std::string prefix(size_t count) const { return joined(path_, count); }
 
-  const NodePtr& root_;
+  Edits& edits_;
   const std::vector<std::string>& path_;
   NodePtr value_;
-  const Sources& sources_;
   Place place_;
 };
 
 }  // namespace
 
-NodePtr value_at(NodePtr node, const std::vector<std::string>& path) {
+NodePtr value_at(const NodePtr& root, const std::vector<std::string>& path) {
+  NodePtr node = root;
   for (const std::string& segment : path) {
     if (!node) return nullptr;
     if (node->kind == NodeKind::list) {
@@ -202,9 +205,19 @@ NodePtr value_at(NodePtr node, const std::vector<std::string>& path) {
   return node;
 }
 
-NodePtr set_value(const NodePtr& root, const std::vector<std::string>& path, const NodePtr& value,
-                  const Sources& sources, Place place) {
-  return Setter(root, path, value, sources, place).set();
+Edits::Edits(NodePtr root, const Sources& sources) : sources_(sources), root_(std::move(root)) {}
+
+void Edits::set(const std::vector<std::string>& path, const NodePtr& value, Place place) {
+  root_ = Setter(*this, path, value, place).set();
+}
+
+NodePtr Edits::own(const NodePtr& node) {
+  return own_.contains(node) ? node : made(std::make_shared<Node>(*node));
+}
+
+NodePtr Edits::made(NodePtr node) {
+  own_.insert(node);
+  return node;
 }
 
 std::string listed_shape_name(const std::string& body, const Node& list, size_t i) {
@@ -213,30 +226,36 @@ std::string listed_shape_name(const std::string& body, const Node& list, size_t 
   return list.list.size() == 1 ? body : body + "_" + std::to_string(i);
 }
 
-std::vector<std::string> shape_location(const Node& root, std::string_view name) {
+ShapeLocations::ShapeLocations(const Node& root) {
   const NodePtr model = root.find("model");
-  if (!model) return {};
-  if (const NodePtr shapes = model->find("shapes"); shapes && shapes->find(name)) {
-    return {"model", "shapes", std::string(name)};
-  }
-  const NodePtr bodies = model->find("bodies");
-  if (!bodies) return {};
-  for (const Entry& body : bodies->map) {
+  if (!model) return;
+  const NodePtr bodies = model->find("bodies"), apart = model->find("shapes");
+  for (const Entry& body : bodies ? bodies->map : std::vector<Entry>{}) {
     const NodePtr shapes = body.value->find("shapes");
-    if (!shapes) continue;
-    for (size_t i = 0; i < shapes->list.size(); ++i) {
-      if (listed_shape_name(body.key, *shapes, i) == name) {
-        return {"model", "bodies", body.key, "shapes", std::to_string(i)};
-      }
+    for (size_t i = 0; shapes && i < shapes->list.size(); ++i) {
+      std::string name = listed_shape_name(body.key, *shapes, i);
+      listed_.try_emplace(name, body.key, i);
+      names_.push_back(std::move(name));
     }
   }
-  return {};
+  for (const Entry& shape : apart ? apart->map : std::vector<Entry>{}) {
+    apart_.insert(shape.key);
+    names_.push_back(shape.key);
+  }
 }
 
-std::vector<std::string> document_location(const Node& root, std::string_view model_path) {
+std::vector<std::string> ShapeLocations::of(const std::string& name) const {
+  if (apart_.contains(name)) return {"model", "shapes", name};
+  const auto found = listed_.find(name);
+  if (found == listed_.end()) return {};
+  const auto& [body, index] = found->second;
+  return {"model", "bodies", body, "shapes", std::to_string(index)};
+}
+
+std::vector<std::string> ShapeLocations::of_path(std::string_view model_path) const {
   std::vector<std::string> path = split(model_path);
   if (path[0] == "shapes" && path.size() > 1) {
-    std::vector<std::string> location = shape_location(root, path[1]);
+    std::vector<std::string> location = of(path[1]);
     if (!location.empty()) {
       location.insert(location.end(), path.begin() + 2, path.end());
       return location;
@@ -248,85 +267,103 @@ std::vector<std::string> document_location(const Node& root, std::string_view mo
 
 namespace {
 
-/// Wherever they are listed.
-std::vector<std::string> shape_names(const Node& root) {
-  std::vector<std::string> names;
-  const NodePtr model = root.find("model");
-  if (!model) return names;
-  const NodePtr bodies = model->find("bodies"), apart = model->find("shapes");
-  for (const Entry& body : bodies ? bodies->map : std::vector<Entry>{}) {
-    const NodePtr shapes = body.value->find("shapes");
-    for (size_t i = 0; shapes && i < shapes->list.size(); ++i) {
-      names.push_back(listed_shape_name(body.key, *shapes, i));
+/// The document's paths that an override's stands for.
+class OverridePaths {
+ public:
+  explicit OverridePaths(NodePtr root) : root_(std::move(root)) {}
+
+  /// Each `*` is any member; members that have nothing below to stand for are left out.
+  void add(std::vector<std::string> path) {
+    const auto star = std::ranges::find(path, "*");
+    if (star == path.end()) {
+      found_.push_back(full(std::move(path)));
+      return;
+    }
+    std::vector<std::string> members = members_of(full({path.begin(), star}));
+    const auto at = static_cast<std::size_t>(star - path.begin());
+    for (std::string& member : members) {
+      path[at] = std::move(member);
+      add(path);
     }
   }
-  for (const Entry& shape : apart ? apart->map : std::vector<Entry>{}) names.push_back(shape.key);
-  return names;
-}
+  const std::vector<std::vector<std::string>>& found() const { return found_; }
 
-/// The document's path of an override's, whose first words may be left out.
-std::vector<std::string> full_path(const Node& root, std::vector<std::string> path) {
-  if (path.empty()) return path;  // what is above a `*` that stands first
-  if (path[0] == "variables" || path[0] == "loss") path.insert(path.begin(), "optimize");
-  static constexpr std::string_view of_model[] = {"bodies", "joints", "shapes", "couplings", "gravity"};
-  if (std::ranges::find(of_model, path[0]) != std::end(of_model)) {
-    path.insert(path.begin(), "model");
+ private:
+  /// With its first words, which may be left out.
+  std::vector<std::string> full(std::vector<std::string> path) {
+    if (path.empty()) return path;  // what is above a `*` that stands first
+    if (path[0] == "variables" || path[0] == "loss") path.insert(path.begin(), "optimize");
+    static constexpr std::string_view of_model[] = {"bodies", "joints", "shapes", "couplings", "gravity"};
+    if (std::ranges::find(of_model, path[0]) != std::end(of_model)) {
+      path.insert(path.begin(), "model");
+    }
+    if (path[0] != "model" || path.size() < 3 || path[1] != "shapes") return path;
+    std::vector<std::string> location = shapes().of(path[2]);
+    if (location.empty()) return path;
+    location.insert(location.end(), path.begin() + 3, path.end());
+    return location;
   }
-  if (path[0] != "model" || path.size() < 3 || path[1] != "shapes") return path;
-  std::vector<std::string> location = shape_location(root, path[2]);
-  if (location.empty()) return path;
-  location.insert(location.end(), path.begin() + 3, path.end());
-  return location;
-}
 
-/// Calls visit(path) for every path that one with `*` in place of components stands for. Members that have nothing
-/// below to stand for are left out; returns how many paths there were.
-template <class Visit>
-int each_path(const NodePtr& root, std::vector<std::string> path, const Visit& visit) {
-  const auto star = std::ranges::find(path, "*");
-  if (star == path.end()) {
-    visit(full_path(*root, std::move(path)));
-    return 1;
+  std::vector<std::string> members_of(const std::vector<std::string>& above) {
+    if (above.size() == 2 && above[0] == "model" && above[1] == "shapes") return shapes().names();
+    const NodePtr node = value_at(root_, above);
+    std::vector<std::string> members;
+    if (!node) return members;
+    for (const Entry& entry : node->map) members.push_back(entry.key);
+    for (size_t i = 0; i < node->list.size(); ++i) members.push_back(std::to_string(i));
+    return members;
   }
-  const std::vector<std::string> before = full_path(*root, {path.begin(), star});
-  std::vector<std::string> members;
-  const NodePtr above = value_at(root, before);
-  if (before.size() == 2 && before[0] == "model" && before[1] == "shapes") {
-    members = shape_names(*root);
-  } else if (above) {
-    for (const Entry& entry : above->map) members.push_back(entry.key);
-    for (size_t i = 0; i < above->list.size(); ++i) members.push_back(std::to_string(i));
+
+  const ShapeLocations& shapes() {
+    if (!shapes_) shapes_.emplace(*root_);
+    return *shapes_;
   }
-  const auto at = static_cast<std::size_t>(star - path.begin());
-  int paths = 0;
-  for (std::string& member : members) {
-    path[at] = std::move(member);
-    paths += each_path(root, path, visit);
-  }
-  return paths;
+
+  NodePtr root_;
+  std::optional<ShapeLocations> shapes_;
+  std::vector<std::vector<std::string>> found_;
+};
+
+/// How many values there are, counted through what several places share, as parse_document() counts them.
+size_t values_of(const Node& node, std::unordered_map<const Node*, size_t>& known) {
+  const auto [found, is_new] = known.try_emplace(&node, 1);
+  if (!is_new) return found->second;
+  size_t count = 1;
+  for (const NodePtr& item : node.list) count += values_of(*item, known);
+  for (const Entry& entry : node.map) count += values_of(*entry.value, known);
+  return known[&node] = count;
+}
+size_t values_of(const Node& node) {
+  std::unordered_map<const Node*, size_t> known;
+  return values_of(node, known);
 }
 
 }  // namespace
 
 NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources,
                         const std::function<bool(std::string_view)>& which) {
-  NodePtr result = root;
+  Edits edits(root, sources);
+  Place last;
   for (size_t k = 0; k < overrides.size(); ++k) {
     if (which && !which(overrides[k].path)) continue;
-    const Place place{static_cast<int>(k) + 1, 1, 1};
+    const Place place = last = {static_cast<int>(k) + 1, 1, 1};
     const NodePtr value = parse_document(overrides[k].value, sources, place.source);
     if (overrides[k].path.empty()) fail(sources, place, "", "path ''", "a path, like simulation/time_step");
-    const NodePtr before = result;
     const std::vector<std::string> path = split(overrides[k].path);
-    const int paths = each_path(before, path, [&](const std::vector<std::string>& one) {
-      result = set_value(result, one, value, sources, place);
-    });
-    if (paths == 0) {
+    OverridePaths paths(edits.root());
+    paths.add(path);
+    for (const std::vector<std::string>& one : paths.found()) edits.set(one, value, place);
+    if (paths.found().empty()) {
       const auto star = static_cast<std::size_t>(std::ranges::find(path, "*") - path.begin());
       fail(sources, place, joined(path, star), "'*'", "members that it can stand for: there are none");
     }
   }
-  return result;
+  // The same value at many places is one here, and would be looked at in each.
+  if (last.source > 0 && values_of(*edits.root()) > std::max(kMaxNodes, values_of(*root))) {
+    fail(sources, last, "", "with overrides more than " + std::to_string(kMaxNodes) + " values",
+         "fewer, or smaller ones");
+  }
+  return edits.root();
 }
 
 }  // namespace backdrive::scene

@@ -327,7 +327,7 @@ class ModelReader {
   [[noreturn]] void report(const ModelError& error) const {
     NodePtr node = root_.node();
     Place place = node->place;
-    for (const std::string& segment : document_location(*node, error.path())) {
+    for (const std::string& segment : ShapeLocations(*node).of_path(error.path())) {
       NodePtr next;
       for (const Entry& entry : node->map) {
         if (entry.key != segment) continue;

@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -75,21 +77,44 @@ NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides
 /// The name of a body's i-th listed shape.
 std::string listed_shape_name(const std::string& body, const Node& list, size_t i);
 
-/// Where the document holds a shape: {"model", "shapes", name} or {"model", "bodies", body,
-/// "shapes", index}; empty when there is none of that name.
-std::vector<std::string> shape_location(const Node& root, std::string_view name);
+/// Where a document holds its shapes, as it was when asked. O(values).
+class ShapeLocations {
+ public:
+  explicit ShapeLocations(const Node& root);
+  /// {"model", "shapes", name} or {"model", "bodies", body, "shapes", index}; empty when there is none of that name.
+  std::vector<std::string> of(const std::string& name) const;
+  /// The document's path of a model path ("bodies/pole/mass", "shapes/foot/density", "gravity"), as segments.
+  std::vector<std::string> of_path(std::string_view model_path) const;
+  /// Wherever they are listed.
+  const std::vector<std::string>& names() const { return names_; }
 
-/// The document's path of a model path ("bodies/pole/mass", "shapes/foot/density", "gravity"), as
-/// segments.
-std::vector<std::string> document_location(const Node& root, std::string_view model_path);
+ private:
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::pair<std::string, size_t>> listed_;  ///< body and index
+  std::unordered_set<std::string> apart_;
+};
 
 /// What a document has at a path of keys and indices; null: nothing.
-NodePtr value_at(NodePtr node, const std::vector<std::string>& path);
+NodePtr value_at(const NodePtr& root, const std::vector<std::string>& path);
 
-/// Sets a value in a document of which only the changed path is copied. Throws Error (input) for a
-/// path that the schema does not have; `place` is named in it.
-NodePtr set_value(const NodePtr& root, const std::vector<std::string>& path, const NodePtr& value,
-                  const Sources& sources, Place place);
+/// Changes of a document: the tree that was given stays as it is, and of it only changed paths are copied, once.
+class Edits {
+ public:
+  Edits(NodePtr root, const Sources& sources);
+  /// Throws Error (input) for a path that the schema does not have; `place` is named in it.
+  void set(const std::vector<std::string>& path, const NodePtr& value, Place place);
+  const NodePtr& root() const { return root_; }
+  const Sources& sources() const { return sources_; }
+
+  /// A node of the document that may be changed: a copy, or the one that was made before.
+  NodePtr own(const NodePtr& node);
+  NodePtr made(NodePtr node);
+
+ private:
+  const Sources& sources_;
+  NodePtr root_;
+  std::unordered_set<NodePtr> own_;
+};
 
 /// `directory`: of the scene file.
 Model read_model(const View& root, const std::filesystem::path& directory);

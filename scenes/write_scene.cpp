@@ -95,6 +95,8 @@ NodePtr initial_state_node(const Problem& filled) {
 /// Puts the parameters that differ into the document.
 NodePtr with_parameters(NodePtr root, const Model& original, const Model& filled) {
   const Sources sources{"result", {}};
+  const ShapeLocations shapes(*root);
+  Edits edits(std::move(root), sources);
   for (const Field& field : fields()) {
     const Parameter& before = field.in(original);
     const Parameter& after = field.in(filled);
@@ -109,10 +111,10 @@ NodePtr with_parameters(NodePtr root, const Model& original, const Model& filled
       if (!changed) continue;
       const std::string path = path_of(filled, {&field, item, -1});
       const NodePtr value = count == 1 ? number_node(values[0], path) : list_node(values, path);
-      root = set_value(root, document_location(*root, path), value, sources, {});
+      edits.set(shapes.of_path(path), value, {});
     }
   }
-  return root;
+  return edits.root();
 }
 
 /// Terrain with more heights stays in its file: a scene has its limits.
@@ -132,36 +134,26 @@ NodePtr heights_node(const HeightField& field, const std::string& path) {
   return list;
 }
 
-const NodePtr& node_at(const NodePtr& root, std::span<const std::string> path) {
-  const NodePtr* node = &root;
-  for (const std::string& segment : path) {
-    const NodePtr& at = *node;
-    if (at->kind == NodeKind::list) {
-      node = &at->list.at(std::stoul(segment));
-    } else {
-      node = &std::ranges::find(at->map, segment, &Entry::key)->value;
-    }
-  }
-  return *node;
-}
-
 /// Puts what was read from files into the document. What several shapes share is written for each.
 NodePtr with_meshes(NodePtr root, const Model& model) {
+  const Sources sources{"result", {}};
+  const ShapeLocations shapes(*root);
+  Edits edits(std::move(root), sources);
   for (std::size_t s = 0; s < model.shape_names.size(); ++s) {
     const int index = model.shape_meshes[s];
     const bool mesh = model.shape_types[s] == GeometryType::mesh;
     if (index < 0 || (!mesh && model.height_fields[index]->heights.size() > kMostWrittenHeights)) continue;
     const std::string path = "shapes/" + model.shape_names[s] + "/geometry";
-    const std::vector<std::string> location = document_location(*root, path);
-    auto geometry = std::make_shared<Node>(*node_at(root, location));
+    const std::vector<std::string> location = shapes.of_path(path);
+    auto geometry = std::make_shared<Node>(*value_at(edits.root(), location));
     for (Entry& entry : geometry->map) {
       if (entry.key != "file") continue;
       entry.key = mesh ? "vertices" : "heights";
       entry.value = mesh ? vertices_node(*model.meshes[index], path) : heights_node(*model.height_fields[index], path);
     }
-    root = set_value(root, location, geometry, {"result", {}}, {});
+    edits.set(location, geometry, {});
   }
-  return root;
+  return edits.root();
 }
 
 NodePtr record_node(const LossTerm& term, const std::string& path) {
@@ -181,6 +173,8 @@ NodePtr with_records(NodePtr root, const std::vector<LossTerm>& loss) {
   const NodePtr optimize = root->find("optimize"), lists = optimize ? optimize->find("loss") : nullptr;
   const NodePtr running = lists ? lists->find("running") : nullptr;
   if (!running) return root;
+  const Sources sources{"result", {}};
+  Edits edits(std::move(root), sources);
   auto term = loss.begin();
   for (std::size_t i = 0; i < running->list.size(); ++i) {
     for (const char* const quantity : {"position", "velocity", "orientation", "angular_velocity"}) {
@@ -188,11 +182,11 @@ NodePtr with_records(NodePtr root, const std::vector<LossTerm>& loss) {
       if (!target || target->kind != NodeKind::map || !(target->find("file") || target->find("times"))) continue;
       term = std::find_if(term, loss.end(), [](const LossTerm& t) { return !t.record.empty(); });
       const std::vector<std::string> path{"optimize", "loss", "running", std::to_string(i), quantity};
-      root = set_value(root, path, record_node(*term, term->name), {"result", {}}, {});
+      edits.set(path, record_node(*term, term->name), {});
       ++term;
     }
   }
-  return root;
+  return edits.root();
 }
 
 void replace(Node& root, const std::string& key, const NodePtr& value) {

@@ -36,8 +36,9 @@ struct Float32Check {
   bool done = false;
   int worst = 0;
   double adjoint = 0, dual = 0, error = 0;
-  double resolution = 0;  ///< four times how far it moves when all inputs are disturbed by some 45 ulp of float32
-  double tolerance = 0;   ///< that and a tenth of the row's largest: what is more is no rounding
+  /// Four times how far it, or the adjoint in float64, moves when all inputs are disturbed by some 45 ulp of float32.
+  double resolution = 0;
+  double tolerance = 0;  ///< that and a tenth of the row's largest: what is more is no rounding
   bool passed = true;
   bool unresolved = false;  ///< not zero, and the resolution is above a tenth of the gradient
 };
@@ -115,8 +116,8 @@ struct GradientCheck {
 ///   more.
 ///
 /// - with options.float32 the adjoint in float32 against the same dual. The tolerance is four times how far that
-///   gradient moves when all inputs are disturbed by some 45 ulp of float32, and no less than 1e-4 of the row's
-///   largest.
+///   gradient, or that in float64, moves when all inputs are disturbed by some 45 ulp of float32, and a tenth of the
+///   row's largest.
 /// - beside the derivative stands the slope over a distance that a user would move (options.distance). It says nothing
 ///   of the gradient, and does not fail.
 ///

@@ -92,7 +92,7 @@ ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions&
   for (const ProbeGroup& group : groups_) probes += static_cast<long long>(group.probes.size());
   const long long differences = options.differences < 0 ? probes : std::min<long long>(options.differences, probes);
   expected_ =
-      probes + kRolloutsOfDifference * differences + (options.float32 ? 34 : 17);  // adjoints and disturbed ones
+      probes + kRolloutsOfDifference * differences + (options.float32 ? 50 : 17);  // adjoints and disturbed ones
 }
 
 void ProbedProblem::tell(std::size_t rollouts) const {
@@ -443,6 +443,14 @@ ProbedGradients ProbedProblem::disturbed_gradients(int worlds, double relative) 
       }
     }
   }
+  each_quaternion(problem_.model.topology, [&](TurnSide, int first, int) {
+    T* rows[4];
+    for (int k = 0; k < 4; ++k) rows[k] = b.state.q.write(first + k);
+    for (int w = 1; w < worlds; ++w) {
+      const T length = std::hypot(std::hypot(rows[0][w], rows[1][w]), std::hypot(rows[2][w], rows[3][w]));
+      for (T* const row : rows) row[w] /= length;
+    }
+  });
   for (const Field& field : fields()) {
     Parameter& parameter = field.of(b.problem.model);
     parameter.spread(worlds);

@@ -7,6 +7,7 @@
 //
 // F is an average of Φ′ and is computed as one, from the shares of the path outside, on the ramp and beyond it: no
 // difference of nearly equal numbers, and nothing special where d₁ → d₀.
+#include "engine/dual.h"
 #include "integrators/contact/shapes.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
@@ -26,6 +27,18 @@ BACKDRIVE_INLINE Real positive_part(const Real& x) {
   return maximum(x, constant<Real>(0));
 }
 
+/// A number as a share, in [0, 1].
+template <class Real>
+BACKDRIVE_INLINE Real share(const Real& x) {
+  return clamped(x, constant<Real>(0), constant<Real>(1));
+}
+/// Of a dual at an end of that range the derivative is zero, as beyond it: where the ramp's ends vary there, what goes
+/// over the end would count twice. Bodies are often placed so that they just touch.
+template <class T>
+BACKDRIVE_INLINE Dual<T> share(const Dual<T>& x) {
+  return x.value > T(0) && x.value < T(1) ? x : Dual<T>(clamped(x.value, T(0), T(1)));
+}
+
 /// F and its derivatives by d₀, d₁ and w. Each is an average over the path σ ∈ [0, 1] of Φ″ or Φ‴ times a power of σ.
 template <class Real>
 struct PathAverage {
@@ -40,7 +53,7 @@ BACKDRIVE_INLINE PathAverage<Real> path_average(const Real& start, const Real& e
   const auto deepens = !(value_of(end) < value_of(start));
   const Real low = select(deepens, start, end), high = select(deepens, end, start);
   const Real length = high - low + constant<Real>(1e-30);
-  const Real outside = clamped(-low / length, zero, one), beyond = clamped((high - width) / length, zero, one);
+  const Real outside = share(-low / length), beyond = share((high - width) / length);
   const Real on_ramp = one - outside - beyond, inside = one - beyond;
   const Real inverse = one / width;
   const Real c0 = clamped(low, zero, width), c1 = clamped(high, zero, width);

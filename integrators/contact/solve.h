@@ -27,6 +27,21 @@ constexpr bool kIsDual<Dual<T>> = true;
 template <class Real>
 using ValueOf = std::decay_t<decltype(value_of(constant<Real>(0)))>;
 
+/// Of what a solve takes its inner products. Duals are solved for by parts, values first (solve_derivatives.h).
+enum class Part { values, derivatives };
+
+template <Part part, class Real>
+BACKDRIVE_INLINE ValueOf<Real> inner(const Spatial<Real>& x, const Spatial<Real>& y) {
+  if constexpr (part == Part::derivatives) {
+    const auto of = [](const Vec3<Real>& a, const Vec3<Real>& b) {
+      return a.x.dot * b.x.dot + a.y.dot * b.y.dot + a.z.dot * b.z.dot;
+    };
+    return of(x.ang, y.ang) + of(x.lin, y.lin);
+  } else {
+    return value_of(dot(x, y));
+  }
+}
+
 /// When a solve is good enough, relative to the impulses; how often it may try. One more Newton step follows.
 template <class Real>
 struct SolveLimits {
@@ -38,12 +53,13 @@ struct SolveLimits {
   /// Of the velocities: slips below it count as this long in the slope of friction.
   static constexpr double least_slip = 3e-4;
   static constexpr int bold_steps = 6;  ///< after which no step is taken without looking where it leads
-  static constexpr int newton_steps = kIsDual<Real> ? 1000 : 60;
+  static constexpr int newton_steps = kIsDual<Real> ? 200 : 60;
   /// Of the energy of the residual, by which conjugate gradients end.
   static constexpr double gradients_tolerance = narrow ? 1e-6 : 1e-12;
   static constexpr int gradients_steps = 300;
   static constexpr int search_steps = 20;
-  static constexpr int adjoint_steps = kIsDual<Real> ? 1000 : 100;
+  static constexpr int adjoint_steps = kIsDual<Real> ? 200 : 100;
+  static constexpr int derivative_steps = 1000;
   static constexpr double adjoint_tolerance = narrow ? 1e-5 : 1e-13;
 };
 
@@ -167,7 +183,7 @@ BACKDRIVE_CALLED void load_residuals(Space& ws) {
 
 /// (M̃ + Σ Jᵀ K J) step = residual, from the preconditioner's first solution in link[].change; the residual that is left
 /// stays. Returns residual·step: by how fast the objective falls along the step.
-template <class Space, class Solver>
+template <Part part = Part::values, class Space, class Solver>
 BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Solver& solver) {
   using Real = typename Space::Real;
   using Value = ValueOf<Real>;
@@ -184,14 +200,13 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
     const Spatial<Real> z = solution_at(pair, c, side);
     s.step = s.search = z;
     s.step_wrench = s.search_wrench = s.residual - block_times(c.block, z) * pair.theta[side];
-    energy += value_of(dot(s.residual, z));
+    energy += inner<part>(s.residual, z);
     if (pair.shared()) {
       any_shared = true;
       coupled = coupled || value_of(c.block.normal + c.block.tangential) > zero;
     }
   });
-  // Of dual numbers, derivatives would not converge with the values: they take the preconditioner's step as it is.
-  if (kIsDual<Real> || !any_shared) return energy;
+  if (!any_shared) return energy;
   Value fall = zero, last = energy;
   const Value enough = energy * value_of(constant<Real>(SolveLimits<Real>::gradients_tolerance));
   auto running = energy > zero;
@@ -203,9 +218,9 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
     each_contact(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int) {
       if (c.idle) return;
       const Spatial<Real> p = difference(pair, c, &ContactSide<Real>::search);
-      held += value_of(dot(p, block_times(c.block, p)));
+      held += inner<part>(p, block_times(c.block, p));
       for (int side = 0; side < 2; ++side) {
-        if (pair.moves[side]) carried += value_of(dot(c.side[side].search, c.side[side].search_wrench));
+        if (pair.moves[side]) carried += inner<part>(c.side[side].search, c.side[side].search_wrench);
       }
     });
     // Where rounding leaves nothing of M̃, far below θ K, only the preconditioner's own step is known to lead down,
@@ -234,7 +249,7 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
     solver.solve_again();
     Value next = zero;
     each_side(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
-      if (!c.idle) next += value_of(dot(c.side[side].residual, solution_at(pair, c, side)));
+      if (!c.idle) next += inner<part>(c.side[side].residual, solution_at(pair, c, side));
     });
     running = running && next > enough;
     if (!any(running)) break;
@@ -269,13 +284,11 @@ struct Balance {
     return sum;
   }
   /// Whether it is, or is no number.
-  BACKDRIVE_INLINE MaskOf<Real> settled(double tolerance) const {
-    auto good = !(residual[0] > allowed(0, tolerance));
-    if constexpr (parts == 2) good = good && !(residual[1] > allowed(1, tolerance));
-    return good;
+  BACKDRIVE_INLINE MaskOf<Real> settled(double tolerance, int part = 0) const {
+    return !(residual[part] > allowed(part, tolerance));
   }
   /// Whether it will be after one more step of Newton's, if that helps as the last one did; between two bodies the last
-  /// step is none, and it must be so already.
+  /// step is none, and it must be so already; and so must what derivatives are taken at.
   BACKDRIVE_INLINE MaskOf<Real> will_settle(double tolerance, const Balance& last) const {
     if constexpr (parts == 2) return settled(tolerance);
     const auto most = allowed(0, tolerance);
@@ -475,6 +488,9 @@ BACKDRIVE_CALLED Balance<typename Space::Real> search_line(Space& ws, const Mask
   return at_end;
 }
 
+template <class Space, class Solver>
+BACKDRIVE_HD void solve_derivatives(Space& ws, const Solver& solver);
+
 /// (C1)-(C6): solves for what the contacts do, up to the last solve, whose matrix and right-hand side it leaves in the
 /// links. False: nothing is in reach of anything.
 template <class Space, class Solver>
@@ -503,6 +519,7 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
       c.side[side].residual = where(active, c.side[side].residual);
     });
   }
+  if constexpr (kIsDual<Real>) solve_derivatives(ws, solver);
   const auto unsolved = active && !last.settled(SolveLimits<Real>::trusted);
   ws.contact.any_unsolved = any(unsolved);
   ws.contact.unsolved = select(unsolved, constant<Real>(1), constant<Real>(0));
@@ -537,3 +554,5 @@ BACKDRIVE_HD void prepare_shapes(const Launch<T>& launch, int first_row, int fir
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS
+
+#include "integrators/contact/solve_derivatives.h"

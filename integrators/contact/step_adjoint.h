@@ -96,6 +96,28 @@ BACKDRIVE_INLINE Spatial<Real> held_back(const TouchingPair<Real>& pair, const C
   return block_times(c.block, w) + coupling_transposed_times(c.block, w);
 }
 
+/// What is left of the whole system at w, into residual, where `active`; and how large that is.
+template <class Space>
+BACKDRIVE_CALLED Balance<typename Space::Real> adjoint_balance(Space& ws, const MaskOf<typename Space::Real>& active) {
+  using Real = typename Space::Real;
+  Balance<Real> sum{};
+  each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
+    const Spatial<Real> back = held_back(pair, c);
+    for (int side = 0; side < 2; ++side) {
+      if (!pair.moves[side]) continue;
+      ContactSide<Real>& s = c.side[side];
+      s.residual = where(active, zero6<Real>() - s.wrench - of_side(side, back));
+      for (int p = 0; p < sum.parts; ++p) {
+        sum.residual[p] += square_of_part(s.residual, p);
+        sum.impulse[p] += square_of_part(s.wrench, p) + square_of_part(back, p);
+        const auto noise = noise_of_part(c.block, pair.law.resists_turns, p, [&](auto of) { return of(s.twist); });
+        sum.noise[p] += noise * noise;
+      }
+    }
+  });
+  return sum;
+}
+
 /// From link[].w, the preconditioner's solution for x̄ and the loads, to the whole system's at the contacts; leaves as
 /// loads what makes the preconditioner give that.
 template <class Space, class Solver>
@@ -104,29 +126,19 @@ BACKDRIVE_CALLED void refine_adjoint(Space& ws, const Solver& solver) {
   using Limits = SolveLimits<Real>;
   const auto zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
   // side.wrench makes up M̃ w − x̄.
+  const auto begun = [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side)
+      __attribute__((always_inline)) {
+    const Spatial<Real> twist = twist_at(ws.contact.link[pair.link(side)].w, pair.arm(c, side));
+    return Begun<Real>{twist, zero6<Real>() - block_times(c.block, twist) * pair.theta[side]};
+  };
   each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
-    ContactSide<Real>& s = c.side[side];
-    s.twist = twist_at(ws.contact.link[pair.link(side)].w, pair.arm(c, side));
-    s.wrench = zero6<Real>() - block_times(c.block, s.twist) * pair.theta[side];
+    const Begun<Real> from = begun(pair, c, side);
+    c.side[side].twist = from.twist;
+    c.side[side].wrench = from.wrench;
   });
   auto active = zero < one;
   for (int k = 0; k < Limits::adjoint_steps; ++k) {
-    Balance<Real> sum{};
-    each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
-      const Spatial<Real> back = held_back(pair, c);
-      for (int side = 0; side < 2; ++side) {
-        if (!pair.moves[side]) continue;
-        ContactSide<Real>& s = c.side[side];
-        s.residual = where(active, zero6<Real>() - s.wrench - of_side(side, back));
-        for (int p = 0; p < sum.parts; ++p) {
-          sum.residual[p] += square_of_part(s.residual, p);
-          sum.impulse[p] += square_of_part(s.wrench, p) + square_of_part(back, p);
-          const auto noise = noise_of_part(c.block, pair.law.resists_turns, p, [&](auto of) { return of(s.twist); });
-          sum.noise[p] += noise * noise;
-        }
-      }
-    });
-    active = active && !sum.settled(Limits::adjoint_tolerance);
+    active = active && !adjoint_balance(ws, active).settled(Limits::adjoint_tolerance);
     if (!any(active)) break;
     each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
       c.side[side].residual = where(active, c.side[side].residual);
@@ -135,6 +147,10 @@ BACKDRIVE_CALLED void refine_adjoint(Space& ws, const Solver& solver) {
     solver.solve_again();
     finish_solve(ws, solver);
     advance(ws, one);
+  }
+  if constexpr (kIsDual<Real>) {
+    if (any_shared(ws)) forget_derivatives(ws, solver, begun);
+    settle_derivatives(ws, solver, [&] { return adjoint_balance(ws, true).settled(Limits::adjoint_tolerance, 1); });
   }
   load_wrenches(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
     const Spatial<Real> held = block_times(c.block, c.side[side].twist) * pair.theta[side];

@@ -251,8 +251,9 @@ class Expander {
     Node holder;
     holder.kind = NodeKind::map;
     holder.map.push_back({"model", {}, model_});
+    const ShapeLocations locations(holder);
     for (const Entry& entry : shapes->value->map) {
-      const std::vector<std::string> location = shape_location(holder, entry.key);
+      const std::vector<std::string> location = locations.of(entry.key);
       if (location.size() == 5) {
         NodePtr& listed = model_->find("bodies")->find(location[2])->find("shapes")->list[std::stoul(location[4])];
         listed = merged(listed, entry.value, "shape");

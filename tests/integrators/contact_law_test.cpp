@@ -80,6 +80,27 @@ TEST(ContactLaw, DerivativesAreThoseOfTheAverage) {
   }
 }
 
+/// Bodies are often placed so that they just touch: where a path begins or ends exactly where the ramp does, F is as
+/// smooth as elsewhere, and duals have the same slopes. They had twice as much where a path begins with touching.
+TEST(ContactLaw, DualsKnowTheSlopesWhereThePathMeetsAnEndOfTheRamp) {
+  for (const auto& [start, end] : {std::pair{0., 2e-4},
+                                   {2e-4, 0.},
+                                   {0., 0.},
+                                   {0., kWidth},
+                                   {kWidth, 0.},
+                                   {-1e-4, 0.},
+                                   {0., 2 * kWidth},
+                                   {kWidth, 2 * kWidth},
+                                   {2e-4, kWidth},
+                                   {kWidth, kWidth}}) {
+    const auto p = path_average(start, end, kWidth);
+    const double tolerance = 1e-12;  // of slopes of some tenths
+    EXPECT_NEAR(p.by_start, path_average(D(start, 1), D(end), D(kWidth)).mean.dot, tolerance) << start << " " << end;
+    EXPECT_NEAR(p.by_end, path_average(D(start), D(end, 1), D(kWidth)).mean.dot, tolerance) << start << " " << end;
+    EXPECT_NEAR(p.by_width, path_average(D(start), D(end), D(kWidth, 1)).mean.dot, tolerance) << start << " " << end;
+  }
+}
+
 TEST(ContactLaw, ForceIsContinuousAndNeverPulls) {
   const auto m = material<double>();
   constexpr double dt = 1. / 240;

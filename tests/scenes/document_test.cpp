@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "scenes/reader.h"
+
 namespace backdrive::scene {
 namespace {
 
@@ -35,6 +37,36 @@ TEST(Document, KnowsWhereEachValueStands) {
   EXPECT_EQ(c->place.column, 9);
   EXPECT_EQ(root->size, 6u);
   EXPECT_EQ(root->depth, 4);
+}
+
+/// 20,000 values in one map are not 20,000 copies of it.
+TEST(Document, EditsCopyWhatTheyChangeOnce) {
+  const NodePtr root = parse("model: {joints: {a: {damping: 1}, b: {damping: &x 1}, c: {damping: *x}}}\n");
+  Edits edits(root, kSources);
+  edits.set({"model", "joints", "a", "damping"}, make_scalar("2"), {});
+  const NodePtr joints = edits.root()->find("model")->find("joints");
+  edits.set({"model", "joints", "b", "damping"}, make_scalar("3"), {});
+  EXPECT_EQ(edits.root()->find("model")->find("joints"), joints);
+  EXPECT_EQ(to_yaml(*value_at(edits.root(), {"model", "joints"})), to_yaml(*parse("{a: {damping: 2}, b: {damping: 3}, "
+                                                                                  "c: {damping: 1}}")));
+  EXPECT_EQ(value_at(root, {"model", "joints", "a", "damping"})->text, "1") << "the document that was given stays";
+}
+
+/// One value of an override, put at many places, is looked at in each.
+TEST(Document, CountsWhatOverridesPutInManyPlaces) {
+  std::string text = "model: {bodies: {a: {mass: 1}}, joints: {";
+  for (int k = 0; k < 600; ++k) text += "j" + std::to_string(k) + ": {child: a}, ";
+  std::string list = "[0";
+  for (int k = 0; k < 999; ++k) list += ", 0";
+  const Override change{"joints/*/axis", list + "]"};
+  try {
+    apply_overrides(parse(text + "}}\n"), {&change, 1}, {"a.yaml", {"--set joints/*/axis"}});
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("--set joints/*/axis: with overrides more than 500000 values"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Document, CountsThroughAliases) {
