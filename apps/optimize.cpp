@@ -265,7 +265,7 @@ int run_optimize(const OptimizeArguments& options) {
     print_json(object);
   } else {
     print_summary(scene, result, replay, output);
-    if (options.report) std::cout << "report: " << output << "/report.html   (open it in a browser)\n";
+    if (options.report) tell_report(output);
     if (options.report_memory) std::cout << '\n' << memory_table();
   }
   return exit_code_of(scene.problem, result, zeros);

@@ -62,6 +62,10 @@ std::filesystem::path write_report(const std::filesystem::path& folder) {
   return output;
 }
 
+void tell_report(const std::string& folder) {
+  std::cout << "report: " << folder << "/report.html   (open it in a browser)\n";
+}
+
 void add_report(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand("report",
                                                "Make one HTML file of a result folder of run or optimize: the motion "

@@ -10,9 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/quaternion.h"
 #include "engine/error.h"
-#include "integrators/reference/inverse_dynamics.h"
 #include "models/coordinates.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
@@ -127,14 +125,6 @@ std::vector<float> triangles_of_shape(const Model& model, int shape) {
   return corners;
 }
 
-std::vector<std::size_t> picked(std::size_t rows, std::size_t stride, std::size_t most) {
-  stride = std::max({stride, std::size_t{1}, (rows + most - 1) / most});
-  std::vector<std::size_t> indices;
-  for (std::size_t r = 0; r < rows; r += stride) indices.push_back(r);
-  if (rows > 0 && indices.back() != rows - 1) indices.push_back(rows - 1);
-  return indices;
-}
-
 namespace {
 
 /// Poses of all bodies in some rows of a trajectory: position and quaternion of each.
@@ -146,10 +136,7 @@ std::vector<float> poses_of(const Model& model, const CsvTable& trajectory, cons
   std::vector<double> q(model.topology.nq, 0.0);
   for (const std::size_t frame : frames) {
     for (std::size_t row = 0; row < columns.size(); ++row) q[row] = trajectory.number(frame, columns[row]);
-    for (const reference::LinkPose& pose : reference::body_poses(model, q)) {
-      for (const double x : pose.position) poses.push_back(static_cast<float>(x));
-      for (const double x : quaternion_of(pose.rotation)) poses.push_back(static_cast<float>(x));
-    }
+    append_poses(model, q, poses);
   }
   return poses;
 }
@@ -169,8 +156,7 @@ ResultMotion read_motion(const fs::path& folder) {
   }
   ResultMotion motion{load_scene(*file), text_of_file(*file), CsvTable(folder / "trajectory.csv"), {}, {}, {}, {}};
   const double dt = motion.scene.problem.simulation.time_step;
-  const auto stride = static_cast<std::size_t>(std::max(1.0, std::floor(1 / (kFramesPerSecond * dt) + 1e-9)));
-  motion.frames = picked(motion.trajectory.rows.size(), stride, kMostFrames);
+  motion.frames = picked(motion.trajectory.rows.size(), frame_stride(dt, kFramesPerSecond), kMostFrames);
   for (const std::size_t frame : motion.frames) {
     motion.times.push_back(static_cast<float>(motion.trajectory.number(frame, 0)));
   }
