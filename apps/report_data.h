@@ -1,5 +1,5 @@
 #pragma once
-// What a report shows, as the JSON that its page reads (apps/report/page.js).
+// What a report shows, as the JSON that its page reads (apps/report/stage.js, page.js).
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,7 @@
 namespace backdrive::app {
 
 /// The page of a report: one HTML text that needs no other file, apps/report/page.html filled with styles, three.js,
-/// Chart.js, the page's script and `data` (report_data). Nothing in the data can end the element that holds it.
+/// Chart.js, the page's scripts and `data` (report_data). Nothing in the data can end the element that holds it.
 std::string report_page(const nlohmann::json& data);
 
 }  // namespace backdrive::app

@@ -19,6 +19,7 @@
 
 BACKDRIVE_EMBED(page, BACKDRIVE_REPORT_PAGE);
 BACKDRIVE_EMBED(css, BACKDRIVE_REPORT_CSS);
+BACKDRIVE_EMBED(stage, BACKDRIVE_REPORT_STAGE);
 BACKDRIVE_EMBED(script, BACKDRIVE_REPORT_SCRIPT);
 BACKDRIVE_EMBED(three, BACKDRIVE_REPORT_THREE);
 BACKDRIVE_EMBED(orbit, BACKDRIVE_REPORT_ORBIT);
@@ -64,6 +65,7 @@ std::string report_page(const nlohmann::json& data) {
                                                                  {"three", BACKDRIVE_TEXT(three)},
                                                                  {"orbit", BACKDRIVE_TEXT(orbit)},
                                                                  {"chart", BACKDRIVE_TEXT(chart)},
+                                                                 {"stage", BACKDRIVE_TEXT(stage)},
                                                                  {"script", BACKDRIVE_TEXT(script)}};
   std::string page;
   std::string_view rest = BACKDRIVE_TEXT(page);
