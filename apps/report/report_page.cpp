@@ -20,6 +20,9 @@
 BACKDRIVE_EMBED(page, BACKDRIVE_REPORT_PAGE);
 BACKDRIVE_EMBED(css, BACKDRIVE_REPORT_CSS);
 BACKDRIVE_EMBED(stage, BACKDRIVE_REPORT_STAGE);
+BACKDRIVE_EMBED(motions, BACKDRIVE_REPORT_MOTIONS);
+BACKDRIVE_EMBED(plots, BACKDRIVE_REPORT_PLOTS);
+BACKDRIVE_EMBED(sweep, BACKDRIVE_REPORT_SWEEP);
 BACKDRIVE_EMBED(script, BACKDRIVE_REPORT_SCRIPT);
 BACKDRIVE_EMBED(three, BACKDRIVE_REPORT_THREE);
 BACKDRIVE_EMBED(orbit, BACKDRIVE_REPORT_ORBIT);
@@ -66,6 +69,9 @@ std::string report_page(const nlohmann::json& data) {
                                                                  {"orbit", BACKDRIVE_TEXT(orbit)},
                                                                  {"chart", BACKDRIVE_TEXT(chart)},
                                                                  {"stage", BACKDRIVE_TEXT(stage)},
+                                                                 {"motions", BACKDRIVE_TEXT(motions)},
+                                                                 {"plots", BACKDRIVE_TEXT(plots)},
+                                                                 {"sweep", BACKDRIVE_TEXT(sweep)},
                                                                  {"script", BACKDRIVE_TEXT(script)}};
   std::string page;
   std::string_view rest = BACKDRIVE_TEXT(page);

@@ -4,6 +4,7 @@
 const Backdrive = (() => {
 const $ = id => document.getElementById(id);
 const floats = text => {
+  if (text instanceof Float32Array) return text;
   const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
   return new Float32Array(bytes.buffer);
 };
@@ -11,6 +12,15 @@ const colour = name => getComputedStyle(document.documentElement).getPropertyVal
 const palette = ['#4c7edb', '#e08a3c', '#4fa66a', '#c75a6b', '#8a6bc9', '#3fa7b5', '#b59a3f', '#d276b2', '#6f7a8c', '#a0623a', '#5b9e9e', '#8fae3c'];
 
 // ---- time: one for all that is shown
+
+function nearestFrame(times, t) {
+  let low = 0, high = times.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (times[middle] < t) low = middle; else high = middle;
+  }
+  return t - times[low] < times[high] - t ? low : high;
+}
 
 // The times (s) of the frames of a motion, which of them is shown, and whether it plays.
 class Time {
@@ -37,15 +47,7 @@ class Time {
     $('clock').textContent = this.times[this.frame].toFixed(3) + ' of ' + this.times[this.last].toFixed(2) + ' s';
     for (const tell of this.watchers) tell();
   }
-  nearest(t) {  // frame
-    const {times} = this;
-    let low = 0, high = this.last;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (times[middle] < t) low = middle; else high = middle;
-    }
-    return t - times[low] < times[high] - t ? low : high;
-  }
+  nearest(t) { return nearestFrame(this.times, t); }
   showTime(t) { this.show(this.nearest(t)); }
   play(on) {
     this.playing = on;
@@ -472,5 +474,5 @@ function makeStage(time, data) {
   return new Stage(renderer, time, data);
 }
 
-return {$, floats, colour, palette, Time, makeStage};
+return {$, floats, colour, palette, nearestFrame, geometries, Time, makeStage};
 })();
