@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <sstream>
@@ -183,6 +184,15 @@ std::string quoted(const std::string& word) {
 
 }  // namespace
 
+std::string processor_name() {
+  std::ifstream stream("/proc/cpuinfo");
+  for (std::string line; std::getline(stream, line);) {
+    const size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
 void remember_command_line(int argc, char** argv) {
   command_line().assign(argv, argv + argc);
   if (!command_line().empty()) command_line()[0] = "simctl";
@@ -195,6 +205,7 @@ nlohmann::json made_by(const Options& options, const ExecutionOptions& how) {
           {"build_type", BACKDRIVE_BUILD_TYPE},
           {"instruction_set", std::string("x86-64-") + to_string(kernel_isa())},
           {"device", options.device},
+          {"processor", processor_name()},
           {"precision", options.precision},
           {"threads", how.threads},
           {"seed", how.seed},

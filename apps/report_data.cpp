@@ -112,12 +112,17 @@ void add_motions(const fs::path& folder, Json& data) {
   add_contacts(folder / "contacts.csv", read.frames, motion);
   add_plots(read.trajectory, motion);
   data["motions"] = Json::array({to_json(motion, model)});
-  if (read.before.empty()) return;
-  ShownMotion before;
-  before.name = "before";
-  before.times = read.times;
-  before.poses = read.before;
-  data["motions"].push_back(to_json(before, model));
+  if (!read.before.empty()) {
+    ShownMotion before;
+    before.name = "before";
+    before.times = read.times;
+    before.poses = read.before;
+    data["motions"].push_back(to_json(before, model));
+  }
+  if (!fs::exists(folder / "motions.json")) return;
+  const Json others = details_of(folder / "motions.json");
+  if (!others.is_object() || !others.contains("motions") || !others["motions"].is_array()) return;
+  for (const Json& other : others["motions"]) data["motions"].push_back(other);
 }
 
 }  // namespace

@@ -55,7 +55,11 @@ class Others {
 
   build() {
     const {stage} = this, group = new THREE.Group();
-    this.lane = stage.extent().getSize(new THREE.Vector3()).y * 1.1;
+    const size = stage.extent().getSize(new THREE.Vector3()).multiplyScalar(1.1), places = this.motions.length + 1;
+    // Lanes as many as make the field about as long as it is wide; the one that plays is the first.
+    const across = Math.max(1, Math.round(Math.sqrt(places * size.y / size.x)));
+    this.offsets = new Map(this.motions.map((motion, k) =>
+      [motion, this.beside ? [(k + 1) % across * size.x, Math.floor((k + 1) / across) * size.y] : [0, 0]]));
     this.instances = [];
     const alike = this.motions.filter(m => !m.ownShapes), own = this.motions.filter(m => m.ownShapes);
     for (let b = 0; alike.length && b < stage.bodies.length; ++b) {
@@ -91,8 +95,8 @@ class Others {
     const now = this.time.times[this.time.frame], matrix = new THREE.Matrix4(), at = new THREE.Vector3();
     const turn = new THREE.Quaternion(), one = new THREE.Vector3(1, 1, 1);
     const put = (motion, b, frame) => {
-      const i = (frame * this.stage.bodies.length + b) * 7, p = motion.poses;
-      at.set(p[i], p[i + 1] + (this.beside ? this.lane * (this.motions.indexOf(motion) + 1) : 0), p[i + 2]);
+      const i = (frame * this.stage.bodies.length + b) * 7, p = motion.poses, [x, y] = this.offsets.get(motion);
+      at.set(p[i] + x, p[i + 1] + y, p[i + 2]);
       turn.set(p[i + 3], p[i + 4], p[i + 5], p[i + 6]);
     };
     const frames = this.alike.map(m => Backdrive.nearestFrame(m.times, now));

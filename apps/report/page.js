@@ -5,6 +5,7 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 const {$} = Backdrive, {line, axis, options, scaleOf, fillTable, shortNumber} = BackdrivePlots;
 const stored = data.motions || [], before = stored.find(m => m.name === 'before'), details = data.details || {};
+let shown = null, sweep = null;
 const read = k => BackdriveMotions.read(stored[k], data);
 
 $('name').textContent = data.name;
@@ -45,11 +46,17 @@ function player() {
   };
   for (const k of listed) $('which').add(new Option(stored[k].name, k));
   $('which').value = current;
-  $('which').onchange = () => open(+$('which').value);
+  $('which').onchange = () => choose(+$('which').value);
   $('others').onchange = beside;
   $('which-part').hidden = listed.length < 2;
   if (plot) plot.set(first);
   return {time, stage, plot, open};
+}
+
+// The motion that a user picks; of a sweep its point, too.
+function choose(k) {
+  if (sweep && stored[k].point >= 0) sweep.select(stored[k].point);
+  else shown.open(k);
 }
 
 // ---- the course of an optimisation
@@ -126,11 +133,10 @@ tables();
 checkTable();
 $('replay').hidden = $('plots').hidden = !stored.length;
 if (window.Chart) historyPlots();
-const shown = stored.length ? player() : null;
+shown = stored.length ? player() : null;
 $('motion-part').hidden = !shown || !shown.plot;
 if (window.Chart && shown) cotangentPlot(shown.time);
 $('sweep').hidden = $('sweep-more').hidden = !data.sweep;
-let sweep = null;
 if (data.sweep) {
   sweep = new BackdriveSweep.Sweep(data, shown ? shown.open : () => {});
   const best = stored.find(m => m.best);
@@ -142,7 +148,7 @@ if (shown) {
   const {time, stage} = shown;
   window.backdrivePlot = shown.plot && shown.plot.chart;
   window.backdrive = stage && {
-    camera: stage.camera, controls: stage.controls, get links() { return stage.links; }, project: (b, point) => stage.project(b, point),
+    scene: stage.scene, camera: stage.camera, controls: stage.controls, get links() { return stage.links; }, project: (b, point) => stage.project(b, point),
     draw: () => stage.draw(), show: k => time.show(k), showTime: t => time.showTime(t), frame: () => time.frame, get times() { return time.times; }, data,
     open: shown.open,
   };

@@ -230,12 +230,11 @@ class Sweep {
       onClick: (_, hits) => { if (hits.length) this.select(sets[hits[0].datasetIndex].data[hits[0].index].point); }})});
   }
 
-  // The upright lines: every parameter, then every column that is a loss, or the one that is coloured.
+  // The upright lines: every parameter, the loss, and what is coloured.
   uprights() {
     const list = this.axes.map((a, k) => ({name: a.path, of: p => this.counts[k] > 1 ? this.places(p)[k] / (this.counts[k] - 1) : 0.5,
       ends: [a.values[0], a.values[this.counts[k] - 1]]}));
-    const wanted = this.columns.map((name, c) => c).filter(c => c === this.shown || /^loss/.test(this.columns[c])).slice(0, 6);
-    if (!wanted.includes(this.shown)) wanted.push(this.shown);
+    const wanted = this.columns.map((name, c) => c).filter(c => c === this.shown || this.columns[c] === 'loss');
     for (const c of wanted) {
       let low = Infinity, high = -Infinity;
       const of = p => this.table[p * this.columns.length + c];
@@ -249,7 +248,7 @@ class Sweep {
 
   drawParallel() {
     const [c, w, h] = drawing($('parallel')), list = this.uprights(), range = this.range();
-    const top = 26, bottom = 22, side = Math.min(60, w * 0.12), step = (w - 2 * side) / Math.max(1, list.length - 1);
+    const top = 46, bottom = 22, side = Math.min(60, w * 0.12), step = (w - 2 * side) / Math.max(1, list.length - 1);
     const y = f => h - bottom - f * (h - top - bottom), every = Math.ceil(this.points / 3000);
     this.lines = [];
     const stroke = (point, wide) => {
@@ -276,9 +275,9 @@ class Sweep {
       c.lineTo(x, h - bottom);
       c.stroke();
       // Names in turn at two heights, so that long ones have room.
-      c.fillText(one.name, Math.max(step * 0.4, Math.min(w - step * 0.4, x)), k % 2 ? 18 : 5, step * (list.length > 2 ? 1.9 : 0.9));
+      c.fillText(one.name, Math.max(step * 0.4, Math.min(w - step * 0.4, x)), k % 2 ? 24 : 8, step * (list.length > 2 ? 1.9 : 0.9));
       c.fillText(one.ends[0], x, h - bottom + 9, step);
-      c.fillText(one.ends[1], x + 4, top + 5, step);
+      c.fillText(one.ends[1], x, top - 8, step);
     });
     this.parallel = {side, step, y, list};
   }

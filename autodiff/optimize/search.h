@@ -50,6 +50,7 @@ class Search {
                const WorldStatus& status);
   /// Notes the point of the last row of history. A long history has those of every second row, every fourth and so on.
   void keep_point(const std::vector<double>& x);
+  void keep_courses();
   int best() const;
   double seconds() const;
 
@@ -63,6 +64,7 @@ class Search {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<StartResult> starts_;
   std::vector<OptimizeProgress> history_;
+  std::vector<std::vector<CoursePoint>> courses_;
   int iteration_ = 0;  ///< of the last report
   double evaluations_ = 0;
   WindowCounts windows_;
