@@ -63,12 +63,31 @@ void doubt_starts(const Problem& problem, Lines& lines) {
   const Model& model = problem.model;
   for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
     const int joint = static_cast<int>(j);
-    if (!has_one_degree(model.joint_types[j]) || model.joint_loops[j]) continue;
-    const double q = problem.initial_position[model.topology.links[model.link_of_joint(joint)].q];
+    if (has_quaternion(model.joint_types[j]) || model.joint_loops[j]) continue;
     const double lower = model.joints.limit.lower(joint), upper = model.joints.limit.upper(joint);
-    if (q >= lower && q <= upper) continue;
-    lines.push_back("initial_state/" + model.joint_names[j] + "/position: begins at " + number(q) + ", beyond its " +
-                    (q < lower ? "lower limit, " + number(lower) : "upper limit, " + number(upper)));
+    int row = model.topology.links[model.link_of_joint(joint)].q;
+    for (const JointComponent& c : position_components(model.joint_types[j])) {
+      const double q = problem.initial_position[row++];
+      if (q >= lower && q <= upper) continue;
+      lines.push_back("initial_state/" + model.joint_names[j] + "/" + c.name() + ": begins at " + number(q) +
+                      ", beyond its " +
+                      (q < lower ? "lower limit, " + number(lower) : "upper limit, " + number(upper)));
+    }
+  }
+}
+
+/// The first step brings what is held to where it is held.
+void doubt_held(const Problem& problem, Lines& lines) {
+  const Model& model = problem.model;
+  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+    if (!model.coupling_holds[c]) continue;
+    const double s = coupling_position(model, static_cast<int>(c), problem.initial_position);
+    if (std::abs(s) < 1e-9) continue;
+    const JointType* const unit = unit_of_coupling(model, static_cast<int>(c));
+    const std::string name = !unit ? "" : *unit == JointType::revolute ? " rad" : " m";
+    lines.push_back("couplings/" + model.coupling_names[c] + ": begins " + number(s) + name +
+                    " from where it is held, and moves there in the first step, at " +
+                    number(std::abs(s) / problem.simulation.time_step) + name + (unit ? "/s" : " a second"));
   }
 }
 
@@ -161,7 +180,7 @@ Lines short_contacts(const Problem& problem) {
                     "': an impact at " + number(pairs[k].stiffness) + " N/m lasts " + number(steps) +
                     " steps, and gradients through it need " + number(kStepsOfImpact) + ": with at most " +
                     number(softer) + " N/m (stiffness: auto), or steps of at most " +
-                    number(pairs[k].impact() / kStepsOfImpact) + " s");
+                    number(pairs[k].impact() / kStepsOfImpact) + " s (simulation/substeps)");
   }
   if (count > kToldPairs) lines.push_back("so do " + std::to_string(count - kToldPairs) + " more pairs of shapes");
   return lines;
@@ -173,6 +192,7 @@ std::vector<std::string> doubts(const Scene& scene) {
   doubt_angles(scene.problem.model, root, lines);
   doubt_quaternions(root, "", lines);
   doubt_starts(scene.problem, lines);
+  doubt_held(scene.problem, lines);
   doubt_overlaps(scene.problem, lines);
   for (const std::string& line : short_contacts(scene.problem)) lines.push_back(line);
   if (const std::string line = motion_too_large(scene.problem); !line.empty()) lines.push_back(line);

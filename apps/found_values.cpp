@@ -31,7 +31,9 @@ void add_parameter(const Model& model, const Variable& variable, std::vector<Fou
   const auto& [field, item, component] = variable.parameter;
   // Coefficients of joints that slide and turn have either unit.
   const bool one_degree = field->group == FieldGroup::joints && has_one_degree(model.joint_types[item]);
-  const std::string unit = unit_text(scene::dimension_of(*field), one_degree ? &model.joint_types[item] : nullptr);
+  const JointType* type = one_degree ? &model.joint_types[item] : nullptr;
+  if (field->group == FieldGroup::couplings) type = unit_of_coupling(model, item);
+  const std::string unit = unit_text(scene::dimension_of(*field), type);
   const int count = used_components(model, *field, item);
   for (int c = component < 0 ? 0 : component; c < (component < 0 ? count : component + 1); ++c) {
     const double value = field->in(model)(item, c);
@@ -56,13 +58,14 @@ void add_initial_state(const Problem& problem, const Variable& variable, std::ve
 
 void add_control(const Problem& problem, const Variable& variable, std::vector<FoundValue>& to) {
   const auto drives = [&](const ControlSignal& s) {
-    return s.joint == variable.joint && s.channel == variable.channel && s.values.size() == 1;
+    return s.drives(variable.joint, variable.channel, variable.component) && s.values.size() == 1;
   };
   const auto signal = std::ranges::find_if(problem.controls, drives);
   if (signal == problem.controls.end()) return;
   const double value = signal->values[0];
   to.push_back({variable.name, value,
-                unit_text(scene::dimension_of(variable.channel), &problem.model.joint_types[variable.joint]),
+                unit_text(scene::dimension_of(variable.channel),
+                          unit_of_controlled(problem.model, variable.joint, variable.channel, variable.component)),
                 bound_note(variable, value)});
 }
 

@@ -37,11 +37,12 @@ std::string shapes_of(const Model& model, int body) {
 }
 
 std::string range_of(const Model& model, int joint) {
-  if (!has_one_degree(model.joint_types[joint])) return "";
+  const JointType type = model.joint_types[joint];
+  if (!may_be_driven(type)) return "";
   const double low = model.joints.limit.lower(joint), high = model.joints.limit.upper(joint);
   if (!std::isfinite(low) && !std::isfinite(high)) return "";
   const auto side = [](double x) { return std::isfinite(x) ? number(x) : std::string("none"); };
-  const char* const unit = model.joint_types[joint] == JointType::prismatic ? " m" : " rad";
+  const char* const unit = type == JointType::prismatic ? " m" : type == JointType::planar ? " m, rad" : " rad";
   return "[" + side(low) + ", " + side(high) + "]" + unit;
 }
 
@@ -49,6 +50,68 @@ double total_mass(const Model& model) {
   double mass = 0;
   for (std::size_t b = 0; b < model.body_names.size(); ++b) mass += body_mass(model, static_cast<int>(b), 0).mass;
   return mass;
+}
+
+/// "left - 0.5 right + 0.1", as whoever reads a formula writes it.
+std::string sum_of(const Model& model, int coupling) {
+  std::string text;
+  const auto add = [&](double factor, const std::string& of) {
+    if (factor == 0 && !of.empty() && text.empty()) return;
+    const double size = std::abs(factor);
+    const std::string sign = factor < 0 ? (text.empty() ? "-" : " - ") : (text.empty() ? "" : " + ");
+    text += sign + (size == 1 && !of.empty() ? "" : number(size) + (of.empty() ? "" : " ")) + of;
+  };
+  for (std::size_t k = 0; k < model.coupling_terms.size(); ++k) {
+    const auto [of, joint] = model.coupling_terms[k];
+    if (of == coupling) add(model.couplings.ratios(static_cast<int>(k)), model.joint_names[joint]);
+  }
+  if (const double offset = model.couplings.offset(coupling); offset != 0) add(offset, "");
+  return text.empty() ? "0" : text;
+}
+
+/// What acts on a coupling.
+std::string parts_of(const Model& model, int c) {
+  if (model.coupling_holds[c]) return "held at 0";
+  const CouplingParameters& own = model.couplings;
+  std::string text;
+  const auto add = [&](bool acts, const char* part) {
+    if (acts) text += (text.empty() ? "" : ", ") + std::string(part);
+  };
+  add(own.spring.stiffness(c) > 0, "spring");
+  add(own.damping(c) > 0, "damping");
+  add(own.friction(c) > 0, "friction");
+  add(std::isfinite(own.limit.lower(c)) || std::isfinite(own.limit.upper(c)), "limits");
+  add(model.topology.couplings[c].target >= 0, "drive");
+  return text;
+}
+
+std::string couplings_text(const Model& model) {
+  if (model.coupling_names.empty()) return "";
+  Table table({{"coupling", Table::Align::left}, {"position", Table::Align::left}, {"", Table::Align::left}});
+  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+    const int coupling = static_cast<int>(c);
+    table.add({model.coupling_names[c], sum_of(model, coupling), parts_of(model, coupling)});
+  }
+  return "\n" + table.text();
+}
+
+Json couplings_json(const Model& model) {
+  Json couplings = Json::array();
+  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+    Json ratios = Json::object();
+    for (std::size_t k = 0; k < model.coupling_terms.size(); ++k) {
+      const auto [of, joint] = model.coupling_terms[k];
+      if (of == static_cast<int>(c)) ratios[model.joint_names[joint]] = model.couplings.ratios(static_cast<int>(k));
+    }
+    const int item = static_cast<int>(c);
+    couplings.push_back({{"name", model.coupling_names[c]},
+                         {"ratios", ratios},
+                         {"offset", model.couplings.offset(item)},
+                         {"hold", static_cast<bool>(model.coupling_holds[c])},
+                         {"lower", bound(model.couplings.limit.lower(item))},
+                         {"upper", bound(model.couplings.limit.upper(item))}});
+  }
+  return couplings;
 }
 
 }  // namespace
@@ -81,7 +144,7 @@ std::string model_text(const Scene& scene) {
                link.body < 0 ? "" : number(body_mass(model, link.body, 0).mass),
                link.body < 0 ? "" : shapes_of(model, link.body)});
   }
-  return text + table.text();
+  return text + table.text() + couplings_text(model);
 }
 
 Json model_json(const Scene& scene) {
@@ -94,7 +157,7 @@ Json model_json(const Scene& scene) {
              {"type", to_string(model.joint_types[j])},
              {"parent", body_name(model.joint_parents[j])},
              {"child", body_name(model.joint_children[j])}};
-    if (has_one_degree(model.joint_types[j])) {
+    if (may_be_driven(model.joint_types[j])) {
       own["lower"] = bound(model.joints.limit.lower(joint));
       own["upper"] = bound(model.joints.limit.upper(joint));
       own["effort_limit"] = bound(model.joints.drive.effort_limit(joint));
@@ -110,9 +173,13 @@ Json model_json(const Scene& scene) {
                       {"body", body_name(model.shape_bodies[s])}});
   }
   for (const SceneNote& note : scene.notes) notes.push_back(note.text);
-  return {{"scene", scene.name},       {"degrees_of_freedom", model.topology.joint_nv},
-          {"mass", total_mass(model)}, {"joints", joints},
-          {"bodies", bodies},          {"shapes", shapes},
+  return {{"scene", scene.name},
+          {"degrees_of_freedom", model.topology.joint_nv},
+          {"mass", total_mass(model)},
+          {"joints", joints},
+          {"bodies", bodies},
+          {"shapes", shapes},
+          {"couplings", couplings_json(model)},
           {"not_taken_over", notes}};
 }
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -45,6 +46,21 @@ CLI::Validator whole_number() {
             !word.empty() && word.size() <= 20 && word.find_first_not_of("0123456789") == std::string::npos;
         if (digits && (word.size() < 20 || word <= "18446744073709551615")) return "";
         return "'" + word + "', expected a whole number from 0 to 18446744073709551615";
+      },
+      "");
+  return check;
+}
+
+CLI::Validator number_between(double lowest, double highest) {
+  CLI::Validator check(
+      [=](std::string& word) -> std::string {
+        double value = NAN;
+        const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
+        const bool whole = read.ec == std::errc() && read.ptr == word.data() + word.size();
+        if (whole && value >= lowest && value <= highest) return "";
+        std::ostringstream expected;
+        expected << "'" << word << "', expected a number from " << lowest << " to " << highest;
+        return expected.str();
       },
       "");
   return check;
@@ -150,7 +166,9 @@ void finish_command(CLI::App& command, Invocation& invocation, const Options& op
 
 ExecutionOptions execution(const Options& options) {
   if (!options.isa.empty()) {
-    ::setenv("BACKDRIVE_ISA", options.isa.c_str(), 1);
+    for (const Isa isa : {Isa::v2, Isa::v3, Isa::v4}) {
+      if (options.isa == to_string(isa)) choose_isa(isa);
+    }
     if (options.isa != to_string(kernel_isa())) {
       usage_error("--isa " + options.isa + ": this build has kernels for x86-64-" + to_string(kernel_isa()) +
                   "; expected that, or a build by cmake --preset portable");
@@ -301,27 +319,33 @@ nlohmann::json memory_json() {
   return devices;
 }
 
+std::string steps_text(const Simulation& simulation) {
+  return count(simulation.control_steps(), "step") + " of " + number(simulation.control_time_step()) + " s" +
+         (simulation.substeps > 1 ? " in " + std::to_string(simulation.substeps) + " substeps each" : "");
+}
+
 std::string describe_stop(const Problem& problem, int world, const WorldStatus& status) {
   const double time = status.stopped_step * problem.simulation.time_step;
   const auto& names = problem.model.joint_names;
   const bool known = status.joint >= 0 && status.joint < static_cast<int>(names.size());
-  return "world " + std::to_string(world) + " became non-finite in step " + std::to_string(status.stopped_step) +
-         " (at " + number(time) + " s)" + (known ? " at joint '" + names[status.joint] + "'" : "");
+  return "world " + std::to_string(world) + " became non-finite in step " +
+         std::to_string(status.stopped_step / problem.simulation.substeps) + " (at " + number(time) + " s)" +
+         (known ? " at joint '" + names[status.joint] + "'" : "");
 }
 
 void warn_of_unsolved(const Problem& problem, const WorldStatus& status) {
   if (status.unsolved_step < 0) return;
   log_warning(
-      "contact could not be solved in step " + std::to_string(status.unsolved_step) + " (at " +
-      number(status.unsolved_step * problem.simulation.time_step) +
+      "contact could not be solved in step " + std::to_string(status.unsolved_step / problem.simulation.substeps) +
+      " (at " + number(status.unsolved_step * problem.simulation.time_step) +
       " s), and perhaps later: forces there, and gradients through them, cannot be trusted; softer contact, less "
       "friction or a shorter time step would do");
 }
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names = {"optimize", "run",      "gradient",   "gradcheck", "bench",
-                                                 "sweep",    "validate", "info",       "report",    "dynamics",
-                                                 "convert",  "schema",   "completion", "manual"};
+  static const std::vector<std::string> names = {"optimize", "run",      "gradient", "gradcheck",  "bench",
+                                                 "sweep",    "validate", "info",     "report",     "view",
+                                                 "dynamics", "convert",  "schema",   "completion", "manual"};
   return names;
 }
 

@@ -45,6 +45,8 @@ inline constexpr const char* kAnyPath = "PATH";
 
 /// A check of whole numbers that keeps its bounds out of the help text; the error names them.
 CLI::Validator in_range(int lowest, int highest);
+/// The same of numbers, among which NaN is none.
+CLI::Validator number_between(double lowest, double highest);
 /// Of 64 bits, not negative.
 CLI::Validator whole_number();
 /// One of these words, which completion offers.
@@ -99,6 +101,9 @@ nlohmann::json memory_json();
 /// The one JSON object of --json.
 void print_json(const nlohmann::json& object);
 
+/// "480 steps of 0.00416667 s", and of how many substeps each.
+std::string steps_text(const Simulation& simulation);
+
 /// "world 3 became non-finite in step 12 (0.06 s) at joint 'hinge'"
 std::string describe_stop(const Problem& problem, int world, const WorldStatus& status);
 /// Warns where a step of a world was not solved.
@@ -117,6 +122,7 @@ void add_sweep(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);
 void add_info(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);
+void add_view(CLI::App& app, Invocation& invocation);
 void add_dynamics(CLI::App& app, Invocation& invocation);
 void add_convert(CLI::App& app, Invocation& invocation);
 void add_schema(CLI::App& app, Invocation& invocation);

@@ -34,10 +34,12 @@ Json limits_json(const Model& model) {
   Json limits = Json::object();
   for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
     const int joint = static_cast<int>(j);
-    if (!has_one_degree(model.joint_types[j])) continue;
+    if (has_quaternion(model.joint_types[j])) continue;
     const double lower = model.joints.limit.lower(joint), upper = model.joints.limit.upper(joint);
     if (!std::isfinite(lower) && !std::isfinite(upper)) continue;
-    limits[model.joint_names[j] + "/position"] = {finite(lower), finite(upper)};
+    for (const JointComponent& c : position_components(model.joint_types[j])) {
+      limits[model.joint_names[j] + "/" + c.name()] = {finite(lower), finite(upper)};
+    }
   }
   return limits;
 }

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "engine/error.h"
@@ -143,19 +142,20 @@ std::vector<float> poses_of(const Model& model, const CsvTable& trajectory, cons
 
 }  // namespace
 
-ResultMotion read_motion(const fs::path& folder) {
+fs::path scene_file_in(const fs::path& folder) {
   if (!fs::is_directory(folder)) input_error(folder.string() + ": expected a result folder of simctl run or optimize");
-  std::optional<fs::path> file;
   for (const char* const name : {"result.yaml", "scene.yaml"}) {
-    if (!file && fs::exists(folder / name)) file = folder / name;
+    if (fs::exists(folder / name) && fs::exists(folder / "trajectory.csv")) return folder / name;
   }
-  if (!file || !fs::exists(folder / "trajectory.csv")) {
-    input_error(
-        folder.string() +
-        ": expected a result folder of simctl run or optimize, with trajectory.csv and result.yaml or scene.yaml");
-  }
-  ResultMotion motion{load_scene(*file), text_of_file(*file), CsvTable(folder / "trajectory.csv"), {}, {}, {}, {}};
-  const double dt = motion.scene.problem.simulation.time_step;
+  input_error(
+      folder.string() +
+      ": expected a result folder of simctl run or optimize, with trajectory.csv and result.yaml or scene.yaml");
+}
+
+ResultMotion read_motion(const fs::path& folder) {
+  const fs::path file = scene_file_in(folder);
+  ResultMotion motion{load_scene(file), text_of_file(file), CsvTable(folder / "trajectory.csv"), {}, {}, {}, {}};
+  const double dt = motion.scene.problem.simulation.control_time_step();
   motion.frames = picked(motion.trajectory.rows.size(), frame_stride(dt, kFramesPerSecond), kMostFrames);
   for (const std::size_t frame : motion.frames) {
     motion.times.push_back(static_cast<float>(motion.trajectory.number(frame, 0)));

@@ -42,6 +42,8 @@ struct ResultMotion {
 /// Of a folder of run or optimize: result.yaml or scene.yaml, trajectory.csv, before.csv. Throws Error (input) where
 /// the folder is none, or its files do not belong together.
 ResultMotion read_motion(const std::filesystem::path& folder);
+/// The scene of such a folder. Throws Error (input).
+std::filesystem::path scene_file_in(const std::filesystem::path& folder);
 
 /// Corners of the triangles of a mesh's hull or a height field, three numbers each, in the shape's frame.
 std::vector<float> triangles_of_shape(const Model& model, int shape);

@@ -6,6 +6,7 @@
 #include "apps/atomic_output.h"
 #include "apps/console.h"
 #include "apps/doubts.h"
+#include "apps/fast_turns.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
@@ -54,7 +55,7 @@ nlohmann::json to_json(const Scene& scene, const SimulationResult& result, int e
     put(joint, velocity_components(type), &result.qd[static_cast<size_t>(result.steps) * t.nv + link.v]);
   }
   nlohmann::json object = {{"scene", scene.name},
-                           {"steps", result.steps},
+                           {"steps", result.steps / problem.simulation.substeps},
                            {"time", result.steps * problem.simulation.time_step},
                            {"final_state", state},
                            {"interrupted", result.interrupted},
@@ -68,7 +69,7 @@ nlohmann::json to_json(const Scene& scene, const SimulationResult& result, int e
   if (result.status.stopped()) {
     object["error"] = {{"kind", "non_finite"},
                        {"message", describe_stop(problem, 0, result.status)},
-                       {"step", result.status.stopped_step},
+                       {"step", result.status.stopped_step / problem.simulation.substeps},
                        {"world", 0}};
   }
   return object;
@@ -89,13 +90,13 @@ int run_run(const Options& options) {
     log_made_by(options, how);
   }
   const Problem& problem = scene.problem;
-  log_info("running '" + scene.name + "': " + count(problem.simulation.steps, "step") + " of " +
-           number(problem.simulation.time_step) + " s, " + options.precision);
+  log_info("running '" + scene.name + "': " + steps_text(problem.simulation) + ", " + options.precision);
   if (const std::string words = contact_words(problem); !words.empty()) log_detail("contact: " + words);
   for (const std::string& line : open_loops(problem)) log_warning(line);
   const SimulationResult result = simulate_with_progress(scene, how, options.quiet);
   int exit_code = kDone;
   warn_of_unsolved(problem, result.status);
+  if (const std::string line = fast_turns(problem, result); !line.empty()) log_warning(line);
   if (result.status.stopped()) {
     exit_code = kNonFinite;
     log_error(describe_stop(problem, 0, result.status) + "; what came before is kept");
@@ -104,7 +105,7 @@ int run_run(const Options& options) {
     log_error("the loss is " + number(result.loss) + ", expected a finite one");
   } else if (result.interrupted) {
     exit_code = kInterrupted;
-    log_warning("interrupted after " + count(result.steps, "step") + "; they are kept");
+    log_warning("interrupted after " + count(result.steps / problem.simulation.substeps, "step") + "; they are kept");
   }
   log_detail("done in " + number(result.seconds) + " s");
 

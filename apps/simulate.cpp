@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <numbers>
@@ -155,6 +156,34 @@ SimulationResult simulate(const Problem& problem, const ExecutionOptions& how, s
                                              : simulate_as<double>(problem, how, efforts, progress);
 }
 
+std::vector<ContactRecord> contacts_of_steps(std::vector<ContactRecord> contacts, int substeps) {
+  if (substeps == 1) return contacts;
+  std::vector<ContactRecord> means;
+  std::map<int, std::size_t> of_pair;  // where in `means`, of the step at hand
+  std::vector<double> weights;         // Σ |force| of each
+  for (const ContactRecord& c : contacts) {
+    const int step = c.step / substeps;
+    if (!means.empty() && means.back().step != step) of_pair.clear();
+    const double size = std::hypot(c.force[0], c.force[1], c.force[2]);
+    const auto [at, first] = of_pair.try_emplace(c.pair, means.size());
+    if (first) {
+      means.push_back({step, c.pair, {}, {}, 0});
+      weights.push_back(0);
+    }
+    ContactRecord& mean = means[at->second];
+    for (int k = 0; k < 3; ++k) {
+      mean.force[k] += c.force[k] / substeps;
+      mean.point[k] += c.point[k] * size;
+    }
+    mean.depth = std::max(mean.depth, c.depth);
+    weights[at->second] += size;
+  }
+  for (std::size_t k = 0; k < means.size(); ++k) {
+    for (double& x : means[k].point) x /= weights[k];
+  }
+  return means;
+}
+
 ContactChanges contact_changes(const SimulationResult& result) {
   ContactChanges changes;
   std::map<int, int> last;  // step in which a pair touched last
@@ -187,9 +216,10 @@ void write_contacts(std::ostream& stream, const Problem& problem, const Simulati
     csv.cell(column);
   }
   csv.end_row();
-  for (const ContactRecord& c : result.contacts) {
+  const double time_step = problem.simulation.control_time_step();
+  for (const ContactRecord& c : contacts_of_steps(result.contacts, problem.simulation.substeps)) {
     const ContactPair& pair = model.topology.contact_pairs[c.pair];
-    csv.cell(c.step * problem.simulation.time_step).cell(c.step).cell(name(pair.a)).cell(name(pair.b));
+    csv.cell(c.step * time_step).cell(c.step).cell(name(pair.a)).cell(name(pair.b));
     for (const double x : c.force) csv.cell(x);
     for (const double x : c.point) csv.cell(x);
     csv.cell(c.depth);

@@ -47,10 +47,14 @@ struct ContactChanges {
 };
 ContactChanges contact_changes(const SimulationResult& result);
 
+/// Of each step of `substeps` steps, as write_contacts() tells.
+std::vector<ContactRecord> contacts_of_steps(std::vector<ContactRecord> contacts, int substeps);
+
 /// Whether anything can touch anything, so that there is something to write:
 bool may_touch(const Problem& problem);
 /// time and step, the two shapes, the force on the first one's body, where it acts, depth: a row for each pair that
-/// touched in a step. SI units, world axes.
+/// touched in a step. Of a step with substeps the mean of its forces, the mean point, weighted with them, and the
+/// greatest depth. SI units, world axes.
 void write_contacts(std::ostream& stream, const Problem& problem, const SimulationResult& result);
 
 /// Aligned tables for people: loss terms with their sum, and the last state with units.

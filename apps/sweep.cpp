@@ -51,6 +51,7 @@ void run_points(std::vector<SweepPoint>& points, const ExecutionOptions& how) {
       group.push_back(points[i].problem);
     }
     const std::vector<PointResult> results = run_batch(group, how);
+    if (results.size() < members.size()) return;  // interrupted
     for (size_t k = 0; k < members.size(); ++k) {
       points[members[k]].result = results[k];
       points[members[k]].done = true;
@@ -78,7 +79,10 @@ void optimize_point(SweepPoint& point, const ExecutionOptions& how) {
       point.variables.push_back(start.x[layout.offset[v]] * point.problem.variables[v].scale);
     }
   }
-  point.result = run_batch(std::span(&best.problem, 1), how)[0];
+  const std::vector<PointResult> results = run_batch(std::span(&best.problem, 1), how);
+  point.done = !results.empty();
+  if (!point.done) return;
+  point.result = results[0];
   point.problem = best.problem;
 }
 

@@ -1,8 +1,10 @@
 #include "apps/sweep_batch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
+#include "apps/interrupt.h"
 #include "autodiff/problem/loss.h"
 #include "engine/parallel.h"
 #include "models/fields.h"
@@ -12,23 +14,23 @@ namespace {
 
 // The structured bindings fail to compile when a member is added, so that none is forgotten here.
 auto members(const Simulation& s) {
-  const auto& [time_step, steps] = s;
-  return std::tie(time_step, steps);
+  const auto& [time_step, steps, substeps] = s;
+  return std::tie(time_step, steps, substeps);
 }
 
 auto members(const LossTerm& t) {
-  const auto& [name, quantity, terminal, first_step, last_step, integral, over, measure, index, other, channel, part,
-               target, upper, record, point, other_point, on_circle, weight] = t;
-  return std::tie(name, quantity, terminal, first_step, last_step, integral, over, measure, index, other, channel, part,
-                  target, upper, record, point, other_point, on_circle, weight);
+  const auto& [name, quantity, terminal, first_step, last_step, integral, over, measure, index, component, other,
+               channel, part, target, upper, record, point, other_point, on_circle, weight] = t;
+  return std::tie(name, quantity, terminal, first_step, last_step, integral, over, measure, index, component, other,
+                  channel, part, target, upper, record, point, other_point, on_circle, weight);
 }
 
 /// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).
 auto members(const Link& l) {
   const auto& [type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, acts, touches,
-               unbalanced] = l;
-  return std::tie(type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, touches,
-                  unbalanced);
+               lifted, spins, unphysical_inertia] = l;
+  return std::tie(type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, touches, spins,
+                  unphysical_inertia);
 }
 
 bool same_contacts(const Topology& a, const Topology& b) {
@@ -47,8 +49,10 @@ bool same_topology(const Topology& a, const Topology& b) {
 bool same_structure(const Model& a, const Model& b) {
   return a.body_names == b.body_names && a.joint_names == b.joint_names && a.shape_names == b.shape_names &&
          a.joint_types == b.joint_types && a.joint_parents == b.joint_parents && a.joint_children == b.joint_children &&
-         a.shape_types == b.shape_types && a.shape_bodies == b.shape_bodies && a.shape_meshes == b.shape_meshes &&
-         a.meshes == b.meshes && a.height_fields == b.height_fields && same_topology(a.topology, b.topology);
+         a.coupling_names == b.coupling_names && a.coupling_terms == b.coupling_terms &&
+         a.coupling_holds == b.coupling_holds && a.shape_types == b.shape_types && a.shape_bodies == b.shape_bodies &&
+         a.shape_meshes == b.shape_meshes && a.meshes == b.meshes && a.height_fields == b.height_fields &&
+         same_topology(a.topology, b.topology);
 }
 
 /// Spreads the parameter over worlds when any world's values differ from the first one's.
@@ -90,6 +94,79 @@ bool wants_states(const Problem& problem) {
   return std::any_of(problem.loss.begin(), problem.loss.end(), [](const LossTerm& t) { return !t.terminal; });
 }
 
+/// Steps that take some tenths of a second, in steps of a link of 100 ns; a pair of shapes takes as long as four.
+int first_piece(const Problem& problem, int worlds) {
+  constexpr double kLinkSteps = 2e6;
+  const Topology& t = problem.model.topology;
+  const double links = static_cast<double>(t.links.size()) + 4.0 * static_cast<double>(t.contact_pairs.size());
+  return static_cast<int>(std::clamp(kLinkSteps / (links * worlds), 16.0, 1e7));
+}
+
+template <class T>
+std::vector<PointResult> results_of(const Problem& problem, const Trajectory<T>& trajectory, const Control<T>& control,
+                                    const RolloutOptions& options, const LossObserver<T>* observer) {
+  LossResult<T> loss;
+  if (!problem.loss.empty()) loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr, observer);
+  const Buffer<T> q = on_host(trajectory.final.q), qd = on_host(trajectory.final_velocity());
+  const Buffer<T> terms = on_host(loss.terms), total = on_host(loss.total);
+  std::vector<PointResult> results(q.worlds());
+  for (int w = 0; w < q.worlds(); ++w) {
+    PointResult& r = results[w];
+    r.q = column(q, w);
+    r.qd = column(qd, w);
+    r.status = (*trajectory.status)[w];
+    if (problem.loss.empty()) continue;
+    r.terms = column(terms, w);
+    r.loss = static_cast<double>(total(0, w));
+  }
+  return results;
+}
+
+/// The same numbers by pieces of steps, between which interrupts are looked for: nothing when there is one. A world
+/// that stops keeps the state that it stopped in; what later pieces make of it counts for nothing.
+template <class T>
+std::vector<PointResult> run_in_pieces(const Problem& problem, State<T> state, const Control<T>& control,
+                                       RolloutOptions options, int piece) {
+  const int steps = options.steps, nu = problem.model.topology.nu, worlds = state.q.worlds();
+  Memory& memory = memory_beside(state.q);
+  const auto observer = observe_loss<T>(problem, control, options, worlds, memory);
+  std::vector<WorldStatus> status(worlds);
+  std::vector<PointResult> stopped(worlds);
+  Trajectory<T> last;
+  for (int done = 0; done < steps; done += options.steps) {
+    if (interrupted()) return {};
+    options.steps = std::min(piece, steps - done);
+    Control<T> part;
+    if (!control.u.empty()) {
+      part.u = Buffer<T>(memory, options.steps * nu, worlds);
+      part.u.copy_rows(0, control.u, done * nu, options.steps * nu);
+    }
+    last = rollout<T>(problem.model, state, part, options, memory);
+    if (observer) observer->forward(last, done);
+    state = last.final;
+    for (int w = 0; w < worlds; ++w) {
+      const WorldStatus& now = (*last.status)[w];
+      if (status[w].stopped()) continue;
+      if (now.unsolved_step >= 0 && status[w].unsolved_step < 0) status[w].unsolved_step = done + now.unsolved_step;
+      if (!now.stopped()) continue;
+      status[w].stopped_step = done + now.stopped_step;
+      status[w].joint = now.joint;
+      stopped[w].q = column(last.final.q, w);
+      stopped[w].qd = column(last.final_velocity(), w);
+    }
+  }
+  options.steps = last.steps = steps;
+  std::vector<PointResult> results = results_of(problem, last, control, options, observer.get());
+  for (int w = 0; w < worlds; ++w) {
+    results[w].status = status[w];
+    if (!status[w].stopped()) continue;
+    results[w].q = std::move(stopped[w].q);
+    results[w].qd = std::move(stopped[w].qd);
+    results[w].loss = NAN;
+  }
+  return results;
+}
+
 template <class T>
 std::vector<PointResult> run_batch_on(std::span<const Problem> points, int threads, Memory& memory) {
   const int worlds = static_cast<int>(points.size());
@@ -113,23 +190,11 @@ std::vector<PointResult> run_batch_on(std::span<const Problem> points, int threa
   options.threads = threads;
   options.keep_states = wants_states(problem);
   state = place_bodies<T>(nullptr, problem.model, state, options, memory);
+  // A device is not waited for step by step.
+  const int piece = memory.backend() ? options.steps : first_piece(problem, worlds);
+  if (piece < options.steps) return run_in_pieces<T>(problem, state, control, options, piece);
   const Trajectory<T> trajectory = rollout<T>(problem.model, state, control, options, memory);
-  LossResult<T> loss;
-  if (!problem.loss.empty()) loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);
-
-  const Buffer<T> q = on_host(trajectory.final.q), qd = on_host(trajectory.final_velocity());
-  const Buffer<T> terms = on_host(loss.terms), total = on_host(loss.total);
-  std::vector<PointResult> results(worlds);
-  for (int w = 0; w < worlds; ++w) {
-    PointResult& r = results[w];
-    r.q = column(q, w);
-    r.qd = column(qd, w);
-    r.status = (*trajectory.status)[w];
-    if (problem.loss.empty()) continue;
-    r.terms = column(terms, w);
-    r.loss = static_cast<double>(total(0, w));
-  }
-  return results;
+  return results_of(problem, trajectory, control, options, static_cast<const LossObserver<T>*>(nullptr));
 }
 
 }  // namespace

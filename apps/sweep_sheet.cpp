@@ -37,7 +37,7 @@ std::string SweepPoint::status() const {
   if (finite()) return "ok";
   if (!result.status.stopped()) return "non-finite loss";
   const auto& joints = problem.model.joint_names;
-  return "non-finite in step " + std::to_string(result.status.stopped_step) +
+  return "non-finite in step " + std::to_string(result.status.stopped_step / problem.simulation.substeps) +
          (result.status.joint >= 0 ? " at joint " + joints.at(result.status.joint) : "");
 }
 

@@ -30,12 +30,14 @@ nlohmann::json to_json(const Scene& scene) {
           {"bodies", p.model.body_names.list()},
           {"joints", p.model.joint_names.list()},
           {"shapes", p.model.shape_names.list()},
+          {"couplings", p.model.coupling_names.list()},
           {"contact_pairs", t.contact_pairs.size()},
           {"degrees_of_freedom", t.joint_nv},
           {"controls", t.nu},
           {"integrator", to_string(t.integrator)},
-          {"time_step", p.simulation.time_step},
-          {"steps", p.simulation.steps},
+          {"time_step", p.simulation.control_time_step()},
+          {"steps", p.simulation.control_steps()},
+          {"substeps", p.simulation.substeps},
           {"variables", variables},
           {"numbers", variable_layout(p).total},
           {"loss", loss},
@@ -78,11 +80,11 @@ void print(const Scene& scene) {
   table.add({"joints", listing(p.model.joint_names)});
   table.add({"", joints_by_type(p.model)});
   table.add({"shapes", std::to_string(p.model.shape_names.size())});
+  if (!p.model.coupling_names.empty()) table.add({"couplings", listing(p.model.coupling_names)});
   table.add({"pairs that may touch", std::to_string(p.model.topology.contact_pairs.size())});
   if (const std::string words = contact_words(p); !words.empty()) table.add({"contact", words});
   table.add({"degrees of freedom", std::to_string(p.model.topology.joint_nv)});
-  table.add({"time", count(p.simulation.steps, "step") + " of " + number(p.simulation.time_step) +
-                         " s: " + number(p.simulation.steps * p.simulation.time_step) + " s"});
+  table.add({"time", steps_text(p.simulation) + ": " + number(p.simulation.steps * p.simulation.time_step) + " s"});
   if (!p.variables.empty()) {
     std::vector<std::string> names;
     for (const Variable& v : p.variables) names.push_back(v.name);
@@ -119,10 +121,10 @@ int run_validate(const Options& options) {
 void add_validate(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "validate",
-      "Check a scene without running it. Prints OK and a summary, or the first error with file, line,\n"
-      "column, the offending value and what was expected (exit 3). Warns of what is hardly meant: angles of\n"
-      "more than a turn without a unit, starts beyond limits, shapes that begin in one another, quaternions\n"
-      "that look like (w, x, y, z), loops that are open.");
+      "Check a scene without running it. Prints OK and a summary, or every error (twenty at most) with file,\n"
+      "line, column, the offending value and what was expected (exit 3; with --json as objects). Warns of\n"
+      "what is hardly meant: angles of more than a turn without a unit, starts beyond limits, shapes that begin\n"
+      "in one another, quaternions that look like (w, x, y, z), loops that are open.");
   static Options options;
   add_scene(*command, options);
   add_json_and_quiet(*command, options);

@@ -43,7 +43,7 @@ std::string limit_reason(const Problem& problem, const SimulationResult& motion,
 std::string drive_reason(const Problem& problem, const SimulationResult& motion, int joint, bool of_limit) {
   const DriveParameters& drive = problem.model.joints.drive;
   const Link& link = problem.model.topology.links[problem.model.link_of_joint(joint)];
-  if (link.target < 0) return "";
+  if (link.target < 0 || !has_one_degree(problem.model.joint_types[joint])) return "";
   const Control<double> control = initial_control<double>(problem, 1);
   const auto u = [&](int row) { return control.u.empty() ? 0.0 : control.u(row, 0); };
   int saturated = 0;
@@ -74,6 +74,7 @@ bool is_zero(const Slopes& slopes, int offset, int size) {
 std::string zero_reason(const Problem& problem, const Variable& variable, const SimulationResult& motion) {
   const int joint = variable.joint;
   if (variable.kind == VariableKind::control) {
+    if (joint >= static_cast<int>(problem.model.joint_names.size())) return "";
     return has_one_degree(problem.model.joint_types[joint]) ? drive_reason(problem, motion, joint, false) : "";
   }
   if (variable.kind != VariableKind::parameter) return "";
@@ -102,8 +103,9 @@ Slopes slopes_at(const Problem& problem, const std::vector<std::vector<double>>&
     std::vector<std::vector<double>> gradient;
     objective->evaluate(batch, loss, gradient);
     for (std::size_t k = 0; k < batch.size(); ++k) {
-      for (const VariableEntry& entry : entries) {
-        for (int n = 0; n < entry.size; ++n) gradient[k][entry.offset + n] /= entry.scale;
+      for (std::size_t v = 0; v < entries.size(); ++v) {
+        if (problem.variables[v].is_tied()) continue;  // it stands on numbers of another, in whose scale they are
+        for (int n = 0; n < entries[v].size; ++n) gradient[k][entries[v].offset + n] /= entries[v].scale;
       }
       slopes.loss.push_back(loss[k]);
       slopes.gradient.push_back(std::move(gradient[k]));

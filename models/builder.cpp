@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "models/contact_pairs.h"
+#include "models/couplings.h"
 #include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
@@ -110,17 +112,36 @@ void check_loop(const Model& model, size_t joint) {
   }
 }
 
+/// What lets go: its child has to have another joint by which it moves on, and no effort may be left to act.
+void check_release(const Model& model, size_t joint) {
+  const double at = model.joint_releases[joint];
+  if (at == std::numeric_limits<double>::infinity()) return;
+  const std::string path = "joints/" + model.joint_names[joint] + "/release";
+  if (!(at > 0)) throw ModelError(path + "/at", "a release at " + std::to_string(at) + " s, expected a time > 0");
+  if (model.topology.integrator != Integrator::semi_implicit) {
+    throw ModelError(path, "a release with the integrator featherstone, expected integrator semi_implicit");
+  }
+  if (!model.joint_loops[joint] || model.joint_types[joint] != JointType::fixed) {
+    throw ModelError(path,
+                     std::string("a release of a ") + to_string(model.joint_types[joint]) + " joint" +
+                         (model.joint_loops[joint] ? "" : " of the tree") +
+                         ", expected a fixed joint that closes a loop (loop: true), beside the joint, of type free for "
+                         "one, by which its child moves on");
+  }
+}
+
 void check_references(const Model& model, const std::vector<bool>& driven) {
   for (size_t j = 0; j < model.joint_names.size(); ++j) {
     const std::string path = "joints/" + model.joint_names[j];
     check_body_index(model, path + "/parent", model.joint_parents[j], true);
     check_body_index(model, path + "/child", model.joint_children[j], false);
     const JointType type = model.joint_types[j];
-    if (driven[j] && !has_one_degree(type)) {
-      throw ModelError(path + "/drive", "a drive on a " + std::string(to_string(type)) +
-                                            " joint, expected a revolute or prismatic joint");
+    if (driven[j] && !may_be_driven(type)) {
+      throw ModelError(path + "/drive",
+                       "a drive on a " + std::string(to_string(type)) + " joint, expected one of another type");
     }
     check_loop(model, j);
+    check_release(model, j);
     if (type == JointType::free && model.joint_parents[j] != ModelBuilder::world) {
       throw ModelError(path + "/parent", "body " + quoted(model.body_names[model.joint_parents[j]]) +
                                              " of a free joint, expected the world");
@@ -289,8 +310,10 @@ void number_components(Topology& topology, const PoolVector<JointType>& types, c
   topology.joint_nv = topology.nu = topology.nv;
   for (size_t j = 0; j < types.size(); ++j) {
     if (!driven[j]) continue;
-    link_of[j]->target = topology.nu;
-    topology.nu += 2;
+    for (Link* link = link_of[j]; link <= &topology.links.back() && link->joint == static_cast<int>(j); ++link) {
+      link->target = topology.nu;
+      topology.nu += 2 * joint_size(link->type).nv;
+    }
   }
 }
 
@@ -301,6 +324,15 @@ void number_bodies(Model& model) {
   const int bodies = static_cast<int>(model.body_names.size());
   t.nq += bodies * kBodyPositions;
   t.nv += bodies * kBodyVelocities;
+}
+
+/// Links whose bodies turn with a joint that spins or is to be taken for one, and what is fixed to those.
+void mark_spinning(Topology& topology, const std::vector<bool>& spins) {
+  for (Link& link : topology.links) {
+    const bool asked = link.type == JointType::revolute && spins[link.joint];
+    const bool carried = link.type == JointType::fixed && link.parent >= 0 && topology.links[link.parent].spins;
+    link.spins = asked || carried || link.type == JointType::ball || link.type == JointType::free;
+  }
 }
 
 /// Depth first, the last child of a link is the one with the highest index.
@@ -348,6 +380,9 @@ void put_shape(const ShapeOptions& options, int item, ShapeParameters& parameter
   BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_PUT_FLAT, material.)
   BACKDRIVE_DENSITY_PARAMETERS(BACKDRIVE_PUT, )
 }
+void put_coupling(const CouplingOptions& options, int item, CouplingParameters& parameters) {
+  BACKDRIVE_COUPLING_PARAMETERS(BACKDRIVE_PUT)
+}
 #undef BACKDRIVE_PUT
 #undef BACKDRIVE_PUT_FLAT
 
@@ -370,7 +405,9 @@ JointIndex ModelBuilder::add_joint(const std::string& name, JointType type, Body
   model_.joint_parents.push_back(parent);
   model_.joint_children.push_back(child);
   model_.joint_loops.push_back(options.loop);
+  model_.joint_releases.push_back(options.release);
   driven_.push_back(options.driven);
+  spins_.push_back(options.spins);
   append_item(model_, FieldGroup::joints, joint + 1);
   put_joint(options, joint, model_.joints);
   return joint;
@@ -388,6 +425,22 @@ ShapeIndex ModelBuilder::add_shape(const std::string& name, BodyIndex body, cons
   return shape;
 }
 
+CouplingIndex ModelBuilder::add_coupling(const std::string& name, const CouplingOptions& options) {
+  const int coupling = static_cast<int>(model_.coupling_names.size());
+  model_.coupling_names.push_back(name);
+  model_.coupling_holds.push_back(options.hold);
+  coupling_driven_.push_back(options.driven);
+  append_item(model_, FieldGroup::couplings, coupling + 1);
+  put_coupling(options, coupling, model_.couplings);
+  for (const CouplingRatio& ratio : options.ratios) {
+    const int term = static_cast<int>(model_.coupling_terms.size());
+    model_.coupling_terms.push_back({coupling, ratio.joint});
+    append_item(model_, FieldGroup::terms, term + 1);
+    model_.couplings.ratios.at(term) = ratio.ratio;
+  }
+  return coupling;
+}
+
 Model ModelBuilder::build() const {
   Model model = model_;
   model.gravity.resize(1);
@@ -395,7 +448,9 @@ Model ModelBuilder::build() const {
   check_names("bodies", "body", model.body_names);
   check_names("joints", "joint", model.joint_names);
   check_names("shapes", "shape", model.shape_names);
+  check_names("couplings", "coupling", model.coupling_names);
   check_references(model, driven_);
+  check_couplings(model, coupling_driven_);
   check_contacts(model);
   const std::vector<int> joint_of = joints_of_bodies(model);
   model.topology.links = ordered_links(model, joint_of);
@@ -405,6 +460,8 @@ Model ModelBuilder::build() const {
   }
   append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
+  number_couplings(model, coupling_driven_);
+  mark_spinning(model.topology, spins_);
   number_bodies(model);
   find_contact_pairs(model);
   validate(model);

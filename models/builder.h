@@ -1,7 +1,9 @@
 #pragma once
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "engine/error.h"
 #include "models/model.h"
@@ -36,8 +38,13 @@ struct JointOptions {
   /// Closes a loop: the child hangs on another joint already. What places it then is child_frame.
   bool loop = false;
   Frame child_frame = {};
+  /// s from the start of a rollout: when a fixed joint that closes a loop, a grip, lets go.
+  double release = std::numeric_limits<double>::infinity();
   BACKDRIVE_AXIS_PARAMETERS(BACKDRIVE_OPTION, )
   BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_OPTION, )
+  /// The child may turn by a good part of a radian in a step: its gyroscopic couple is that of the whole step, which
+  /// keeps its energy bounded (docs/theory.md, (12)), as that of free and ball joints always is. Of featherstone.
+  bool spins = false;
   /// A joint with a drive gets control channels for its target position and velocity.
   bool driven = false;
   BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST_MEMBER, )
@@ -53,6 +60,24 @@ struct ShapeOptions {
   CollisionFilter filter = {};
   std::shared_ptr<const ConvexMesh> mesh = nullptr;           ///< of a mesh, whose scale is mostly {1, 1, 1}
   std::shared_ptr<const HeightField> height_field = nullptr;  ///< of a height field; its spacings do not count
+};
+
+/// A joint of a coupling, and what its position is multiplied with.
+struct CouplingRatio {
+  JointIndex joint;
+  double ratio;
+};
+
+/// s = Σ ratio·position + offset of revolute and prismatic joints, on which acts what acts on a joint, its spring
+/// implicitly, too.
+struct CouplingOptions {
+  std::vector<CouplingRatio> ratios = {};
+  BACKDRIVE_OFFSET_PARAMETERS(BACKDRIVE_OPTION, )
+  /// Holds s at zero, exactly: then nothing else acts on it.
+  bool hold = false;
+  BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_OPTION, )
+  bool driven = false;  ///< as of a joint
+  BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST_MEMBER, )
 };
 
 struct WorldOptions {
@@ -77,7 +102,7 @@ class ModelError : public Error {
 
 /// Makes axes and quaternions unit vectors, zeroes unused scale components, then checks the values of all worlds and
 /// refreshes the links' features. build() calls it, and every recording of a model whose numbers changed (snapshot).
-/// Throws ModelError. O((bodies + joints + shapes) · worlds).
+/// Throws ModelError. O((bodies + joints + shapes + couplings³) · worlds).
 void validate(Model& model);
 
 /// The model as a recording takes it, whoever wrote what since it was built and by whatever way: what is derived from
@@ -86,7 +111,8 @@ void validate(Model& model);
 /// cost where they changed.
 Model snapshot(const Model& model, const Parameters* direction = nullptr, bool checked = false);
 
-/// Collects bodies, joints and shapes in any order; names must be unique within their kind and joined without `/`.
+/// Collects bodies, joints, shapes and couplings in any order; names must be unique within their kind and joined
+/// without `/`.
 class ModelBuilder {
  public:
   static constexpr BodyIndex world = -1;
@@ -97,6 +123,7 @@ class ModelBuilder {
   JointIndex add_joint(const std::string& name, JointType type, BodyIndex parent, BodyIndex child,
                        const JointOptions& options = {});
   ShapeIndex add_shape(const std::string& name, BodyIndex body, const ShapeOptions& options);
+  CouplingIndex add_coupling(const std::string& name, const CouplingOptions& options);
   /// No shapes of the two bodies (one may be the world) touch, but for included pairs.
   void exclude_contacts(BodyIndex body_a, BodyIndex body_b) { model_.excluded_contacts.push_back({body_a, body_b}); }
   /// The two shapes may touch whatever their filters, the joints and exclude_contacts say.
@@ -107,13 +134,13 @@ class ModelBuilder {
   /// Checks everything and orders the tree. Throws ModelError: a body without or with two joints (but for those that
   /// close loops), a circle of joints that does not hang on the world, negative mass, an inertia no body can have, a
   /// joint that moves no inertia, a zero axis, non-finite numbers, a mesh shape without a mesh, included contacts that
-  /// cannot be, what the integrator cannot do: loops with featherstone, bodies without inertia with
-  /// semi_implicit.
+  /// cannot be, a coupling of joints that have no single position, what the integrator cannot do: loops with
+  /// featherstone, bodies without inertia and couplings with semi_implicit.
   Model build() const;
 
  private:
   Model model_;
-  std::vector<bool> driven_;
+  std::vector<bool> driven_, coupling_driven_, spins_;
   WorldOptions world_;
 };
 

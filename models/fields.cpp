@@ -32,17 +32,23 @@ constexpr std::string_view kLeaf{leaf.text, sizeof(leaf.text) - 1};
 #define BACKDRIVE_BODY(at, name, ...) BACKDRIVE_ROW(bodies, #at #name, bodies.at name, __VA_ARGS__)
 #define BACKDRIVE_JOINT(at, name, ...) BACKDRIVE_ROW(joints, #at #name, joints.at name, __VA_ARGS__)
 #define BACKDRIVE_SHAPE(at, name, ...) BACKDRIVE_ROW(shapes, #at #name, shapes.at name, __VA_ARGS__)
+#define BACKDRIVE_COUPLING(at, name, ...) BACKDRIVE_ROW(couplings, #at #name, couplings.at name, __VA_ARGS__)
+#define BACKDRIVE_TERM(at, name, ...) BACKDRIVE_ROW(terms, #at #name, couplings.at name, __VA_ARGS__)
 #define BACKDRIVE_WORLD(at, name, ...) BACKDRIVE_ROW(model, #at #name, at name, __VA_ARGS__)
 constexpr Field kFields[] = {
     BACKDRIVE_BODY_PARAMETERS(BACKDRIVE_BODY, )
     BACKDRIVE_JOINT_PARAMETERS(BACKDRIVE_JOINT)
     BACKDRIVE_SHAPE_PARAMETERS(BACKDRIVE_SHAPE)
+    BACKDRIVE_RATIO_PARAMETERS(BACKDRIVE_TERM, )
+    BACKDRIVE_COUPLING_PARAMETERS(BACKDRIVE_COUPLING)
     BACKDRIVE_WORLD_PARAMETERS(BACKDRIVE_WORLD, )};
 // clang-format on
 #undef BACKDRIVE_ROW
 #undef BACKDRIVE_BODY
 #undef BACKDRIVE_JOINT
 #undef BACKDRIVE_SHAPE
+#undef BACKDRIVE_COUPLING
+#undef BACKDRIVE_TERM
 #undef BACKDRIVE_WORLD
 
 constexpr int kNoMatch = -2;
@@ -53,9 +59,10 @@ struct Group {
   std::string_view item;  ///< what one is called in messages
   const Names Model::*names;
 };
-constexpr std::array<Group, 3> kGroups{{{bodies, "bodies", "body", &Model::body_names},
+constexpr std::array<Group, 4> kGroups{{{bodies, "bodies", "body", &Model::body_names},
                                         {joints, "joints", "joint", &Model::joint_names},
-                                        {shapes, "shapes", "shape", &Model::shape_names}}};
+                                        {shapes, "shapes", "shape", &Model::shape_names},
+                                        {couplings, "couplings", "coupling", &Model::coupling_names}}};
 
 std::vector<std::string_view> split(std::string_view path) {
   std::vector<std::string_view> segments;
@@ -118,6 +125,21 @@ int match_leaf(const Field& field, std::span<const std::string_view> below) {
   return parse_component(field, below.back());
 }
 
+/// Terms of couplings: couplings/<name>/ratios/<joint>.
+void match_terms(const Model& model, std::span<const std::string_view> path, std::vector<FieldSelection>& found) {
+  for (std::size_t t = 0; t < model.coupling_terms.size(); ++t) {
+    const auto [coupling, joint] = model.coupling_terms[t];
+    for (const Field& field : kFields) {
+      if (field.group != FieldGroup::terms) continue;
+      const std::string_view full[] = {"couplings", model.coupling_names[coupling], field.leaf,
+                                       model.joint_names[joint]};
+      bool fits = path.size() <= std::size(full);
+      for (std::size_t i = 0; fits && i < path.size(); ++i) fits = glob(path[i], full[i]);
+      if (fits) found.push_back({&field, static_cast<int>(t), -1});
+    }
+  }
+}
+
 /// All that a split path selects, in the order group, item, field; empty when nothing matches.
 std::vector<FieldSelection> match(const Model& model, std::span<const std::string_view> path) {
   std::vector<FieldSelection> found;
@@ -136,13 +158,18 @@ std::vector<FieldSelection> match(const Model& model, std::span<const std::strin
       select(group.group, static_cast<int>(i), path.subspan(std::min<size_t>(2, path.size())));
     }
   }
+  match_terms(model, path, found);
   select(FieldGroup::model, 0, path);
   return found;
 }
 
 /// The words that could stand at a depth below what the path's first `depth` segments select.
 std::vector<std::string> known_words(const Model& model, std::span<const std::string_view> path, size_t depth) {
-  if (depth == 0) return {"bodies", "joints", "shapes", "gravity"};
+  if (depth == 0) {
+    std::vector<std::string> words{"bodies", "joints", "shapes", "gravity"};
+    if (!model.coupling_names.empty()) words.insert(words.end() - 1, "couplings");
+    return words;
+  }
   if (depth == 1) {
     std::vector<std::string> names;
     for (const Group& group : kGroups) {
@@ -252,6 +279,12 @@ std::string path_of(const Model& model, const FieldSelection& selection) {
   for (const Group& group : kGroups) {
     if (group.group != selection.field->group) continue;
     path = std::string(group.name) + "/" + (model.*group.names)[selection.item] + "/";
+  }
+  if (selection.field->group == FieldGroup::terms) {
+    const auto [coupling, joint] = model.coupling_terms[selection.item];
+    path = "couplings/" + model.coupling_names[coupling] + "/" + std::string(selection.field->leaf) + "/" +
+           model.joint_names[joint];
+    return selection.component < 0 ? path : path + "/" + std::to_string(selection.component);
   }
   path += selection.field->leaf;
   if (selection.component < 0) return path;

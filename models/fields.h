@@ -10,7 +10,8 @@
 
 namespace backdrive {
 
-enum class FieldGroup { bodies, joints, shapes, model };
+/// `terms`: items are those of couplings, one for each of their joints.
+enum class FieldGroup { bodies, joints, shapes, couplings, terms, model };
 
 /// Picks one field of any of the nests. Made of a function that does so for all of them.
 class FieldOf {
@@ -53,8 +54,9 @@ struct FieldSelection {
   int component = -1;
 };
 
-/// "joints/hinge/damping", "bodies/pole/com/2" (or /z), "gravity". A segment `*` stands for every name; a path that
-/// ends early stands for the subtree. Throws Error (input) naming the nearest known name when nothing matches.
+/// "joints/hinge/damping", "bodies/pole/com/2" (or /z), "couplings/grip/ratios/left", "gravity". A segment `*` stands
+/// for every name; a path that ends early stands for the subtree. Throws Error (input) naming the nearest known name
+/// when nothing matches.
 std::vector<FieldSelection> select_fields(const Model& model, std::string_view path);
 
 /// The path of a selection, in the form select_fields reads.

@@ -29,9 +29,11 @@ void check_items(const Model& model, const Field& field) {
   if (field.group == FieldGroup::bodies) expected = model.body_names.size();
   if (field.group == FieldGroup::joints) expected = model.joint_names.size();
   if (field.group == FieldGroup::shapes) expected = model.shape_names.size();
+  if (field.group == FieldGroup::couplings) expected = model.coupling_names.size();
+  if (field.group == FieldGroup::terms) expected = model.coupling_terms.size();
   const int items = field.in(model).items();
   if (static_cast<std::size_t>(items) == expected) return;
-  constexpr const char* groups[] = {"bodies/*/", "joints/*/", "shapes/*/", ""};
+  constexpr const char* groups[] = {"bodies/*/", "joints/*/", "shapes/*/", "couplings/*/", "couplings/*/", ""};
   usage_error(groups[static_cast<int>(field.group)] + std::string(field.leaf) + " of " + std::to_string(items) +
               " items in a model of " + std::to_string(expected) + "; was it moved from, or is it another model's?");
 }
@@ -90,6 +92,9 @@ JointIndex Model::find_joint(const std::string& name) const {
 ShapeIndex Model::find_shape(const std::string& name) const {
   return find(shape_names, name);
 }
+CouplingIndex Model::find_coupling(const std::string& name) const {
+  return find(coupling_names, name);
+}
 
 int Model::link_of_body(BodyIndex body) const {
   for (size_t i = 0; i < topology.links.size(); ++i) {
@@ -143,17 +148,32 @@ void refresh_features(Model& model, const Parameters* direction) {
     s.resists_turns = counts(BACKDRIVE_PICK(shapes.material.torsional_friction), s.shape) ||
                       counts(BACKDRIVE_PICK(shapes.material.rolling_friction), s.shape);
   }
+  const auto lifted = [&](int body) {
+    constexpr auto pick = BACKDRIVE_PICK(bodies.gravity_compensation);
+    const Parameter& p = pick(model);
+    return p.requires_grad(body) || in_any_world(p, body, not_zero) ||
+           (direction && in_any_world(pick(*direction), body, not_zero));
+  };
   const JointParameters& joints = model.joints;
   const auto finite = [](double x) { return std::isfinite(x); };
   for (Link& link : model.topology.links) {
-    const bool moves = joint_size(link.type).nv > 0;
+    const bool moves = joint_size(link.type).nv > 0, driven = may_be_driven(model.joint_types[link.joint]);
     link.acts.drive = link.target >= 0;
-    link.acts.spring =
-        has_one_degree(model.joint_types[link.joint]) && counts(BACKDRIVE_PICK(joints.spring.stiffness), link.joint);
-    link.acts.limit =
-        has_one_degree(model.joint_types[link.joint]) &&
-        (in_any_world(joints.limit.lower, link.joint, finite) || in_any_world(joints.limit.upper, link.joint, finite));
+    link.acts.spring = driven && counts(BACKDRIVE_PICK(joints.spring.stiffness), link.joint);
+    link.acts.limit = driven && (in_any_world(joints.limit.lower, link.joint, finite) ||
+                                 in_any_world(joints.limit.upper, link.joint, finite));
+    link.acts.speed = driven && in_any_world(joints.limit.velocity, link.joint, finite);
+    link.lifted = link.body >= 0 && lifted(link.body);
     link.acts.friction = moves && counts(BACKDRIVE_PICK(joints.friction), link.joint);
+  }
+  const LimitParameters& limit = model.couplings.limit;
+  for (std::size_t c = 0; c < model.topology.couplings.size(); ++c) {
+    const int item = static_cast<int>(c);
+    Coupling& coupling = model.topology.couplings[c];
+    coupling.acts.drive = coupling.target >= 0;
+    coupling.acts.spring = counts(BACKDRIVE_PICK(couplings.spring.stiffness), item);
+    coupling.acts.limit = in_any_world(limit.lower, item, finite) || in_any_world(limit.upper, item, finite);
+    coupling.acts.friction = counts(BACKDRIVE_PICK(couplings.friction), item);
   }
 }
 

@@ -91,7 +91,7 @@ struct ContactPair {
 
 /// Smoothing velocity of joint friction, rad/s or m/s.
 constexpr double kFrictionVelocity = 0.01;
-/// Width over which a limit's spring reaches its full stiffness, rad or m.
+/// Width over which a limit's spring reaches its full stiffness, rad or m; and the damper of a speed, rad/s or m/s.
 constexpr double kLimitRamp = 0.01;
 
 /// About or along what a link of one degree of freedom moves: its joint's `axis`, or an axis of the joint's frame.
@@ -116,7 +116,7 @@ class CheckedNumbers {
 /// What acts on a joint in some world, or would if a gradient that is wanted were followed (refresh_features). The same
 /// for all worlds: kernels branch on it.
 struct EffortParts {
-  bool spring = false, limit = false, drive = false;  ///< of revolute and prismatic joints only
+  bool spring = false, limit = false, drive = false, speed = false;  ///< not of free joints; speed: its limit
   bool friction = false;
 };
 
@@ -133,12 +133,30 @@ struct Link {
   int q = 0;                ///< first position component
   int v = 0;                ///< first velocity component; the control's efforts stand at the same index
   int loop_child = -1;      ///< of a joint that closes a loop the link that carries its child; −1: of the tree
-  int target = -1;          ///< first of two control channels (target position, target velocity); −1: no drive
+  int target = -1;          ///< first of two controls (target position, velocity) per degree of freedom; −1: no drive
   bool leaf = true;         ///< has no children
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
   EffortParts acts = {};
   bool touches = false;             ///< its body has shapes that may touch others
+  bool lifted = false;              ///< gravity compensation of its body acts, or would as in EffortParts
+  bool spins = false;               ///< its body's gyroscopic couple is that of the whole step (JointOptions::spins)
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
+};
+
+/// A weighted sum of joint positions, s = Σ ratio·q + offset, on which a spring, a damper, limits, a drive and friction
+/// act as on a joint, or which is held at zero.
+struct Coupling {
+  int first_term = 0, term_count = 0;  ///< of Topology::coupling_terms
+  bool holds = false;                  ///< s = 0 at the end of every step, exactly
+  int effort = -1;                     ///< control channel; −1: of one that holds
+  int target = -1;                     ///< first of two control channels, as Link::target; −1: no drive
+  EffortParts acts = {};
+};
+/// One joint of one degree of freedom in a coupling.
+struct CouplingTerm {
+  int joint = -1;  ///< index in the model's joints
+  int link = -1;
+  int q = 0, v = 0;  ///< as the link's
 };
 
 /// Rows of a body in a state of the semi-implicit integrator: unit quaternion of its link frame and the position of its
@@ -150,13 +168,17 @@ struct Topology {
   /// Those of the tree; behind them, without bodies, those of joints that close loops.
   PoolVector<Link> links;
   Integrator integrator = Integrator::featherstone;
-  int joint_nq = 0;                         ///< position components of the joints, which stand first
-  int joint_nv = 0;                         ///< velocity components of the joints = degrees of freedom of all joints
-  int nq = 0;                               ///< position components: the joints', and with semi_implicit the bodies'
-  int nv = 0;                               ///< velocity components, likewise
-  int nu = 0;                               ///< control components: joint_nv efforts, then two targets per driven joint
+  int joint_nq = 0;  ///< position components of the joints, which stand first
+  int joint_nv = 0;  ///< velocity components of the joints = degrees of freedom of all joints
+  int nq = 0;        ///< position components: the joints', and with semi_implicit the bodies'
+  int nv = 0;        ///< velocity components, likewise
+  /// Control components: joint_nv efforts, then two targets per degree of freedom of driven joints; then of each
+  /// coupling that does not hold an effort and, of a driven one, two targets.
+  int nu = 0;
   PoolVector<ContactShape> contact_shapes;  ///< those of contact_pairs
   PoolVector<ContactPair> contact_pairs;
+  PoolVector<Coupling> couplings;  ///< as the model's
+  PoolVector<CouplingTerm> coupling_terms;
 
   bool has_bodies() const { return integrator == Integrator::semi_implicit; }
   /// First rows of a body's pose and velocity, where there are any.
@@ -177,13 +199,24 @@ struct TopologyView {
   int contact_pair_count = 0;
   int contact_point_count = 0;  ///< of all pairs
   int most_points_of_pair = 0;
-  bool resists_turns = false;  ///< any of the contact shapes does
+  bool resists_turns = false;           ///< any of the contact shapes does
+  bool lifted = false;                  ///< any of the links is
+  const Coupling* couplings = nullptr;  ///< [coupling_count]
+  int coupling_count = 0;
+  const CouplingTerm* coupling_terms = nullptr;  ///< [coupling_term_count]
+  int coupling_term_count = 0;
 };
 inline TopologyView view_of(const Topology& t) {
   const auto count = [](const auto& items) { return static_cast<int>(items.size()); };
-  return {
+  TopologyView view{
       t.links.data(),         count(t.links),        t.nq, t.nv, t.nu, t.contact_shapes.data(), count(t.contact_shapes),
       t.contact_pairs.data(), count(t.contact_pairs)};
+  for (const Link& link : t.links) view.lifted = view.lifted || link.lifted;
+  view.couplings = t.couplings.data();
+  view.coupling_count = count(t.couplings);
+  view.coupling_terms = t.coupling_terms.data();
+  view.coupling_term_count = count(t.coupling_terms);
+  return view;
 }
 
 /// Positions and velocities a joint type has.
@@ -212,9 +245,14 @@ constexpr JointSize joint_size(JointType type) {
 constexpr bool has_quaternion(JointType type) {
   return type == JointType::ball || type == JointType::free;
 }
-/// Whether there is one position and one velocity, for which limits, drives and targets have a meaning.
+/// Whether there is one position and one velocity.
 constexpr bool has_one_degree(JointType type) {
   return type == JointType::revolute || type == JointType::prismatic;
+}
+
+/// Whether a joint can have limits, springs and drives.
+constexpr bool may_be_driven(JointType type) {
+  return type != JointType::fixed && type != JointType::free;
 }
 
 /// How many components of geometry.scale a type uses; the others are stored as 0.
@@ -236,17 +274,28 @@ constexpr int scale_components(GeometryType type) {
   return 0;
 }
 
+/// A term of a coupling, by the user's numbers.
+struct JointOfCoupling {
+  int coupling = -1, joint = -1;
+  friend bool operator==(const JointOfCoupling&, const JointOfCoupling&) = default;
+};
+
 struct Model : Parameters {
   Names body_names;
   Names joint_names;
   Names shape_names;
+  Names coupling_names;
   PoolVector<JointType> joint_types;
   PoolVector<int> joint_parents;  ///< body index, −1: world
   PoolVector<int> joint_children;
   PoolVector<bool> joint_loops;  ///< whether it closes a loop: its child hangs on another joint
+  /// s from the start of a rollout: from there on, to whole steps, a joint holds nothing. +inf: never. No parameter.
+  PoolVector<double> joint_releases;
   /// Whether a body may have an inertia that no rigid body has: a principal moment below zero or above the sum of the
   /// other two. Robot files hold such ones.
   PoolVector<bool> unphysical_inertias;
+  PoolVector<JointOfCoupling> coupling_terms;  ///< coupling by coupling; the items of couplings.ratios
+  PoolVector<bool> coupling_holds;
   PoolVector<GeometryType> shape_types;
   PoolVector<int> shape_bodies;  ///< body index, −1: world
   PoolVector<CollisionFilter> shape_filters;
@@ -263,9 +312,10 @@ struct Model : Parameters {
   /// What of the parameters was found good (snapshot).
   CheckedNumbers checked;
 
-  BodyIndex find_body(const std::string& name) const;    ///< −1 when there is none
-  JointIndex find_joint(const std::string& name) const;  ///< −1 when there is none
-  ShapeIndex find_shape(const std::string& name) const;  ///< −1 when there is none
+  BodyIndex find_body(const std::string& name) const;          ///< −1 when there is none
+  JointIndex find_joint(const std::string& name) const;        ///< −1 when there is none
+  ShapeIndex find_shape(const std::string& name) const;        ///< −1 when there is none
+  CouplingIndex find_coupling(const std::string& name) const;  ///< −1 when there is none
   int link_of_body(BodyIndex body) const;
   int link_of_joint(JointIndex joint) const;  ///< the first of its links
   /// Number of worlds that per-world parameters ask for; 1 when all are uniform. Throws Error (usage) when they
@@ -278,7 +328,7 @@ Parameters zero_parameters(const Model& model, int worlds = 1);
 
 /// Sets what acts on the links and resists_turns of the contact shapes from the parameter values of all worlds
 /// and from requires_grad: whoever changes either calls it (set_requires_grad and validate do). Driven joints stay
-/// driven. O((links + contact shapes) · worlds).
+/// driven. O((links + contact shapes + couplings) · worlds).
 /// `direction`: what dual numbers follow, whose parameters count as present too.
 void refresh_features(Model& model, const Parameters* direction = nullptr);
 

@@ -150,6 +150,10 @@ struct WorldValidity {
     return read.number(BACKDRIVE_PICK(joints.limit.lower), joint) <
            read.number(BACKDRIVE_PICK(joints.limit.upper), joint);
   }
+  BACKDRIVE_HD bool coupling_limits_in_order(int coupling) const {
+    return read.number(BACKDRIVE_PICK(couplings.limit.lower), coupling) <
+           read.number(BACKDRIVE_PICK(couplings.limit.upper), coupling);
+  }
   /// Of the inertia a body was given, without its shapes.
   BACKDRIVE_HD PrincipalMoments moments(int body) const { return principal_moments(explicit_mass(read, body).inertia); }
 

@@ -5,8 +5,8 @@
 
 namespace backdrive {
 
-/// Which body, joint or shape: its number, in the order in which they were added. Converts from and to a number, but no
-/// kind into another: a joint does not pass for a body.
+/// Which body, joint, shape or coupling: its number, in the order in which they were added. Converts from and to a
+/// number, but no kind into another: a joint does not pass for a body.
 template <class Kind>
 struct ItemIndex {
   int value = -1;
@@ -15,9 +15,10 @@ struct ItemIndex {
   constexpr ItemIndex(int number) : value(number) {}  // NOLINT: numbers do
   constexpr operator int() const { return value; }    // NOLINT
 };
-using BodyIndex = ItemIndex<struct BodyKind>;    ///< −1: the world
-using JointIndex = ItemIndex<struct JointKind>;  ///< −1: none
-using ShapeIndex = ItemIndex<struct ShapeKind>;  ///< −1: none
+using BodyIndex = ItemIndex<struct BodyKind>;          ///< −1: the world
+using JointIndex = ItemIndex<struct JointKind>;        ///< −1: none
+using ShapeIndex = ItemIndex<struct ShapeKind>;        ///< −1: none
+using CouplingIndex = ItemIndex<struct CouplingKind>;  ///< −1: none
 
 /// A list of names that copies share until one of them changes, so that a recording can keep a model's names for its
 /// messages without copying them.

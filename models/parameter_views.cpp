@@ -26,7 +26,9 @@ ModelStructure structure_of(const Model& model) {
           static_cast<int>(model.topology.contact_shapes.size()),
           model.topology.integrator,
           model.joint_types.data(),
-          static_cast<int>(model.joint_types.size())};
+          static_cast<int>(model.joint_types.size()),
+          static_cast<int>(model.topology.couplings.size()),
+          static_cast<int>(model.topology.coupling_terms.size())};
 }
 
 ParametersView view_of(const Parameters& parameters) {

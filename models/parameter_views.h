@@ -19,6 +19,8 @@ struct ModelStructure {
   Integrator integrator;
   const JointType* joint_types;  ///< [joint_count], of the host, as the integrator semi_implicit is
   int joint_count;
+  int coupling_count = 0;
+  int coupling_term_count = 0;
 };
 
 /// Good until the model is changed or goes. O(1).

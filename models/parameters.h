@@ -31,8 +31,8 @@ struct ParameterNumbers {
 using ParameterValues = ParameterNumbers<const double>;
 using ParameterSlots = ParameterNumbers<double>;
 
-/// Numbers of one kind, one row of `components` per item (body, joint or shape), the same for all worlds or one set per
-/// world. A gradient with respect to a Parameter is a Parameter of the same shape. Copies share nothing.
+/// Numbers of one kind, one row of `components` per item (body, joint, shape, coupling, term), the same for all worlds
+/// or one set per world. A gradient with respect to a Parameter is a Parameter of the same shape. Copies share nothing.
 class Parameter {
  public:
   explicit Parameter(int components = 1, double fill = 0) : components_(components), fill_(fill) {}
@@ -151,12 +151,21 @@ struct ShapeParametersOf {
   BACKDRIVE_DENSITY_PARAMETERS(BACKDRIVE_MEMBER, )
 };
 
+template <class P>
+struct CouplingParametersOf {
+  BACKDRIVE_RATIO_PARAMETERS(BACKDRIVE_MEMBER, )  ///< an item for each term of Model::coupling_terms
+  BACKDRIVE_OFFSET_PARAMETERS(BACKDRIVE_MEMBER, )
+  BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_MEMBER, )
+  BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST_MEMBER, )
+};
+
 /// Every differentiable number of a model; also the shape of a gradient or a direction in parameter space.
 template <class P>
 struct ParametersOf {
   BodyParametersOf<P> bodies;
   JointParametersOf<P> joints;
   ShapeParametersOf<P> shapes;
+  CouplingParametersOf<P> couplings;
   BACKDRIVE_WORLD_PARAMETERS(BACKDRIVE_MEMBER, )  ///< one item
 };
 
@@ -171,6 +180,7 @@ using JointParameters = JointParametersOf<Parameter>;
 using GeometryParameters = GeometryParametersOf<Parameter>;
 using MaterialParameters = MaterialParametersOf<Parameter>;
 using ShapeParameters = ShapeParametersOf<Parameter>;
+using CouplingParameters = CouplingParametersOf<Parameter>;
 using Parameters = ParametersOf<Parameter>;
 
 /// What kernels read parameters from: orientations are quaternions; in a direction they are three tangents.

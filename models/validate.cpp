@@ -69,32 +69,32 @@ void normalize_all(Parameter& parameter, const std::string& group, const std::ve
   }
 }
 
-/// Springs are of joints with one position.
-void check_joints_with_springs(const Model& model) {
-  const Parameter& stiffness = model.joints.spring.stiffness;
-  for (int w = 0; w < stiffness.worlds(); ++w) {
-    for (int j = 0; j < stiffness.items(); ++j) {
-      if (has_one_degree(model.joint_types[j]) || !(stiffness(j, 0, w) > 0)) continue;
-      throw ModelError("joints/" + model.joint_names[j] + "/spring",
-                       "a spring on a " + std::string(to_string(model.joint_types[j])) +
-                           " joint, expected a revolute or prismatic joint");
-    }
-  }
-}
-
-/// Limits are of joints with one position.
-void check_joints_with_limits(const Model& model) {
-  const LimitParameters& limit = model.joints.limit;
-  for (const Parameter* bound : {&limit.lower, &limit.upper}) {
-    for (int w = 0; w < bound->worlds(); ++w) {
-      for (int j = 0; j < bound->items(); ++j) {
-        if (joint_size(model.joint_types[j]).nv < 2 || !std::isfinite((*bound)(j, 0, w))) continue;
-        throw ModelError("joints/" + model.joint_names[j] + "/limit",
-                         "a limit on a " + std::string(to_string(model.joint_types[j])) +
-                             " joint, expected a revolute or prismatic joint");
+/// What joints of some types cannot have.
+void check_joint_kinds(const Model& model) {
+  const JointParameters& joints = model.joints;
+  const auto refuse = [&](const Parameter& parameter, const char* key, const char* what, const auto& is_wrong) {
+    for (int w = 0; w < parameter.worlds(); ++w) {
+      for (int j = 0; j < parameter.items(); ++j) {
+        const JointType type = model.joint_types[j];
+        if (!is_wrong(type, parameter(j, 0, w))) continue;
+        throw ModelError("joints/" + model.joint_names[j] + "/" + key,
+                         std::string(what) + to_string(type) + " joint" + in_world(parameter, w));
       }
     }
+  };
+  const auto free_has = [](JointType type, bool has) { return joint_size(type).nv > 0 && !may_be_driven(type) && has; };
+  refuse(joints.spring.stiffness, "spring", "a spring, expected none on a ",
+         [&](JointType type, double x) { return free_has(type, x > 0); });
+  for (const Parameter* bound : {&joints.limit.lower, &joints.limit.upper, &joints.limit.velocity}) {
+    refuse(*bound, "limit", "a limit, expected none on a ",
+           [&](JointType type, double x) { return free_has(type, std::isfinite(x)); });
   }
+  refuse(joints.limit.lower, "limit/lower", "a lowest angle, expected none: `upper` bounds the turn of a ",
+         [](JointType type, double x) { return type == JointType::ball && std::isfinite(x); });
+  refuse(joints.limit.upper, "limit/upper", "an angle that is not above 0, expected more for the turn of a ",
+         [](JointType type, double x) { return type == JointType::ball && !(x > 0); });
+  refuse(joints.spring.rest, "spring/rest", "an angle, expected 0: orientation zero is where the spring pulls a ",
+         [](JointType type, double x) { return type == JointType::ball && x != 0; });
 }
 
 void check_limits(const Model& model, const ParametersView& view) {
@@ -109,6 +109,74 @@ void check_limits(const Model& model, const ParametersView& view) {
                            (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
     }
   }
+}
+
+// ---- couplings ------------------------------------------------------------------------------------------------------
+
+/// What would act on a coupling that is held, if it were not.
+void check_held(const Model& model, int c) {
+  const std::string path = "couplings/" + model.coupling_names[c];
+  const CouplingParameters& own = model.couplings;
+  const std::pair<const Parameter*, const char*> parts[] = {
+      {&own.armature, "armature"},       {&own.damping, "damping"},
+      {&own.friction, "friction"},       {&own.spring.stiffness, "spring/stiffness"},
+      {&own.limit.lower, "limit/lower"}, {&own.limit.upper, "limit/upper"}};
+  for (const auto& [part, leaf] : parts) {
+    for (int w = 0; w < part->worlds(); ++w) {
+      const double value = (*part)(c, 0, w);
+      if (value == 0 || std::isinf(value)) continue;
+      throw ModelError(path + "/" + leaf, text(value) + in_world(*part, w) +
+                                              " of a coupling that is held, on which nothing else acts; expected none, "
+                                              "or `hold: false`");
+    }
+  }
+}
+
+/// Whether those that are held can be so at once, whatever their joints carry: their ratios are linearly independent.
+/// Elimination with the largest of each row. O(couplings² · joints).
+void check_independence(const Model& model, int world) {
+  std::vector<std::vector<double>> rows;
+  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+    if (!model.coupling_holds[c]) continue;
+    std::vector<double> row(model.joint_names.size(), 0.0);
+    double size = 0;
+    for (std::size_t t = 0; t < model.coupling_terms.size(); ++t) {
+      if (model.coupling_terms[t].coupling != static_cast<int>(c)) continue;
+      const double ratio = model.couplings.ratios(static_cast<int>(t), 0, world);
+      row[model.coupling_terms[t].joint] = ratio;
+      size = std::max(size, std::abs(ratio));
+    }
+    for (const std::vector<double>& above : rows) {
+      const auto pivot = std::ranges::max_element(above, {}, [](double x) { return std::abs(x); }) - above.begin();
+      const double factor = row[pivot] / above[pivot];
+      for (std::size_t j = 0; j < row.size(); ++j) row[j] -= factor * above[j];
+    }
+    const double left = std::abs(*std::ranges::max_element(row, {}, [](double x) { return std::abs(x); }));
+    // Rounding leaves about 1e-16 of what cancels.
+    if (!(left > 1e-12 * size)) {
+      throw ModelError("couplings/" + model.coupling_names[c] + "/ratios",
+                       (size > 0 ? std::string("no more than what the couplings before it hold already")
+                                 : std::string("nothing but zeros")) +
+                           in_world(model.couplings.ratios, world) + ", expected a sum of its own to hold");
+    }
+    rows.push_back(std::move(row));
+  }
+}
+
+void check_coupling_numbers(const Model& model, const ParametersView& view) {
+  const ModelStructure structure = structure_of(model);
+  const LimitParameters& limit = model.couplings.limit;
+  const int worlds = std::max(limit.lower.worlds(), limit.upper.worlds());
+  for (int c = 0; c < structure.coupling_count; ++c) {
+    if (model.coupling_holds[c]) check_held(model, c);
+    for (int w = 0; w < worlds; ++w) {
+      if (WorldValidity{structure, {view, nullptr, w}}.coupling_limits_in_order(c)) continue;
+      throw ModelError("couplings/" + model.coupling_names[c] + "/limit",
+                       "lower " + text(limit.lower(c, 0, w)) + " and upper " + text(limit.upper(c, 0, w)) +
+                           (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
+    }
+  }
+  for (int w = 0; w < model.couplings.ratios.worlds(); ++w) check_independence(model, w);
 }
 
 void check_scales(Model& model) {
@@ -216,9 +284,9 @@ void validate(Model& model) {
                 "a quaternion");
   normalize_all(model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation", "a quaternion");
   const ParametersView view = view_of(model);
-  check_joints_with_springs(model);
-  check_joints_with_limits(model);
+  check_joint_kinds(model);
   check_limits(model, view);
+  check_coupling_numbers(model, view);
   check_inertias(model, view);
   check_moved_inertia(model, view);
   refresh_features(model);

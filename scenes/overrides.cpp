@@ -145,7 +145,8 @@ class Setter {
     NodePtr result = copy(node, NodeKind::list, i);
     const size_t size = result->list.size();
     const bool is_vector = schema.kind == SchemaKind::vector;
-    const int index = index_of(path_[i], size, is_vector);
+    int index = index_of(path_[i], size, is_vector);
+    if (path_[i] == "angle" && of_planar_joint()) index = 2;
     if (index < 0) {
       fail(sources_, place_, prefix(i), "index '" + path_[i] + "'",
            size == 0 ? "no index: the list is empty" : "an index from 0 to " + std::to_string(size - 1));
@@ -155,6 +156,13 @@ class Setter {
     return result;
   }
 
+  /// Whether the path leads to the three numbers of a planar joint.
+  bool of_planar_joint() const {
+    if (path_[0] != "initial_state") return false;
+    const NodePtr type = value_at(root_, {"model", "joints", path_[1], "type"});
+    return type && type->text == "planar";
+  }
+
   static std::vector<std::string> known_keys(const Schema& schema) {
     std::vector<std::string> known;
     for (const Key& key : schema.keys) known.push_back(key.name);
@@ -162,7 +170,7 @@ class Setter {
   }
 
   [[noreturn]] void unknown(size_t i, std::vector<std::string> known, const std::string& kind) const {
-    if (i == 0) known.insert(known.end(), {"bodies", "joints", "shapes", "gravity", "variables", "loss"});
+    if (i == 0) known.insert(known.end(), {"bodies", "joints", "shapes", "couplings", "gravity", "variables", "loss"});
     std::string list;
     for (size_t k = 0; k < known.size() && k < 12; ++k) list += (k > 0 ? ", " : "") + known[k];
     if (known.size() > 12) list += ", …";
@@ -260,7 +268,8 @@ std::vector<std::string> shape_names(const Node& root) {
 std::vector<std::string> full_path(const Node& root, std::vector<std::string> path) {
   if (path.empty()) return path;  // what is above a `*` that stands first
   if (path[0] == "variables" || path[0] == "loss") path.insert(path.begin(), "optimize");
-  if (path[0] == "bodies" || path[0] == "joints" || path[0] == "shapes" || path[0] == "gravity") {
+  static constexpr std::string_view of_model[] = {"bodies", "joints", "shapes", "couplings", "gravity"};
+  if (std::ranges::find(of_model, path[0]) != std::end(of_model)) {
     path.insert(path.begin(), "model");
   }
   if (path[0] != "model" || path.size() < 3 || path[1] != "shapes") return path;

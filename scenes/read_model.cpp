@@ -73,6 +73,7 @@ class ModelReader {
       read_bodies();
       read_joints();
       read_shapes();
+      read_couplings();
       read_contacts();
       return builder_.build();
     } catch (const ModelError& error) {
@@ -86,6 +87,7 @@ class ModelReader {
       BodyOptions options;
       options.mass = body["mass"].number();
       options.com = numbers3(body["com"]);
+      options.gravity_compensation = body["gravity_compensation"].number();
       const std::vector<double> inertia = body["inertia"].numbers();
       for (size_t i = 0; i < inertia.size(); ++i) options.inertia[i] = inertia[i];
       options.unphysical_inertia = body["unphysical_inertia"].flag();
@@ -112,7 +114,38 @@ class ModelReader {
       const View child_view = joint["child"];
       const int child = body_named(child_view);
       if (child == ModelBuilder::world) child_view.refuse("a body that the joint carries, not the world");
-      builder_.add_joint(name, type, parent, child, joint_options(joint, type));
+      joints_[name] = builder_.add_joint(name, type, parent, child, joint_options(joint, type));
+      joint_names_.push_back(name);
+      types_.push_back(type);
+    }
+  }
+
+  /// All joints of a coupling turn or slide: the unit of its position; null: neither.
+  const JointType* unit_of(const CouplingOptions& coupling) const {
+    const auto are = [&](JointType type) {
+      return std::ranges::all_of(coupling.ratios, [&](const CouplingRatio& r) { return types_[r.joint] == type; });
+    };
+    if (coupling.ratios.empty() || !(are(JointType::revolute) || are(JointType::prismatic))) return nullptr;
+    return &types_[coupling.ratios[0].joint];
+  }
+
+  void read_couplings() {
+    for (const auto& [name, coupling, place] : model_["couplings"].entries()) {
+      CouplingOptions options;
+      for (const auto& [joint, ratio, at] : coupling["ratios"].entries()) {
+        const auto found = joints_.find(joint);
+        if (found == joints_.end()) {
+          fail(root_.sources(), at, ratio.path(), "joint '" + excerpt(joint) + "'", "the name of a joint",
+               nearest_name(joint.substr(0, 200), joint_names_));
+        }
+        options.ratios.push_back({found->second, ratio.number()});
+      }
+      const JointType* const unit = unit_of(options);
+      options.offset = coupling["offset"].number(unit);
+      options.hold = coupling["hold"].flag();
+      options.driven = coupling.given("drive");
+      read_efforts(coupling, unit, options);
+      builder_.add_coupling(name, options);
     }
   }
 
@@ -121,10 +154,11 @@ class ModelReader {
     if (joint_size(type).nv < 2) return;
     const std::string is = std::string("no such key for a ") + to_string(type) + " joint";
     if (joint.given("axis")) joint["axis"].refuse(is + ": its `frame` says how it is turned");
+    if (may_be_driven(type)) return;
 #define BACKDRIVE_KEY(type, member, parameters, what, X) #member,
     for (const char* const key : {BACKDRIVE_EFFORT_NESTS(BACKDRIVE_KEY, )}) {
 #undef BACKDRIVE_KEY
-      if (joint.given(key)) joint[key].refuse(is + ": revolute and prismatic joints have it");
+      if (joint.given(key)) joint[key].refuse(is + ": all others have it");
     }
   }
 
@@ -147,24 +181,36 @@ class ModelReader {
     if (!options.loop && joint.given("child_frame")) {
       joint["child_frame"].refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
     }
+    if (const View release = joint["release"]) options.release = release["at"].number();
     options.axis = numbers3(joint["axis"]);
+    options.spins = joint["spins"].flag();
     options.driven = joint.given("drive");
-#define BACKDRIVE_READ(at, name, ...) options.at name = joint[#name].number(unit);
+    read_efforts(joint, unit, options);
+    const View nest = joint["attachment"];
+#define BACKDRIVE_READ(at, name, ...) \
+  if (const View value = nest[#name]) options.attachment.name = value.number(&type);
+    BACKDRIVE_ATTACHMENT_PARAMETERS(BACKDRIVE_READ, )
+#undef BACKDRIVE_READ
+    return options;
+  }
+
+  /// What acts on a joint or a coupling, in its unit.
+  template <class Options>
+  static void read_efforts(const View& view, const JointType* unit, Options& options) {
+#define BACKDRIVE_READ(at, name, ...) options.at name = view[#name].number(unit);
     BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_READ, )
 #undef BACKDRIVE_READ
     // A key without a number leaves what the option begins with.
 #define BACKDRIVE_READ(at, name, ...) \
-  if (const View value = nest[#name]) options.at name = value.number(&type);
+  if (const View value = nest[#name]) options.at name = value.number(unit);
 #define BACKDRIVE_READ_NEST(owner, member, parameters, what, X) \
   {                                                             \
-    const View nest = joint[#member];                           \
+    const View nest = view[#member];                            \
     parameters(BACKDRIVE_READ, member.)                         \
   }
     BACKDRIVE_EFFORT_NESTS(BACKDRIVE_READ_NEST, )
-    BACKDRIVE_READ_NEST(Attachment, attachment, BACKDRIVE_ATTACHMENT_PARAMETERS, , )
 #undef BACKDRIVE_READ
 #undef BACKDRIVE_READ_NEST
-    return options;
   }
 
   /// Calls visit(name, shape, body it is listed with or null) for each shape.
@@ -296,8 +342,17 @@ class ModelReader {
       if (!next) break;
       node = next;
     }
-    input_error(root_.sources().name(place) + ": model/" + error.path() + ": value '" + excerpt(*node) +
-                "': " + error.message());
+    const std::string message = error.message(), what = "value '" + excerpt(*node) + "'";
+    const std::size_t expected = message.find(", expected ");
+    // The builder's words as they are; in parts they are as those of fail().
+    try {
+      fail(root_.sources(), place, "model/" + error.path(), what,
+           expected == std::string::npos ? message : message.substr(expected + 11));
+    } catch (const SceneError& one) {
+      SceneMistake mistake = one.mistakes()[0];
+      mistake.text = root_.sources().name(place) + ": model/" + error.path() + ": " + what + ": " + message;
+      throw SceneError({std::move(mistake)});
+    }
   }
 
   View root_;
@@ -305,6 +360,9 @@ class ModelReader {
   ModelBuilder builder_;
   std::unordered_map<std::string, int> bodies_;
   std::vector<std::string> body_names_;
+  std::unordered_map<std::string, int> joints_;
+  std::vector<std::string> joint_names_;
+  std::vector<JointType> types_;
   const std::filesystem::path& directory_;
   CollisionGroups groups_;
   std::unordered_map<std::string, int> shapes_;
@@ -343,6 +401,9 @@ Dimension dimension_of(const Field& field) {
   if (field.group == FieldGroup::bodies) schema = schema->key("bodies")->schema->entry.get();
   if (field.group == FieldGroup::joints) schema = schema->key("joints")->schema->entry.get();
   if (field.group == FieldGroup::shapes) schema = schema->key("shapes")->schema->entry.get();
+  if (field.group == FieldGroup::couplings || field.group == FieldGroup::terms) {
+    schema = schema->key("couplings")->schema->entry.get();
+  }
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find('/', begin), path.size());
     const Key* key = schema->key(path.substr(begin, end - begin));

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "scenes/reader.h"
+#include "scenes/repeat.h"
 #include "scenes/robots/expand.h"
 
 namespace backdrive {
@@ -63,10 +64,15 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   }
   NodePtr root = scene::parse_document(text, sources, 0);
   Scene result;
-  // Which robots there are comes first: other overrides may name what is in them.
-  root = scene::apply_overrides(root, overrides, sources, scene::is_about_robots);
+  // Which parts and robots there are comes first: other overrides may name what is in them.
+  const auto comes_first = [](std::string_view path) {
+    return scene::is_about_robots(path) || scene::is_about_repeats(path);
+  };
+  root = scene::apply_overrides(root, overrides, sources, comes_first);
+  root = scene::expand_repeats(root, sources);
   root = scene::expand_robots(root, directory, options, sources, result.notes);
-  root = scene::apply_overrides(root, overrides, sources, std::not_fn(scene::is_about_robots));
+  root = scene::apply_overrides(root, overrides, sources, std::not_fn(comes_first));
+  if (!overrides.empty()) root = scene::expand_repeats(root, sources);  // what they brought
   scene::check_document(*root, sources);
   if (options.strict) refuse_what_was_left_out(result.notes);
 
@@ -85,8 +91,9 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   reader.read_variables();
   reader.read_loss();
   reader.read_options();
-  reader.check_dependence();
   result.record = reader.read_recorded_columns();
+  reader.throw_mistakes();
+  reader.check_dependence();
   return result;
 }
 

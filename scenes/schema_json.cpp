@@ -17,26 +17,33 @@ void add_range(Json& json, const Schema& schema) {
   if (schema.maximum) json["maximum"] = bound(*schema.maximum);
 }
 
-Json number_json(const Schema& schema) {
+/// What may stand in place of values within repeated parts.
+Json expression_json() {
+  return {{"type", "string"}, {"pattern", "\\$\\(.*\\)"}};
+}
+
+/// `repeats`: whether it stands in a part that may be repeated.
+Json number_json(const Schema& schema, bool repeats) {
   Json number = {{"type", schema.kind == SchemaKind::integer ? "integer" : "number"}};
   add_range(number, schema);
   if (schema.kind == SchemaKind::integer ||
       (schema.dimension == Dimension::none && !schema.allow_none && !schema.allow_auto)) {
-    return number;
+    return repeats ? Json{{"anyOf", Json::array({number, expression_json()})}} : number;
   }
   Json options = Json::array({number});
   if (schema.dimension != Dimension::none) {
     options.push_back({{"type", "string"}, {"pattern", quantity_pattern()}});
   }
+  if (repeats) options.push_back(expression_json());
   if (schema.allow_none) options.push_back({{"const", "none"}});
   if (schema.allow_auto) options.push_back({{"const", "auto"}});
   return {{"anyOf", options}};
 }
 
-Json to_json(const Schema& schema);
+Json to_json(const Schema& schema, bool repeats);
 
-Json vector_json(const Schema& schema) {
-  const Json item = number_json(schema);
+Json vector_json(const Schema& schema, bool repeats) {
+  const Json item = number_json(schema, repeats);
   Json json = {{"type", "array"}, {"items", item}};
   if (schema.lengths.empty()) {
     json["minItems"] = 1;
@@ -54,13 +61,14 @@ Json vector_json(const Schema& schema) {
   return json;
 }
 
-Json map_json(const Schema& schema) {
+Json map_json(const Schema& schema, bool repeats) {
   Json json = {{"type", "object"}};
   if (!schema.doc.empty()) json["description"] = schema.doc;
   json["additionalProperties"] = false;
   Json required = Json::array();
+  repeats = repeats || schema.key("repeat");
   for (const Key& key : schema.keys) {
-    Json value = to_json(*key.schema);
+    Json value = to_json(*key.schema, repeats);
     std::string words = key.doc;
     if (key.schema->dimension != Dimension::none) words += " Unit: " + si_unit(key.schema->dimension) + ".";
     if (!key.default_words.empty()) words += " Default: " + key.default_words + ".";
@@ -82,35 +90,37 @@ Json map_json(const Schema& schema) {
   return json;
 }
 
-Json to_json(const Schema& schema) {
+Json to_json(const Schema& schema, bool repeats) {
   switch (schema.kind) {
     case SchemaKind::number:
     case SchemaKind::integer:
-      return number_json(schema);
+      return number_json(schema, repeats);
     case SchemaKind::boolean:
+      if (repeats) return {{"anyOf", Json::array({Json{{"type", "boolean"}}, expression_json()})}};
       return {{"type", "boolean"}};
     case SchemaKind::word:
+      if (repeats) return {{"anyOf", Json::array({Json{{"enum", schema.words}}, expression_json()})}};
       return {{"enum", schema.words}};
     case SchemaKind::text:
       return {{"type", "string"}};
     case SchemaKind::name:
       return {{"type", "string"}, {"minLength", 1}};
     case SchemaKind::vector:
-      return vector_json(schema);
+      return vector_json(schema, repeats);
     case SchemaKind::list:
-      return {{"type", "array"}, {"items", to_json(*schema.entry)}};
+      return {{"type", "array"}, {"items", to_json(*schema.entry, repeats)}};
     case SchemaKind::map:
-      return map_json(schema);
+      return map_json(schema, repeats);
     case SchemaKind::names:
       return {{"type", "object"},
               {"propertyNames", {{"pattern", "^[^/*\\n]+$"}, {"maxLength", 200}, {"not", {{"const", "world"}}}}},
-              {"additionalProperties", to_json(*schema.entry)}};
+              {"additionalProperties", to_json(*schema.entry, repeats)}};
     case SchemaKind::choice:
     case SchemaKind::variants:
       break;
   }
   Json options = Json::array();
-  for (const SchemaPtr& option : schema.options) options.push_back(to_json(*option));
+  for (const SchemaPtr& option : schema.options) options.push_back(to_json(*option, repeats));
   return {{"anyOf", options}};
 }
 
@@ -120,7 +130,7 @@ std::string json_schema() {
   Json json = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                {"title", "Backdrive scene"},
                {"description", "What simctl simulates and optimises. See docs/scenes.md."}};
-  json.update(to_json(scene_schema()));
+  json.update(to_json(scene_schema(), false));
   return json.dump(2) + "\n";
 }
 

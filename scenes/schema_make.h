@@ -129,8 +129,25 @@ inline Key absent(std::string name, SchemaPtr schema, std::string default_words,
   return {std::move(name), std::move(schema), "", std::move(doc), false, std::move(default_words)};
 }
 
+/// Of entries that may be repeated (repeat.h).
+inline Key repeated() {
+  return absent(
+      "repeat",
+      choice({names(choice({text(), list(text(), "value")}), "variable"), list(names(text(), "variable"), "copy")}), "",
+      "Copies of this, as in [repeated parts](#repeated-parts).");
+}
+
 /// The `model` section, and how an orientation is written there and in losses (schema_model.cpp).
 SchemaPtr model_schema();
 SchemaPtr orientation_schema();
+
+/// Names of the components of a joint's quantities, as columns of tables have them.
+constexpr const char* kComponents[] = {"x", "y", "z", "angle"};
+/// What stands under a joint's name in `initial_state` and `controls`, a word for a channel, and the key that picks one
+/// of the numbers of a joint (schema_inputs.cpp).
+SchemaPtr initial_state_schema();
+SchemaPtr control_schema();
+SchemaPtr channel_schema();
+Key component_key(const char* all);
 
 }  // namespace backdrive::scene

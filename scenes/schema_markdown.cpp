@@ -33,7 +33,7 @@ optimize:
 ## Conventions
 
 - SI units, z up. Quaternions are (x, y, z, w). Inertias are about the centre of mass, in the body's axes.
-- Names of bodies, joints and shapes are keys. Everything with a good default may be left out.
+- Names of bodies, joints, shapes and couplings are keys. Everything with a good default may be left out.
 - A number may carry a unit, also within a list: `180 deg`, `5 ms`, `[10 cm, 0, 5 mm]`, `2.5 N*m/rad`. Units are products of
   UNITS,
   with powers `^2` and `^3`, and at most one quotient. Each key accepts the units of what it measures; what
@@ -45,10 +45,65 @@ optimize:
 - A file that a scene names lies inside the scene's folder.
 - `--set path=value` replaces anything before it is checked: `--set simulation/duration=2`,
   `--set joints/hinge/damping=0.1`, `--set optimize/variables/0/knots=20`, `--set shapes/rod/geometry/scale/0=2cm`.
-  `bodies`, `joints`, `shapes` and `gravity` are short for `model/…`, `variables` and `loss` for `optimize/…`. A `*` stands for
+  `bodies`, `joints`, `shapes`, `couplings` and `gravity` are short for `model/…`, `variables` and `loss` for `optimize/…`. A `*` stands for
   every member that the scene has there: `--set 'joints/*/damping=0.1'`.
 
-Every mistake is reported with file, line, column, the value and what was expected, and `simctl` exits with 3.
+## Repeated parts
+
+An entry with the key `repeat` - a body, joint, shape, robot, initial state, control, variable or loss term - stands for
+several, in which `$(…)` is replaced by the value of the expression within. This is a chain of 32 links:
+
+```yaml
+model:
+  bodies:
+    link$(i): {repeat: {i: 0..31}, mass: $(50 - i) g, com: [0, 0, -0.05], inertia: [5e-5, 5e-5, 1e-5]}
+  joints:
+    joint0: {type: revolute, child: link0, axis: [0, 1, 0]}
+    joint$(i):
+      repeat: {i: 1..31}
+      type: revolute
+      parent: link$(i - 1)
+      child: link$(i)
+      frame: {position: [0, 0, -0.1]}
+      axis: [$(i % 2), $(1 - i % 2), 0]
+optimize:
+  variables: [{repeat: {i: 0..31}, control: joint$(i), knots: 6}]
+  loss:
+    terminal: [{body: link31, position: [1, 0, -2.5]}]
+    running: [{repeat: {i: 0..31}, control: joint$(i), weight: 1e-3}]
+```
+
+- `{i: 0..31}`: whole numbers, both ends included. `{side: [left, right]}`: numbers or words, one after the other. Of several
+  names every combination, the last one fastest: `{i: 0..3, j: 0..3}`. For values that belong together a list, one copy
+  an item: `[{leg: left, y: 0.1}, {leg: right, y: -0.1}]`.
+- Expressions are of numbers, these names, `pi`, `+ - * / %`, powers (`^`), brackets and `abs`, `cos`, `floor`, `sin`, `sqrt`;
+  `%` leaves what is not negative where the divisor is not. They stand anywhere in values, units behind them, and in names
+  of bodies, joints, shapes, couplings and robots, where they are whole numbers. A word goes in as it is.
+- A body's shapes may be repeated within a body that is repeated, and use its names too.
+- The copies take the place of the entry in order. Everything else knows them alone: `--set joints/joint7/damping=0.1`,
+  results, `simctl convert`. Before there are copies, `--set` may change the entry and their number:
+  `--set 'bodies/link$(i)/repeat/i=0..7'`.
+
+## Robots from files
+
+A scene goes on from URDF and MJCF files ([robots.md](robots.md)); [gallery.md](gallery.md) has larger ones. Two arms of one file:
+
+```yaml
+model:
+  robots:
+    left: {file: arm.urdf, frame: {position: [0, 0.5, 0]}}
+    right: {file: arm.urdf, frame: {position: [0, -0.5, 0], orientation: {axis: [0, 0, 1], angle: 180 deg}}}
+  joints:
+    $(arm)_elbow: {repeat: {arm: [left, right]}, drive: {stiffness: 200, damping: 20}}
+controls:
+  left_elbow: {target_position: 0.5}
+```
+
+## Mistakes
+
+Every mistake is reported with file, line, column, the value and what was expected, up to 20 of a file at once, and
+`simctl` exits with 3. With `--json` they are objects: `error/mistakes`, each with `file`, `line`, `column`, `path`, `value`,
+`expected` and, where a known name is near, `did_you_mean`.
 )";
 
 /// The map among the options of a choice, for the documentation of its keys.

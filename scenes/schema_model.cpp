@@ -28,6 +28,7 @@ Dimension dimension_of(std::string_view unit) {
       {"N·m/rad", angular_stiffness},
       {"N·m·s/rad", angular_damping},
       {"rad or m", joint_position},
+      {"rad/s or m/s", joint_velocity},
       {"N·m or N", joint_effort},
       {"N·m/rad or N/m", joint_stiffness},
       {"N·m·s/rad or N·s/m", joint_damping},
@@ -160,6 +161,7 @@ SchemaPtr shape(bool in_body) {
   keys.push_back(optional("collision", collision(), "",
                           "What it may touch: two shapes do when each is in a group that the other meets. `none`: "
                           "nothing. See also `model/contacts`."));
+  keys.push_back(repeated());
   auto schema = map(std::move(keys));
   if (in_body) return titled(schema, "model/bodies/<name>/shapes/<index>", "A shape of the body.");
   return titled(schema, "model/shapes/<name>",
@@ -174,10 +176,12 @@ SchemaPtr body() {
           key_of(group, "com", "[0, 0, 0]"),
           optional("inertia", vector(Dimension::inertia, {3, 6}), "[0, 0, 0, 0, 0, 0]",
                    "About the com, link axes: xx, yy, zz, xy, xz, yz, or just xx, yy, zz."),
+          key_of(group, "gravity_compensation"),
           optional("unphysical_inertia", boolean(), "false",
                    "Whether `inertia` may be one that no rigid body has: a principal moment below zero, or above "
                    "the sum of the other two. Robot files hold such ones."),
           optional("shapes", list(shape(true), "shape"), "[]", "Shapes fixed to the body."),
+          repeated(),
       }),
       "model/bodies/<name>",
       "A rigid body. It needs a joint that names it as child. Mass properties are what is given "
@@ -214,6 +218,7 @@ SchemaPtr robot() {
                    "robot's name and meet `default` and other robots. MJCF files say it themselves; there only `false` "
                    "counts."),
           absent("keyframe", text(), "", "Of an MJCF file: the name of the `<key>` in whose state it begins."),
+          repeated(),
       }),
       "model/robots/<name>", "A robot from a file.");
 }
@@ -238,6 +243,11 @@ SchemaPtr joint() {
           optional("child_frame", frame(group, "child_frame"), "",
                    "Of a joint that closes a loop: the joint in the child's frame."),
           key_of(group, "axis", "[0, 0, 1]"),
+          optional(
+              "spins", boolean(), "false",
+              "Whether the child turns by a good part of a radian in a step, as a rotor: its gyroscopic couple is then "
+              "taken over the whole step, which keeps its energy bounded. Bodies of free and ball joints are treated "
+              "so anyhow, and all with semi_implicit."),
           key_of(group, "armature"),
           key_of(group, "damping"),
           key_of(group, "friction"),
@@ -248,9 +258,51 @@ SchemaPtr joint() {
                   "attachment", nest(group, "attachment"), "",
                   "Springs and dampers with which the integrator `semi_implicit` holds what the joint does not let go. "
                   "They act implicitly: stiff ones need no smaller steps."),
+          absent(
+              "release",
+              map({required("at", positive(Dimension::time), "The time, from the start, rounded to whole steps.")}),
+              "never",
+              "Of a joint of type `fixed` that closes a loop, a grip: when it lets go. From there on its child moves "
+              "by its other joint, say of type `free`. The time is not varied. The two bodies do not touch each "
+              "other, before and after, but for pairs that `model/contacts/include` names."),
+          repeated(),
       }),
       "model/joints/<name>",
       "A joint; together, but for those that close loops, they form a tree that begins at `world`.");
+}
+
+SchemaPtr coupling() {
+  constexpr FieldGroup group = FieldGroup::couplings;
+  return titled(
+      map({
+          required_or_of_robot(
+              "ratios", names(number(Dimension::none), "joint"),
+              "Revolute and prismatic joints, by name, and what the position of each is multiplied with: `{left: 1, "
+              "right: -1}`."),
+          key_of(group, "offset"),
+          optional("hold", boolean(), "false",
+                   "Whether the coupling's position is held at zero, exactly: `{left: 1, right: -1}` makes one joint "
+                   "follow the other. Nothing else acts on it then."),
+          key_of(group, "armature"),
+          key_of(group, "damping"),
+          key_of(group, "friction"),
+          optional(
+              "spring", nest(group, "spring"), "",
+              "Spring. It acts implicitly, as all does that acts on a coupling: stiff ones need no smaller steps, and "
+              "lose energy as steps of that length lose it."),
+          optional("limit", nest(group, "limit"), "", "Soft limits of its position, as those of a joint."),
+          optional("drive", nest(group, "drive"), "",
+                   "Position and velocity servo of its position. A coupling with one has the control channels "
+                   "`target_position` and `target_velocity`."),
+          repeated(),
+      }),
+      "model/couplings/<name>",
+      "A coupling: the position s = Σ ratio·position + offset of several joints, which a spring, a damper, a drive, "
+      "limits "
+      "or an effort act on as on that of a joint, or which is held. Gears, mimic joints and fixed tendons are such. "
+      "Its "
+      "unit is rad where all joints turn and m where all slide; where they do both, numbers have none. A name that no "
+      "joint has. The integrator `semi_implicit` has none.");
 }
 
 }  // namespace
@@ -272,6 +324,7 @@ SchemaPtr model_schema() {
           required_or_of_robot("bodies", names(body(), "body"), "The bodies, by name."),
           required_or_of_robot("joints", names(joint(), "joint"), "The joints, by name."),
           optional("shapes", names(shape(false), "shape"), "{}", "Shapes that are not listed with a body, by name."),
+          optional("couplings", names(coupling(), "coupling"), "{}", "Joints that move together, by name."),
           optional("contacts", contacts(), "", "Pairs that may touch or may not."),
           absent("robots", names(robot(), "robot"), "",
                  "Robots from files, by name. The names of their links and joints begin with `<robot>_`."),
@@ -285,7 +338,7 @@ SchemaPtr model_schema() {
           absent("keyframe", text(), "", "Of the robot in `file`."),
       }),
       "model",
-      "What is simulated: bodies, joints and shapes that are listed here, and robots from files "
+      "What is simulated: bodies, joints, shapes and couplings that are listed here, and robots from files "
       "([robots.md](robots.md)). What is listed under a name that a robot has adds to it and replaces it, key by key.");
 }
 

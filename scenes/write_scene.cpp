@@ -34,18 +34,25 @@ void put(const NodePtr& map, const std::string& key, const NodePtr& value) {
 }
 
 NodePtr controls_node(const Problem& filled) {
-  const char* const channels[] = {"effort", "target_position", "target_velocity"};
   NodePtr controls = make_map();
   for (const ControlSignal& signal : filled.controls) {
     if (signal.values.empty()) continue;
-    const std::string& joint = filled.model.joint_names.at(signal.joint);
+    const std::string& joint = name_of_controlled(filled.model, signal.joint);
     NodePtr of_joint = controls->find(joint);
     if (!of_joint) put(controls, joint, of_joint = make_map());
     const std::string path = "controls/" + joint;
     NodePtr node = make_map();
     put(node, "values", list_node(signal.values, path));
     if (signal.hold) put(node, "hold", make_scalar("true"));
-    put(of_joint, channels[static_cast<int>(signal.channel)], node);
+    const JointComponent& component =
+        controlled_components(filled.model, signal.joint, signal.channel)[signal.component];
+    if (*component.axis == 0) {
+      put(of_joint, component.quantity, node);
+      continue;
+    }
+    NodePtr of_channel = of_joint->find(component.quantity);
+    if (!of_channel) put(of_joint, component.quantity, of_channel = make_map());
+    put(of_channel, component.axis, node);
   }
   return controls;
 }
@@ -203,7 +210,7 @@ void replace(Node& root, const std::string& key, const NodePtr& value) {
 
 bool same_shape(const Model& a, const Model& b) {
   return a.body_names == b.body_names && a.joint_names == b.joint_names && a.shape_names == b.shape_names &&
-         a.topology.nq == b.topology.nq && a.topology.nv == b.topology.nv;
+         a.coupling_names == b.coupling_names && a.topology.nq == b.topology.nq && a.topology.nv == b.topology.nv;
 }
 
 /// The section `optimize` without initial values of variables: whoever goes on begins with what the scene then says. A

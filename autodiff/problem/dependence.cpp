@@ -34,7 +34,8 @@ const char* disconnected_reason(const Problem& problem, const LinkDependence& li
     if (links.moves(link)) return nullptr;
     return disconnected_reason(model, links, *s.field, s.item);
   }
-  const int link = model.link_of_joint(variable.joint);
+  const int link =
+      variable.is_control() ? link_of_controlled(model, variable.joint) : model.link_of_joint(variable.joint);
   if (!variable.is_control() && model.joint_loops[variable.joint]) {
     return "a joint that closes a loop begins where others put its bodies";
   }
@@ -45,7 +46,7 @@ const char* disconnected_reason(const Problem& problem, const LinkDependence& li
   if (links.moved[link]) return nullptr;
   const auto reads_it = [&](const LossTerm& term) {
     return variable.is_control() && term.is_control() && term.index == variable.joint &&
-           term.channel == variable.channel;
+           term.channel == variable.channel && term.component == variable.component;
   };
   if (std::any_of(problem.loss.begin(), problem.loss.end(), reads_it)) return nullptr;
   return links.reason_unmoved();

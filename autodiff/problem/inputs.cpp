@@ -25,16 +25,26 @@ Buffer<T> spread(const std::vector<T>& rows, int worlds, Memory& memory) {
 
 }  // namespace
 
-void check_one_degree(const Model& model, int joint, const char* what, const std::string& name) {
-  const JointType type = model.joint_types[joint];
-  if (has_one_degree(type)) return;
-  input_error(what + name + " of joint '" + model.joint_names[joint] + "', which is " + to_string(type) +
-              ": expected a revolute or prismatic joint");
-}
-
-int channel_row(const Link& link, ControlChannel channel) {
-  if (channel == ControlChannel::effort) return link.v;
-  return link.target + (channel == ControlChannel::target_velocity ? 1 : 0);
+int channel_row(const Model& model, int controlled, ControlChannel channel, int component, const AskedBy& by) {
+  const int joints = static_cast<int>(model.joint_names.size()),
+            all = joints + static_cast<int>(model.coupling_names.size());
+  const std::string asked = by.what + by.name + ": ";
+  if (controlled < 0 || controlled >= all) {
+    input_error(asked + "joint index " + std::to_string(controlled) + ", expected one of " + std::to_string(joints) +
+                " joints" + (all > joints ? " and " + std::to_string(all - joints) + " couplings behind them" : ""));
+  }
+  const bool is_joint = controlled < joints;
+  const int count = static_cast<int>(controlled_components(model, controlled, channel).size());
+  const std::string owner = (is_joint ? "joint '" : "coupling '") + name_of_controlled(model, controlled) + "' ";
+  if (component < 0 || component >= count) {
+    input_error(asked + owner + (is_joint ? std::string("is ") + to_string(model.joint_types[controlled]) + ": " : "") +
+                "component " + std::to_string(component) + " of channel " + to_string(channel) + ", expected one of " +
+                std::to_string(count));
+  }
+  const int row = control_row(model, controlled, channel, component);
+  if (row >= 0) return row;
+  if (channel == ControlChannel::effort) input_error(asked + owner + "is held, expected no control of it");
+  input_error(asked + owner + "has no drive, expected one or the channel effort");
 }
 
 template <class T>
@@ -55,12 +65,12 @@ Control<T> initial_control(const Problem& problem, int worlds, Memory& memory) {
   const Topology& t = problem.model.topology;
   const int steps = problem.simulation.steps;
   std::vector<T> rows(static_cast<std::size_t>(steps) * t.nu, constant<T>(0));
+  const std::string none;
   for (const ControlSignal& signal : problem.controls) {
-    check_one_degree(problem.model, signal.joint, "a control signal");
-    const Link& link = t.links[problem.model.link_of_joint(signal.joint)];
-    const int row = channel_row(link, signal.channel);
+    const int row =
+        channel_row(problem.model, signal.joint, signal.channel, signal.component, {"a control signal", none});
     for (int step = 0; step < steps; ++step) {
-      const KnotWeights k = knot_weights(static_cast<int>(signal.values.size()), steps, step, signal.hold);
+      const KnotWeights k = knot_weights(static_cast<int>(signal.values.size()), problem.simulation, step, signal.hold);
       const double value = k.first_weight * signal.values[k.first] + k.second_weight * signal.values[k.second];
       rows[static_cast<std::size_t>(step) * t.nu + row] = constant<T>(value);
     }
@@ -80,6 +90,10 @@ KnotWeights knot_weights(int knots, int steps, int step, bool hold) {
   const double at = steps > 1 ? static_cast<double>(step) * (knots - 1) / (steps - 1) : 0;
   const int first = std::min(static_cast<int>(at), knots - 2);
   return {first, first + 1, 1 - (at - first), at - first};
+}
+
+KnotWeights knot_weights(int knots, const Simulation& simulation, int step, bool hold) {
+  return knot_weights(knots, simulation.control_steps(), step / simulation.substeps, hold);
 }
 
 #define BACKDRIVE_INSTANTIATE(T)                                    \

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
 
 namespace backdrive {
@@ -39,7 +40,23 @@ const char* unused_shape_reason(const Model& model, std::string_view leaf, int s
   return of_touch ? "the shape can touch no other" : massless_reason(model, leaf, shape);
 }
 
-constexpr const char* kNoLimitsNorDrive = "only revolute and prismatic joints have limits and drives";
+const char* unused_coupling_reason(const Model& model, std::string_view leaf, int item) {
+  if (leaf == "offset") return nullptr;
+  if (model.coupling_holds[item]) return "the coupling is held: nothing else acts on it";
+  const CouplingParameters& own = model.couplings;
+  const bool lower = std::isfinite(own.limit.lower(item)), upper = std::isfinite(own.limit.upper(item));
+  if (leaf.starts_with("limit/") && !lower && !upper) return "the coupling has no limits";
+  if ((leaf == "limit/lower" && !lower) || (leaf == "limit/upper" && !upper)) {
+    return "the coupling has no limit on this side";
+  }
+  if (leaf.starts_with("drive/") && model.topology.couplings[item].target < 0) return "the coupling has no drive";
+  if (leaf == "drive/effort_limit" && !std::isfinite(own.drive.effort_limit(item))) {
+    return "the drive's effort has no limit";
+  }
+  return nullptr;
+}
+
+constexpr const char* kNoLimitsNorDrive = "free joints have no springs, limits and drives";
 constexpr const char* kNoMotion = "the loss does not depend on any motion";
 constexpr const char* kOtherTree = "the loss only reads what hangs from the world by other joints";
 
@@ -79,6 +96,12 @@ int link_of_item(const Model& model, const Field& field, int item) {
       return model.link_of_body(item);
     case FieldGroup::shapes:
       return model.shape_bodies[item] < 0 ? -1 : model.link_of_body(model.shape_bodies[item]);
+    case FieldGroup::couplings: {
+      const Coupling& coupling = model.topology.couplings[item];
+      return model.topology.coupling_terms[coupling.first_term].link;
+    }
+    case FieldGroup::terms:
+      return model.topology.coupling_terms[item].link;
     case FieldGroup::model:
       break;
   }
@@ -100,6 +123,7 @@ const char* foreign_reason(const Model& model, const Field& field, int item) {
 
 const char* unused_reason(const Model& model, const Field& field, int item) {
   const std::string_view leaf = field.leaf;
+  if (field.group == FieldGroup::couplings) return unused_coupling_reason(model, leaf, item);
   if (field.group == FieldGroup::shapes) {
     if (const char* unused = unused_shape_reason(model, leaf, item)) return unused;
   }
@@ -109,9 +133,14 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
   const JointType type = model.joint_types[item];
   if (joint_size(type).nv == 0) return "a fixed joint does not move";
   if (leaf == "axis" && !has_one_degree(type)) return "the joint has no axis of its own: its frame says all";
-  if (!has_one_degree(type) && (leaf.starts_with("limit/") || leaf.starts_with("drive/"))) return kNoLimitsNorDrive;
+  const bool of_drive = leaf.starts_with("limit/") || leaf.starts_with("drive/") || leaf.starts_with("spring/");
+  if (!may_be_driven(type) && of_drive) return kNoLimitsNorDrive;
+  if (type == JointType::ball && leaf == "spring/rest") return "a ball joint's spring pulls to orientation zero";
   const JointParameters& joints = model.joints;
   const bool lower = std::isfinite(joints.limit.lower(item)), upper = std::isfinite(joints.limit.upper(item));
+  if (leaf.starts_with("limit/velocity")) {
+    return std::isfinite(joints.limit.velocity(item)) ? nullptr : "the joint's speed has no limit";
+  }
   const bool drive = model.topology.links[model.link_of_joint(item)].target >= 0;
   if (leaf.starts_with("limit/") && !lower && !upper) return "the joint has no limits";
   if ((leaf == "limit/lower" && !lower) || (leaf == "limit/upper" && !upper)) {
@@ -147,6 +176,12 @@ void LinkDependence::move_tree_of(const Topology& topology, int link) {
     const int a = topology.contact_shapes[pair.a].root, b = topology.contact_shapes[pair.b].root;
     if (a == root && b >= 0) move_tree_of(topology, b);
     if (b == root) move_tree_of(topology, a);
+  }
+  for (const Coupling& coupling : topology.couplings) {  // what a coupling joins it to
+    const auto terms = std::span(topology.coupling_terms).subspan(coupling.first_term, coupling.term_count);
+    const auto here = [&](const CouplingTerm& term) { return root_of(topology, term.link) == root; };
+    if (!std::ranges::any_of(terms, here)) continue;
+    for (const CouplingTerm& term : terms) move_tree_of(topology, term.link);
   }
   for (std::size_t i = 0; i < topology.links.size(); ++i) {  // and what a loop joins it to
     if (topology.links[i].loop_child < 0) continue;
@@ -213,11 +248,17 @@ Components moved_velocities(const Topology& topology, const LinkDependence& link
 }
 
 Components moved_controls(const Topology& topology, const LinkDependence& links) {
-  return components_where(topology, links.moved, [](const Link& link, Components& components) {
+  Components moved = components_where(topology, links.moved, [](const Link& link, Components& components) {
     // Efforts stand at the indices of velocities.
     for (int k = 0; k < joint_size(link.type).nv; ++k) components.add(link.v + k);
-    for (int k = 0; link.target >= 0 && k < 2; ++k) components.add(link.target + k);
+    for (int k = 0; link.target >= 0 && k < 2 * joint_size(link.type).nv; ++k) components.add(link.target + k);
   });
+  for (const Coupling& coupling : topology.couplings) {
+    if (!links.moves(topology.coupling_terms[coupling.first_term].link)) continue;
+    if (coupling.effort >= 0) moved.add(coupling.effort);
+    for (int k = 0; coupling.target >= 0 && k < 2; ++k) moved.add(coupling.target + k);
+  }
+  return moved;
 }
 
 }  // namespace backdrive

@@ -58,23 +58,26 @@ bool steps_bodies(const ModelStructure& structure) {
   return structure.integrator == Integrator::semi_implicit;
 }
 
-/// Rows of the cotangents of a model's constants, with those of so many contact shapes.
+/// Rows of the cotangents of a model's constants, with those of contact shapes and couplings or without.
 template <class T>
-int gradient_rows_of(const ModelStructure& s, int shapes) {
-  return steps_bodies(s) ? semi_implicit::gradient_rows<T>(s.body_count, s.joint_count, shapes)
-                         : featherstone::gradient_rows<T>(s.link_count, shapes);
+int gradient_rows_of(const ModelStructure& s, bool of_rollout) {
+  const int shapes = of_rollout ? s.contact_shape_count : 0;
+  if (steps_bodies(s)) return semi_implicit::gradient_rows<T>(s.body_count, s.joint_count, shapes);
+  return featherstone::gradient_rows<T>(s.link_count, shapes, of_rollout ? s.coupling_count : 0,
+                                        of_rollout ? s.coupling_term_count : 0);
 }
-/// Whether cotangents in so many rows have those of contact shapes.
+/// Whether cotangents in so many rows are those of a rollout.
 template <class T>
-bool has_shapes(const ModelStructure& structure, int rows) {
-  return structure.contact_shape_count > 0 && rows > gradient_rows_of<T>(structure, 0);
+bool are_of_rollout(const ModelStructure& structure, int rows) {
+  return rows > gradient_rows_of<T>(structure, false);
 }
 
 /// Rows of a model's constants.
 template <class T>
 int constant_rows_of(const ModelStructure& s) {
   return steps_bodies(s) ? semi_implicit::constant_rows<T>(s.body_count, s.joint_count, s.contact_shape_count)
-                         : featherstone::constant_rows<T>(s.link_count, s.contact_shape_count);
+                         : featherstone::constant_rows<T>(s.link_count, s.contact_shape_count, s.coupling_count,
+                                                          s.coupling_term_count);
 }
 
 /// Calls visit with the work of a world as the integrator wants it done.
@@ -117,9 +120,9 @@ void add_columns(const Model& model, const Parameters* direction, const ColumnsB
   const GradientBlock block(model, to.gradient, bar.worlds);
   const ModelStructure structure = structure_of(model);
   PoolVector<double> values(block.numbers()), value_dots;
-  WorldGradient<T> add{
-      structure, view_of(model), bar.first, bar.stride, block.slots(values.data()), has_shapes<T>(structure, bar.rows),
-      dots.get()};
+  const bool of_rollout = are_of_rollout<T>(structure, bar.rows);
+  WorldGradient<T> add{structure,  view_of(model), bar.first, bar.stride, block.slots(values.data()),
+                       of_rollout, of_rollout,     dots.get()};
   GradientSlots dot_slots;
   if constexpr (kHasDots<Exact<T>>) {
     value_dots.resize(block.numbers());
@@ -180,12 +183,14 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
     const std::size_t bytes = block.numbers() * sizeof(double);
     const std::shared_ptr<std::byte> there = memory.allocate(bytes);
     backend.fill(there.get(), 0, bytes);
+    const bool of_rollout = are_of_rollout<T>(placed.structure, bar.rows());
     const WorldGradient<T> add{placed.structure,
                                placed.parameters,
                                bar.address(),
                                bar.stride(),
                                block.slots(reinterpret_cast<double*>(there.get())),
-                               has_shapes<T>(placed.structure, bar.rows())};
+                               of_rollout,
+                               of_rollout};
     do_worlds_there(backend, bar.worlds(), add);
     PoolVector<double> here(block.numbers());
     backend.download(here.data(), there.get(), bytes);
@@ -197,9 +202,8 @@ void add_from_device(const Model& model, const Buffer<T>& bar, const WorldStatus
 }  // namespace
 
 template <class T>
-int gradient_rows_of(const Model& model, bool shapes) {
-  const ModelStructure s = structure_of(model);
-  return gradient_rows_of<T>(s, shapes ? s.contact_shape_count : 0);
+int gradient_rows_of(const Model& model, bool of_rollout) {
+  return gradient_rows_of<T>(structure_of(model), of_rollout);
 }
 
 template <class T>
@@ -239,9 +243,14 @@ void add_constants_gradient(const WorldParameters& parameters, const Buffer<T>& 
   if constexpr (kHasDots<Exact<T>>) {
     usage_error("dual numbers with values for every world, expected parameters of the model and a direction");
   } else {
-    const WorldGradient<T> add{parameters.structure(),     parameters.view(),
-                               constants_bar.address(),    constants_bar.stride(),
-                               parameters.slots(gradient), has_shapes<T>(parameters.structure(), constants_bar.rows())};
+    const bool of_rollout = are_of_rollout<T>(parameters.structure(), constants_bar.rows());
+    const WorldGradient<T> add{parameters.structure(),
+                               parameters.view(),
+                               constants_bar.address(),
+                               constants_bar.stride(),
+                               parameters.slots(gradient),
+                               of_rollout,
+                               of_rollout};
     if (DeviceBackend* const backend = constants_bar.backend()) {
       return do_worlds_there(*backend, constants_bar.worlds(), add);
     }
@@ -260,6 +269,8 @@ KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int
       links(model.topology.links, memory),
       contact_shapes(model.topology.contact_shapes, memory),
       contact_pairs(model.topology.contact_pairs, memory),
+      couplings(model.topology.couplings, memory),
+      coupling_terms(model.topology.coupling_terms, memory),
       geometry(model, memory) {
   tree.contact_point_count = topology.contact_point_count = geometry.points();
   tree.most_points_of_pair = topology.most_points_of_pair = geometry.most_points_of_pair();
@@ -268,6 +279,8 @@ KernelModel<T>::KernelModel(const Model& model, const Parameters* direction, int
   topology.links = links.data();
   topology.contact_shapes = contact_shapes.data();
   topology.contact_pairs = contact_pairs.data();
+  topology.couplings = couplings.data();
+  topology.coupling_terms = coupling_terms.data();
   if (!model.topology.has_bodies()) return;
   tables.emplace(model);
   placed_tables = {*tables, memory};

@@ -13,9 +13,10 @@
 
 namespace backdrive {
 
-/// Rows of the cotangents of a model's constants, with or without those of contact shapes.
+/// Rows of the cotangents of a model's constants, with those of contact shapes and couplings, as rollouts have them, or
+/// without.
 template <class T>
-int gradient_rows_of(const Model& model, bool shapes);
+int gradient_rows_of(const Model& model, bool of_rollout);
 
 /// Rows as Launch::constants wants them: one column when all parameters are uniform, else one per world.
 template <class T>
@@ -37,6 +38,8 @@ struct KernelModel {
   KernelArray<Link> links;
   KernelArray<ContactShape> contact_shapes;
   KernelArray<ContactPair> contact_pairs;
+  KernelArray<Coupling> couplings;
+  KernelArray<CouplingTerm> coupling_terms;
   GeometryTable<ScalarOf<T>> geometry;
   std::optional<semi_implicit::Tables> tables;  ///< of the integrator semi_implicit
   semi_implicit::PlacedTables placed_tables;

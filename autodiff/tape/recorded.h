@@ -49,11 +49,10 @@ struct Recorded {
     options.direction = nullptr;
   }
   const Parameters* direction_or_null() const { return has_direction ? &direction : nullptr; }
-  /// Rows for the cotangents of the constants of every world, those of contact shapes where a rollout may touch them;
-  /// empty when no parameter was asked for.
-  Buffer<T> constants_bar(Memory& memory, int worlds, bool shapes = false) const {
-    const bool touch = shapes && !model->topology.contact_pairs.empty();
-    return parameters ? Buffer<T>::uninitialized(memory, gradient_rows_of<T>(*model, touch), worlds) : Buffer<T>();
+  /// Rows for the cotangents of the constants of every world, those of contact shapes and couplings, too, where they
+  /// are a rollout's; empty when no parameter was asked for.
+  Buffer<T> constants_bar(Memory& memory, int worlds, bool of_rollout = false) const {
+    return parameters ? Buffer<T>::uninitialized(memory, gradient_rows_of<T>(*model, of_rollout), worlds) : Buffer<T>();
   }
   void add_gradient(const Buffer<T>& constants_bar, Cotangents<T>& bars, Parameters& gradient,
                     Parameters& gradient_dot) const {

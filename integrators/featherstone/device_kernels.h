@@ -13,7 +13,8 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// In place of a bucket: a tree of any size, whose working set lies in a block of memory per world; and a model of any
+/// In place of a bucket: a tree of any size, with couplings or without, whose working set lies in a block of memory per
+/// world; and a model of any
 /// size in which something can touch something, likewise.
 constexpr int kAnyLinks = 0, kContactLinks = -1;
 constexpr bool in_blocks(int links) {
@@ -32,6 +33,7 @@ constexpr bool fits(const TopologyView& t, int stack, int links) {
 template <class Visit>
 void visit_bucket(const TopologyView& t, Visit&& visit) {
   const int stack = stack_values(t);
+  if (t.coupling_count > 0) return visit(std::integral_constant<int, kAnyLinks>{});
   if (fits(t, stack, 8)) return visit(std::integral_constant<int, 8>{});
   if (fits(t, stack, 16)) return visit(std::integral_constant<int, 16>{});
   if (fits(t, stack, 32)) return visit(std::integral_constant<int, 32>{});
@@ -87,7 +89,7 @@ struct RowsInPlace {
   BACKDRIVE_INLINE void end(T*, std::size_t, int, int, int, int) const {}
 };
 
-template <class T, bool Contact>
+template <class T, bool Contact, bool Coupled>
 struct ThreadRollout {
   using Real = T;
   using Link = std::conditional_t<Contact, ContactLink<T>, RolloutLink<T>>;
@@ -95,11 +97,13 @@ struct ThreadRollout {
   using Touch = contact::TouchLink<T>;
   using Constants = ItemsInPlace<LinkConstants<T>, T>;
   using ShapeRows = ItemsInPlace<ShapeConstants<T>, T>;
+  using CouplingRows = ItemsInPlace<CouplingConstants<T>, T>;
+  using RatioRows = ItemsInPlace<T, T>;
   using Control = RowsInPlace<T>;
-  static constexpr bool ahead = false, contact = Contact;
+  static constexpr bool ahead = false, contact = Contact, coupled = Coupled;
 };
-template <class T, bool Parameters, bool Contact>
-struct ThreadAdjoint : ThreadRollout<T, Contact> {
+template <class T, bool Parameters, bool Contact, bool Coupled>
+struct ThreadAdjoint : ThreadRollout<T, Contact, Coupled> {
   using Link = std::conditional_t<Parameters || Contact, ParameterLink<T>, AdjointLink<T>>;
   using Dof = std::conditional_t<Contact, ContactAdjointDof<T>, AdjointDof<T>>;
   using Touch = contact::TouchAdjointLink<T>;
@@ -170,6 +174,13 @@ BACKDRIVE_INLINE void set_model_in_place(Workspace<Layout>& ws, const Launch<T>&
     ws.contact.geometry = launch.geometry;
   }
   ws.gravity = items_in_place<Vec3<T>>(launch, gravity_row<T>(launch.topology.link_count), world)[0];
+  if constexpr (Layout::coupled) {
+    const TopologyView& t = launch.topology;
+    ws.coupling.constants =
+        items_in_place<CouplingConstants<T>>(launch, coupling_row<T>(t.link_count, t.contact_shape_count), world);
+    ws.coupling.ratios =
+        items_in_place<T>(launch, ratio_row<T>(t.link_count, t.contact_shape_count, t.coupling_count), world);
+  }
 }
 
 // ---- functors -------------------------------------------------------------------------------------------------------
@@ -188,7 +199,7 @@ constexpr std::size_t bytes_of_arrays() {
 
 template <class T, int Links>
 struct RolloutWorld {
-  using Layout = ThreadRollout<T, Links == kContactLinks>;
+  using Layout = ThreadRollout<T, Links == kContactLinks, in_blocks(Links)>;
   static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadArrays, Layout, Links>();
   RolloutArguments<T> arguments;
   WorldBlocks blocks{};
@@ -218,7 +229,7 @@ struct RolloutWorld {
 /// Parameters: with gradients of parameters, arguments.constants_bar not null; with contact, it may be null.
 template <class T, int Links, bool Parameters>
 struct RolloutAdjointWorld {
-  using Layout = ThreadAdjoint<T, Parameters, Links == kContactLinks>;
+  using Layout = ThreadAdjoint<T, Parameters, Links == kContactLinks, in_blocks(Links)>;
   static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadAdjointArrays, Layout, Links>();
   RolloutAdjointArguments<T> arguments;
   WorldBlocks blocks{};

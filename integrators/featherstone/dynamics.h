@@ -16,11 +16,12 @@
 // degree after the other, from the child's side on, as if there were massless links between them: the factors of M are
 // then triangular within a joint, and no D but a number is ever inverted. Reference: Featherstone, Rigid Body Dynamics
 // Algorithms (2008), §7.3, in one common frame; the split is ours.
+#include "integrators/featherstone/coupling_space.h"
 #include "integrators/featherstone/free_turn.h"
 #include "integrators/featherstone/joints.h"
 #include "integrators/featherstone/link_constants.h"
+#include "integrators/featherstone/link_forces.h"
 #include "integrators/rollout/broadcast.h"
-#include "integrators/rollout/joint_forces.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 template <class Layout>
@@ -152,10 +153,12 @@ struct Workspace {
   typename Layout::Real *q, *qd;
   typename Layout::Real* reported;   ///< with contact: velocity with which the last step moved q, where reported_apart
   typename Layout::Control control;  ///< [k]: Real
+  bool lifted;                       ///< gravity compensation acts on some body
   typename Layout::Link* link;
   typename Layout::Dof* dof;
   void* stack;
   std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;
+  std::conditional_t<Layout::coupled, CouplingSpace<Layout>, NoCouplings> coupling;
 };
 
 /// Where a link is placed before its joint moves it: axes R_p R and origin p_p + R_p t. O lies at the root joint.
@@ -226,24 +229,44 @@ BACKDRIVE_PART void body_part(const Motion<Real>& m, const LinkConstants<Const>&
   s.force = {plus_cross(plus_cross(J * m.a.ang, m.v.ang, J * m.v.ang), com, f), f};
 }
 
-template <class Real>
-BACKDRIVE_INLINE FreeTurn<Real> free_turn(const RigidInertia<Real>& I, const Spatial<Real>& v, const Real& dt) {
-  return FreeTurn<Real>(inertia_about_com(I), v.ang, dt);
+/// (20): m g of a body, of which its lift is taken off the bias force.
+template <class Real, class Const>
+BACKDRIVE_INLINE Vec3<Real> lift_of(const LinkConstants<Const>& c, const Vec3<Real>& gravity) {
+  return gravity * (constant<Real>(0) + c.lift);
 }
-/// (12): adds to the bias force of a free root's body.
-template <class Real>
-BACKDRIVE_PART void add_free_turn(const Motion<Real>& m, const Real& dt, RolloutLink<Real>& s) {
-  s.force.ang += free_turn(s.I, m.v, dt).correction();
+template <class Real, class Const>
+BACKDRIVE_PART void add_lift(const Motion<Real>& m, const LinkConstants<Const>& c, const Vec3<Real>& gravity,
+                             RolloutLink<Real>& s) {
+  const Vec3<Real> f = lift_of(c, gravity) * c.mass;
+  s.force += Spatial<Real>{cross(plus_times(m.origin, m.axes, c.com), f), f};
 }
 
-/// Of degree of freedom k. Only joints with one have a use for the position.
+/// Of a link that spins the one whose joint turns it: itself, or what it is fixed to.
+BACKDRIVE_INLINE const Link& turning_link(const Link* links, const Link& link) {
+  const Link* turning = &link;
+  while (turning->type == JointType::fixed) turning = &links[turning->parent];
+  return *turning;
+}
+
+/// (12) of a link that spins: about the joint of a ball, else about the centre of mass. `carrier`: angular velocity of
+/// the link that carries it.
 template <class Layout>
-BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<Layout>& ws, const Link& link,
-                                                               int k = 0) {
-  const auto zero = constant<typename Layout::Real>(0);
-  const bool driven = link.target >= 0;
-  return {ws.q[link.q], ws.qd[link.v + k], ws.control[link.v + k], driven ? ws.control[link.target] : zero,
-          driven ? ws.control[link.target + 1] : zero};
+BACKDRIVE_INLINE FreeTurn<typename Layout::Real> free_turn(const Workspace<Layout>& ws, const Link& link,
+                                                           const Vec3<typename Layout::Real>& omega,
+                                                           const Vec3<typename Layout::Real>& carrier) {
+  using Real = typename Layout::Real;
+  const std::ptrdiff_t i = &link - ws.links;
+  const typename Layout::Dof* const dof = ws.dof + link.v;
+  const RigidInertia<Real>& I = ws.link[i].I;
+  Sym3<Real> J = inertia_about_com(I);
+  Vec3<Real> held = zero3<Real>();
+  if (link.type == JointType::ball) {
+    add_point_mass(I.m, Mat3<Real>{dof[0].S.ang, dof[1].S.ang, dof[2].S.ang} * ws.constants[i].com, J);
+    if (link.parent >= 0) held = -carrier;
+  } else if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
+    held = ws.dof[turning.v].S.ang * ws.qd[turning.v];
+  }
+  return FreeTurn<Real>(J, omega, held, ws.dt);
 }
 
 template <class Layout>
@@ -282,25 +305,12 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
         link.type, [&](auto joint)
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
-    if (link.type == JointType::free) add_free_turn(own, ws.dt, ws.link[i]);
+    if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang).correction();  // (12)
+    if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
     ws.link[i].keep(link, own);
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;
   }
-}
-
-/// One degree of freedom of (2): U, U D⁻¹, and D⁻¹ r; the latter two and D⁻¹ into `factors`.
-template <class Real, class Factors>
-BACKDRIVE_INLINE void factor(const Spatial<Real>& S, const Articulated<Real>& top, const Real& effort,
-                             const Real& increment, Factors& factors, Spatial<Real>& U, Spatial<Real>& UD, Real& x) {
-  U = top.IA * S;
-  const Real inverse = constant<Real>(1) / (dot(S, U) + increment);
-  const Real r = effort - dot(S, top.P);
-  UD = U * inverse;
-  x = inverse * r;
-  factors.UD = UD;
-  factors.x = x;
-  factors.inverse = inverse;
 }
 
 /// Equations (2)-(3) of one link. `top` holds what its subtree sums to, and then what its parent's does so far. The
@@ -314,11 +324,19 @@ BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, const System& system,
   constexpr int last = K > 0;  // the degree on the parent's side, whose elimination is one with the sum there
   Spatial<Real> U, UD;
   Real x;
+  const auto forces = system.template joint<K>(i);
   for (int k = K - 1; k >= 0; --k) {
     typename Layout::Dof& dof = ws.dof[link.v + k];
-    Real effort, increment;
-    system.joint(i, k, effort, increment);
-    factor(dof.S, top, effort, increment, system.factors(dof), U, UD, x);
+    const JointForce<Real> force = forces(k);
+    auto& factors = system.factors(dof);
+    U = top.IA * dof.S;
+    const Real inverse = constant<Real>(1) / (dot(dof.S, U) + force.increment);
+    const Real r = force.effort - dot(dof.S, top.P);
+    UD = U * inverse;
+    x = inverse * r;
+    factors.UD = UD;
+    factors.x = x;
+    factors.inverse = inverse;
     if (k == 0) break;
     less_outer(top.IA, U, UD);
     top.P += U * x;
@@ -364,10 +382,13 @@ struct SmoothSystem {
   Workspace<Layout>& ws;
 
   BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const { top.P = ws.link[i].force + top.P; }
-  BACKDRIVE_INLINE void joint(int i, int k, Real& effort, Real& increment) const {
-    const Link& link = ws.links[i];
-    joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt, effort, increment);
-    if constexpr (Layout::contact) ws.dof[link.v + k].increment = increment;
+  template <int K>
+  BACKDRIVE_INLINE auto joint(int i) const {
+    return [&ws = ws, forces = LinkForces<K, Layout>(ws, i) ](int k) __attribute__((always_inline)) {
+      const JointForce<Real> force = forces(k);
+      if constexpr (Layout::contact) ws.dof[forces.link.v + k].increment = force.increment;
+      return force;
+    };
   }
   BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof; }
 };
@@ -451,14 +472,6 @@ BACKDRIVE_HD void solve_outwards(Workspace<Layout>& ws, Solution x, const Visit&
   using Real = typename Layout::Real;
   solve_outwards_with(
       ws, OwnFactors{}, [x](Dof & dof, const Real& sum) __attribute__((always_inline)) { dof.*x = sum; }, visit);
-}
-
-/// (1)-(4): q̈ from ws.q, ws.qd and ws.control into dof[].x.
-template <class Layout>
-BACKDRIVE_HD void forward_dynamics(Workspace<Layout>& ws) {
-  kinematics(ws);
-  articulate(ws);
-  solve_outwards(ws, &Layout::Dof::x, [](int, const auto&) __attribute__((always_inline)){});
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

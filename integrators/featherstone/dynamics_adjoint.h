@@ -15,7 +15,7 @@
 //     T = [h × (δ_lin × ω) + δ_ω × Σ ω; m δ_c × ω]                    from  Σa × b + a × Σb + Σ(a × b) = tr Σ (a × b).
 //
 // F is what the joint transmits: each body's own force, summed.
-#include "integrators/featherstone/dynamics.h"
+#include "integrators/featherstone/couplings_adjoint.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -28,6 +28,8 @@ struct StepBar {
   LinkGradient<Real>* constants;        ///< null: nobody asked for parameters
   Vec3<Real>* gravity;                  ///< likewise
   ShapeGradient<Real>* shapes;          ///< likewise; with contact only
+  CouplingConstants<Real>* couplings;   ///< likewise
+  Real* ratios;                         ///< likewise
   Real* reported;                       ///< in, with contact only: of the velocity that moved q to q⁺
   Vec3<Real>* pair_forces;              ///< in, with contact only: of the pairs' forces; null: nobody asked
 
@@ -47,7 +49,7 @@ template <class Layout>
 BACKDRIVE_HD void accelerations_and_forces(Workspace<Layout>& ws) {
   kinematics(ws);
   articulate(ws);
-  solve_outwards(
+  solve_motion(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<typename Layout::Real>& delta) __attribute__((always_inline)) {
         keep_acceleration(ws.link[i], delta);
       });
@@ -67,21 +69,24 @@ template <class Layout>
 BACKDRIVE_HD void solve_again(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   solve_inwards(ws);
-  solve_outwards(
-      ws, &Layout::Dof::x, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        ws.link[i].delta = delta;
-      });
+  const auto keep = [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+    ws.link[i].delta = delta;
+  };
+  if constexpr (Layout::coupled) {
+    if (is_coupled(ws)) return solve_coupled_again(ws, keep);
+  }
+  solve_outwards(ws, &Layout::Dof::x, keep);
 }
 
-/// What mass, com and inertia of one body receive.
+/// What mass, com and inertia of one body receive; `lift`: the part of gravity that is taken off it.
 template <class Real, class Const>
 BACKDRIVE_PART void mass_properties_adjoint(const ParameterLink<Real>& s, const LinkConstants<Const>& c,
-                                            LinkGradient<Real>& gradient) {
+                                            const Vec3<Real>& lift, LinkGradient<Real>& gradient) {
   const Vec3<Real>&w = s.v.ang, &alpha = s.a.ang, &delta = s.delta.ang;
   const Mat3<Real>& axes = s.pose.axes;
   const Vec3<Real> com = s.pose.origin + axes * c.com;
   const Vec3<Real> v_c = s.v.lin + cross(w, com);
-  const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + cross(w, v_c);
+  const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + cross(w, v_c) + lift;
   const Vec3<Real> delta_c = s.delta.lin + cross(delta, com);
   gradient.mass -= dot(delta_c, a_c);
   const Vec3<Real> Z = (cross(a_c, delta) + cross(delta_c, alpha) + cross(cross(delta_c, w), w)) * c.mass;
@@ -108,6 +113,50 @@ BACKDRIVE_INLINE void less_bilinear(const Vec3<Real>& x, const Vec3<Real>& y, Sy
   bar.xy -= x.x * y.y + x.y * y.x;
   bar.xz -= x.x * y.z + x.z * y.x;
   bar.yz -= x.y * y.z + x.z * y.y;
+}
+
+/// Of (12), the couple of a link that spins: adds to T of its body, to its joint's q̇̄, and to what mass, com and inertia
+/// receive. Returns what T of the link that carries a ball receives beside.
+template <class Layout>
+BACKDRIVE_PART Vec3<typename Layout::Real> adj_free_turn(Workspace<Layout>& ws, int i, const StepBar<Layout>& bar,
+                                                         Vec3<typename Layout::Real>& T) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const typename Layout::Link& s = ws.link[i];
+  const auto& c = ws.constants[i];
+  const Vec3<Real> carrier = link.parent < 0 ? zero3<Real>() : ws.link[link.parent].v.ang;
+  const auto turn = free_turn(ws, link, s.v.ang, carrier).adj_correction(s.delta.ang);
+  const Real half = constant<Real>(0.5);
+  if constexpr (Layout::parameters) {
+    if (bar.wants_parameters()) {
+      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
+      LinkGradient<Real>& gradient = bar.constants[i];
+      for (const auto& pair : turn.inertia) {
+        const Vec3<Real> x = in_link(pair.x), y = in_link(pair.y);
+        less_bilinear(x, y, gradient.inertia);
+        if (link.type != JointType::ball) continue;
+        // J about the joint has m (|com|² 1 − com comᵀ) more.
+        const Vec3<Real> com = broadcast<Real>(c.com);
+        const Real xy = dot(x, y), xc = dot(x, com), yc = dot(y, com);
+        gradient.mass -= dot(com, com) * xy - xc * yc;
+        gradient.com -= (com * (xy + xy) - x * yc - y * xc) * c.mass;
+      }
+    }
+  }
+  T += turn.omega * half;
+  if (link.type == JointType::ball) return link.parent < 0 ? zero3<Real>() : turn.held * -half;
+  if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
+    const Vec3<Real>& z = ws.dof[turning.v].S.ang;
+    bar.qd[turning.v] -= dot(z, turn.held);
+    if constexpr (Layout::parameters) {
+      // e stays where it is when something between is placed otherwise.
+      for (int k = i; bar.wants_parameters() && ws.links[k].type == JointType::fixed; k = ws.links[k].parent) {
+        const Vec3<Real> Z = cross(z, turn.held) * ws.qd[turning.v];
+        bar.constants[k].rotation += transposed_times(ws.link[k].pose.axes, Z);
+      }
+    }
+  }
+  return zero3<Real>();
 }
 
 /// F, A and T of one body alone (7).
@@ -167,10 +216,11 @@ BACKDRIVE_PART void add_to_root_and_placement(Workspace<Layout>& ws, int i, cons
 }
 
 /// Equation (8) of one joint whose S is fixed in the child's axes: q̄, q̇̄, and the gradient of the placement. `own` is
-/// summed over its subtree. Returns H.
+/// summed over its subtree; `carried`: what T of the link that carries it receives beside that, (12). Returns H.
 template <class Joint, class Layout>
 BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& ws, int i,
                                                             const LinkBar<typename Layout::Real>& own,
+                                                            const Vec3<typename Layout::Real>& carried,
                                                             const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   constexpr int K = Joint::dofs;
@@ -184,6 +234,7 @@ BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& w
     const Spatial<Real> t = own.T + H;
     for (int k = 0; k < K; ++k) bar.qd[link.v + k] -= dot(dof[k].S, t);
   }
+  if constexpr (K == 3) H.ang += carried;
   Spatial<Real> Z;
   const typename Layout::Link& parent = ws.link[link.parent < 0 ? i : link.parent];
   if (link.parent >= 0) {
@@ -201,20 +252,12 @@ BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& w
 /// the velocities' cotangent is −(V + [A_lin × ṗ; ω × A_lin]), V = 2 T + v ×* A: (11).
 template <class Layout>
 BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout>& ws, int i,
-                                                                LinkBar<typename Layout::Real> own,
+                                                                const LinkBar<typename Layout::Real>& own,
                                                                 const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
   const typename Layout::Dof* dof = ws.dof + link.v;
   const typename Layout::Link& s = ws.link[i];
-  const auto turn = free_turn(s.I, s.v, ws.dt).adj_correction(s.delta.ang);  // (12)
-  own.T.ang += turn.omega * constant<Real>(0.5);
-  if constexpr (Layout::parameters) {
-    if (bar.wants_parameters()) {
-      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
-      for (const auto& pair : turn.inertia) less_bilinear(in_link(pair.x), in_link(pair.y), bar.constants[i].inertia);
-    }
-  }
   const Spatial<Real> bias{cross(own.A.lin, s.v.lin), cross(s.v.ang, own.A.lin)};
   const Spatial<Real> flow = plus_cross_force(own.T + own.T, s.v, own.A) + bias;
   const Spatial<Real> Z = turned_with(s.delta, s.a, s.v, own, own.T);
@@ -234,15 +277,20 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
     const Link& link = ws.links[i];
     if (link.leaf) top = body_adjoint(ws.link[i]);
     if constexpr (Layout::parameters) {
-      if (bar.wants_parameters()) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
+      if (bar.wants_parameters()) {
+        const Vec3<Real> lift = link.lifted ? lift_of(ws.constants[i], ws.gravity) : zero3<Real>();
+        mass_properties_adjoint(ws.link[i], ws.constants[i], lift, bar.constants[i]);
+      }
     }
+    Vec3<Real> carried = zero3<Real>();
+    if (link.spins) carried = adj_free_turn(ws, i, bar, top.T.ang);
     Spatial<Real> H;
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
           if constexpr (decltype(joint)::fixed_in_world) {
             H = free_root_adjoint(ws, i, top, bar);
           } else {
-            H = joint_adjoint<decltype(joint)>(ws, i, top, bar);
+            H = joint_adjoint<decltype(joint)>(ws, i, top, carried, bar);
           }
         });
     if (link.parent < 0) continue;
@@ -256,21 +304,86 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
   }
 }
 
+/// What the increment of D of a degree of freedom is multiplied with.
+template <class Layout>
+BACKDRIVE_INLINE typename Layout::Real resisted_by(const typename Layout::Dof& dof) {
+  typename Layout::Real resisted = dof.x * dof.qdd;
+  if constexpr (Layout::contact) resisted += dof.resisted();
+  return resisted;
+}
+
+/// joint_forces_adjoint() of a ball whose components act as one.
+template <class Layout>
+BACKDRIVE_PART void ball_forces_adjoint(Workspace<Layout>& ws, int i, const StepBar<Layout>& bar,
+                                        JointEfforts<typename Layout::Real>* gradient) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const typename Layout::Dof* const dof = ws.dof + link.v;
+  const Vec3<Real> resisted{resisted_by<Layout>(dof[0]), resisted_by<Layout>(dof[1]), resisted_by<Layout>(dof[2])};
+  const BallInputBar<Real> in = adj_ball_force(link, ws.constants[i].efforts, ball_input(ws, link), ws.dt,
+                                               {{dof[0].x, dof[1].x, dof[2].x}, resisted}, gradient);
+  for (int k = 0; k < 3; ++k) {
+    bar.q[link.q + k] += component(in.turn, k);
+    bar.qd[link.v + k] += component(in.rate, k);
+    bar.control.set(link.v + k, component(in.effort, k));
+    if (link.target < 0) continue;
+    bar.control.set(link.target + 2 * k, component(in.target_position, k));
+    bar.control.set(link.target + 2 * k + 1, component(in.target_velocity, k));
+  }
+}
+
+/// What gravity compensation adds to q̄, the placements, gravity and its own factors (20), leaves to root: gravity does
+/// not turn with a subtree, so that Z of (8) lacks g × B, B = Σ m c δ_c.
+template <class Layout>
+BACKDRIVE_CALLED void lift_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  Vec3<Real> top = zero3<Real>();
+  Stack<Vec3<Real>> stack(ws.stack);
+  for (int i = ws.link_count - 1; i >= 0; --i) {
+    const Link& link = ws.links[i];
+    const auto& c = ws.constants[i];
+    if (link.leaf) top = zero3<Real>();
+    if (link.lifted) {
+      const auto& s = ws.link[i];
+      // m δ_c is the momentum of δ.
+      const Vec3<Real> moved = (s.I * s.delta).lin;
+      top += moved * (constant<Real>(0) + c.lift);
+      if constexpr (Layout::parameters) {
+        if (bar.wants_parameters()) bar.constants[i].lift -= dot(moved, ws.gravity);
+      }
+    }
+    const Spatial<Real> Z{cross(ws.gravity, top), zero3<Real>()};
+    const int turns = link.type == JointType::free ? 3 : joint_size(link.type).nv;
+    for (int k = 0; k < turns; ++k) bar.q[link.q + k] += dot(ws.dof[link.v + k].S, Z);
+    if constexpr (Layout::parameters) {
+      if (bar.wants_parameters()) {
+        if (link.parent < 0) *bar.gravity -= top;
+        placement_adjoint(link, c, ws.link[link.parent < 0 ? i : link.parent].pose, Z, bar.constants[i]);
+      }
+    }
+    if (link.parent < 0) continue;
+    if (!link.last_child) top += stack.pop();
+    if (link.parent != i - 1) stack.push(top);
+  }
+}
+
 /// Cotangents of command, targets and joint-force parameters, and their part of q̄ and q̇̄.
 template <class Layout>
 BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
-  const Real zero = constant<Real>(0);
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     const int dofs = joint_size(link.type).nv;
+    JointEfforts<Real>* const gradient = bar.wants_parameters() ? &bar.constants[i].efforts : nullptr;
+    if (turns_as_one(link.type, link.acts)) {
+      ball_forces_adjoint(ws, i, bar, gradient);
+      continue;
+    }
     for (int k = 0; k < dofs; ++k) {
-      JointInputBar<Real> in{zero, zero, zero, zero, zero};
       const typename Layout::Dof& dof = ws.dof[link.v + k];
-      Real resisted = dof.x * dof.qdd;
-      if constexpr (Layout::contact) resisted += dof.resisted();
-      adj_joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt, dof.x, resisted, in,
-                      bar.wants_parameters() ? &bar.constants[i].efforts : nullptr);
+      const Real resisted = resisted_by<Layout>(dof);
+      const JointInputBar<Real> in =
+          adj_joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt, {dof.x, resisted}, gradient);
       if (dofs == 1) bar.q[link.q] += in.q;
       bar.qd[link.v + k] += in.qd;
       bar.control.set(link.v + k, in.effort);
@@ -314,7 +427,11 @@ BACKDRIVE_HD void step_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar
   for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = ws.dt * bar.qd[k];  // q̇⁺ = q̇ + Δt q̈
   solve_again(ws);
   reverse_sweep(ws, bar);
+  if (ws.lifted) lift_adjoint(ws, bar);
   joint_forces_adjoint(ws, bar);
+  if constexpr (Layout::coupled) {
+    if (is_coupled(ws)) couplings_adjoint(ws, bar);
+  }
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

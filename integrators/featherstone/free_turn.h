@@ -1,11 +1,13 @@
 #pragma once
-// The gyroscopic couple of a body that turns freely, for a whole step instead of its start (docs/theory.md, (12)):
+// The gyroscopic couple of a body that spins, for a whole step instead of its start (docs/theory.md, (12)):
 //
-//   (J + ½ Δt G) u = ω × J ω,   G x = x × J ω + ω × J x,   couple J u, so that ω⁺ = ω − Δt u where nothing else acts
+//   Q = ω × J ω + J (ω × e),   (J + ½ Δt G) u = Q,   G x = x × J ω + ω × J x + J (x × e),   couple J u in place of Q
 //
-// ω × J ω is quadratic in ω, and J u is its symmetric bilinear form at ω and ω⁺: Kahan's method, for Euler's equations
-// that of Hirota and Kimura (Discretization of the Euler top, J. Phys. Soc. Jpn. 69, 2000), which keeps energy and
-// momentum within O(Δt²) for all times. With ω × J ω of the start both grow, in proportion to Δt and time.
+// so that ω⁺ = ω − Δt u where nothing else acts. J (ω × e) is what the bias acceleration of the body's joint asks for:
+// of a hinge e = z q̇, of a ball minus the angular velocity of the body that carries it, of a free body 0. Q is
+// quadratic in velocities, and for e = 0 J u is its symmetric bilinear form at ω and ω⁺: Kahan's method, for Euler's
+// equations that of Hirota and Kimura (Discretization of the Euler top, J. Phys. Soc. Jpn. 69, 2000), which keeps
+// energy and momentum within O(Δt²) for all times. With Q of the start both grow, in proportion to Δt and time.
 #include "engine/spatial.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -22,40 +24,52 @@ BACKDRIVE_INLINE Sym3<Real> inertia_about_com(const RigidInertia<Real>& I) {
           I.aa.xy + h.x * c.y, I.aa.xz + h.x * c.z, I.aa.yz + h.y * c.z};
 }
 
-/// Everything in world axes; J about the centre of mass.
+/// J += that of mass m at x.
+template <class Real>
+BACKDRIVE_INLINE void add_point_mass(const Real& m, const Vec3<Real>& x, Sym3<Real>& J) {
+  const Vec3<Real> h = x * m;
+  const Real xx = h.x * x.x, yy = h.y * x.y, zz = h.z * x.z;
+  J.xx += yy + zz, J.yy += xx + zz, J.zz += xx + yy;
+  J.xy -= h.x * x.y, J.xz -= h.x * x.z, J.yz -= h.y * x.z;
+}
+
+/// Everything in world axes.
 template <class Real>
 class FreeTurn {
  public:
   /// O(1). Bodies without an inertia of their own, and turns of more than a radian or so per step, for which the linear
-  /// equations may have no solution, are given ω × J ω.
-  BACKDRIVE_INLINE FreeTurn(const Sym3<Real>& J, const Vec3<Real>& omega, const Real& dt)
-      : J_(J), omega_(omega), momentum_(J * omega), gyroscopic_(cross(omega, momentum_)) {
+  /// equations may have no solution, are given Q. `held`: e.
+  BACKDRIVE_INLINE FreeTurn(const Sym3<Real>& J, const Vec3<Real>& omega, const Vec3<Real>& held, const Real& dt)
+      : J_(J), omega_(omega), held_(held), momentum_(J * omega) {
     const Real zero = constant<Real>(0), one = constant<Real>(1), half = constant<Real>(0.5) * dt;
     const Vec3<Real>& L = momentum_;
     const Vec3<Real> x{J.xx, J.xy, J.xz}, y{J.xy, J.yy, J.yz}, z{J.xz, J.yz, J.zz};  // J e
-    const Vec3<Real> a = plus_cross(Vec3<Real>{zero, -L.z, L.y}, omega, x) * half + x;
-    const Vec3<Real> b = plus_cross(Vec3<Real>{L.z, zero, -L.x}, omega, y) * half + y;
-    const Vec3<Real> c = plus_cross(Vec3<Real>{-L.y, L.x, zero}, omega, z) * half + z;
+    const Vec3<Real>& e = held;
+    const Vec3<Real> a = (plus_cross(Vec3<Real>{zero, -L.z, L.y}, omega, x) + (z * e.y - y * e.z)) * half + x;
+    const Vec3<Real> b = (plus_cross(Vec3<Real>{L.z, zero, -L.x}, omega, y) + (x * e.z - z * e.x)) * half + y;
+    const Vec3<Real> c = (plus_cross(Vec3<Real>{-L.y, L.x, zero}, omega, z) + (y * e.x - x * e.y)) * half + z;
     const Vec3<Real> bc = cross(b, c);
     const Real determinant = dot(a, bc), least = constant<Real>(0.25) * dot(x, cross(y, z));
     solvable_ = value_of(determinant) > value_of(least) && value_of(least) > value_of(zero);
     const Real inverse = one / select(solvable_, determinant, one);
     inverse_ = {bc * inverse, cross(c, a) * inverse, cross(a, b) * inverse};
     half_ = select(solvable_, half, zero);
-    u_ = transposed_times(inverse_, gyroscopic_);
+    u_ = transposed_times(inverse_, plus_cross(J * cross(omega, held), omega, momentum_));
   }
 
-  /// What to add to ω × J ω.
-  BACKDRIVE_INLINE Vec3<Real> correction() const { return plus_cross(cross(u_, momentum_), omega_, J_ * u_) * -half_; }
+  /// What to add to Q.
+  BACKDRIVE_INLINE Vec3<Real> correction() const {
+    return (plus_cross(cross(u_, momentum_), omega_, J_ * u_) + J_ * cross(u_, held_)) * -half_;
+  }
 
-  /// Cotangents of δ·(that). With (J + ½ Δt G)ᵀ λ = J δ and z = ω − ½ Δt u:
-  ///   ω̄ = J z × λ + J (λ × z) − [J ω × δ + J (δ × ω)]
+  /// Cotangents of δ·(that). With (J + ½ Δt G)ᵀ λ = J δ, z = ω − ½ Δt u and μ = J (λ − δ):
+  ///   ω̄ = J z × λ + J (λ × z) − [J ω × δ + J (δ × ω)] + e × μ        ē = μ × ω − ½ Δt J λ × u
   struct Bar {
-    Vec3<Real> omega;
+    Vec3<Real> omega, held;
     /// J̄ is the sum of x yᵀ over these pairs.
     struct Pair {
       Vec3<Real> x, y;
-    } inertia[3];
+    } inertia[5];
   };
   BACKDRIVE_INLINE Bar adj_correction(const Vec3<Real>& delta) const {
     const Vec3<Real> solved = inverse_ * (J_ * delta), lost = u_ * half_;
@@ -63,15 +77,20 @@ class FreeTurn {
                             select(solvable_, solved.z, delta.z)};
     const Vec3<Real> z = omega_ - lost;
     const Vec3<Real> bar = plus_cross(J_ * cross(lambda, z), J_ * z, lambda);
-    // (δ − λ, u), (λ × ω, z), (−½ Δt λ × u, ω) and, taken away, (δ × ω, ω)
-    const Vec3<Real> late = cross(lambda, omega_);
-    return {bar - plus_cross(J_ * cross(delta, omega_), momentum_, delta),
-            {{delta - lambda, u_}, {late, z}, {-cross(lambda, lost) - cross(delta, omega_), omega_}}};
+    // (δ − λ, u), (λ × ω, z), (−½ Δt λ × u, ω) and, taken away, (δ × ω, ω); of e (λ − δ, ω × e) and (−λ, ½ Δt u × e)
+    const Vec3<Real> late = cross(lambda, omega_), more = lambda - delta, pull = J_ * more;
+    return {bar - plus_cross(J_ * cross(delta, omega_), momentum_, delta) + cross(held_, pull),
+            cross(pull, omega_) - cross(J_ * lambda, lost),
+            {{-more, u_},
+             {late, z},
+             {-cross(lambda, lost) - cross(delta, omega_), omega_},
+             {more, cross(omega_, held_)},
+             {-lambda, cross(lost, held_)}}};
   }
 
  private:
   Sym3<Real> J_;
-  Vec3<Real> omega_, momentum_, gyroscopic_;
+  Vec3<Real> omega_, held_, momentum_;
   Mat3<Real> inverse_;  ///< rows of (J + ½ Δt G)⁻¹
   Vec3<Real> u_;
   Real half_;  ///< ½ Δt; 0 where there is no correction

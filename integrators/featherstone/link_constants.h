@@ -8,7 +8,7 @@
 #include "engine/dual.h"
 #include "engine/spatial.h"
 #include "integrators/contact/shape_constants.h"
-#include "integrators/rollout/joint_efforts.h"
+#include "integrators/rollout/coupling_constants.h"
 
 namespace backdrive::featherstone {
 
@@ -20,6 +20,7 @@ struct LinkConstants {
   Vec3<C> com;      ///< Aᵀ com
   Sym3<C> inertia;  ///< Aᵀ J A, about the com
   JointEfforts<C> efforts;
+  C lift;  ///< share of the weight that is cancelled
 };
 template <class C>
 constexpr int kLinkConstants = kNumbers<C, LinkConstants<C>>;
@@ -32,13 +33,17 @@ struct LinkGradient {
   Vec3<C> com;
   Sym3<C> inertia;  ///< with respect to the six stored numbers: off-diagonals count twice
   JointEfforts<C> efforts;
+  C lift;
   Vec3<C> alignment;
 };
 template <class C>
 constexpr int kLinkGradients = kNumbers<C, LinkGradient<C>>;
 
-/// Rows of the constants of a world: LinkConstants per link, then 9 of alignment per link, 3 of gravity, and
-/// ShapeConstants per contact shape.
+template <class C>
+constexpr int kCouplingConstants = kNumbers<C, CouplingConstants<C>>;
+
+/// Rows of the constants of a world: LinkConstants per link, then 9 of alignment per link, 3 of gravity,
+/// ShapeConstants per contact shape, CouplingConstants per coupling and a ratio per term of them.
 template <class C>
 BACKDRIVE_HD constexpr int alignment_row(int links) {
   return links * kLinkConstants<C>;
@@ -52,18 +57,26 @@ BACKDRIVE_HD constexpr int shape_row(int links) {
   return gravity_row<C>(links) + 3;
 }
 template <class C>
-BACKDRIVE_HD constexpr int constant_rows(int links, int shapes) {
+BACKDRIVE_HD constexpr int coupling_row(int links, int shapes) {
   return shape_row<C>(links) + shapes * kShapeConstants<C>;
 }
-/// Rows of their cotangents: LinkGradient per link, 3 of gravity, and, where there is contact, ShapeGradient per
-/// contact shape.
+template <class C>
+BACKDRIVE_HD constexpr int ratio_row(int links, int shapes, int couplings) {
+  return coupling_row<C>(links, shapes) + couplings * kCouplingConstants<C>;
+}
+template <class C>
+BACKDRIVE_HD constexpr int constant_rows(int links, int shapes, int couplings = 0, int terms = 0) {
+  return ratio_row<C>(links, shapes, couplings) + terms;
+}
+/// Rows of their cotangents: LinkGradient per link and 3 of gravity; of rollouts, where there is contact, ShapeGradient
+/// per contact shape, and the same of couplings and their terms as above.
 template <class C>
 BACKDRIVE_HD constexpr int gravity_gradient_row(int links) {
   return links * kLinkGradients<C>;
 }
 template <class C>
-BACKDRIVE_HD constexpr int gradient_rows(int links, int shapes = 0) {
-  return gravity_gradient_row<C>(links) + 3 + shapes * kShapeGradients<C>;
+BACKDRIVE_HD constexpr int gradient_rows(int links, int shapes = 0, int couplings = 0, int terms = 0) {
+  return gravity_gradient_row<C>(links) + 3 + shapes * kShapeGradients<C> + couplings * kCouplingConstants<C> + terms;
 }
 
 }  // namespace backdrive::featherstone

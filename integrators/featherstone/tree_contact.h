@@ -1,6 +1,7 @@
 #pragma once
 // Contact on trees: the working set as contact/space.h wants it, the linear solves of contact/solve.h, and the step.
 #include "integrators/contact/solve.h"
+#include "integrators/featherstone/couplings.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -99,12 +100,26 @@ struct SystemWithBlocks {
     top.P = top.P - touch.load;
     top.IA += touch.block;
   }
-  BACKDRIVE_INLINE void joint(int i, int k, Real& effort, Real& increment) const {
-    effort = constant<Real>(0);
-    increment = ws.dof[ws.links[i].v + k].increment;
+  template <int>
+  BACKDRIVE_INLINE auto joint(int i) const {
+    return [dof = ws.dof + ws.links[i].v](int k) __attribute__((always_inline)) {
+      return JointForce<Real>{constant<Real>(0), dof[k].increment};
+    };
   }
   BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof.with_blocks; }
 };
+
+/// The root-to-leaves half of a solve with blocks, of what is added to a motion that has the couplings' efforts; their
+/// f into now[].*f. `anew`: the blocks are others than those of the last such solve.
+template <class Layout, class Keep, class Visit>
+BACKDRIVE_HD void solve_coupled_with_blocks(Workspace<Layout>& ws, bool anew,
+                                            typename Layout::Real CouplingStep<typename Layout::Real>::*f,
+                                            const Keep& keep, const Visit& visit) {
+  solve_uncoupled(ws, FactorsWithBlocks{});
+  if (anew) respond(ws, FactorsWithBlocks{}, ws.coupling.with_blocks);
+  correct(ws, ws.coupling.with_blocks, CouplingLoad::nothing, f);
+  hand_out(ws, keep, visit);
+}
 
 /// contact/solve.h's linear solves.
 template <class Layout>
@@ -114,6 +129,7 @@ struct TreeSolver {
 
   BACKDRIVE_HD void factor_and_solve() const {
     articulate_system(ws, SystemWithBlocks<Layout>{ws});
+    if (is_coupled(ws)) return outwards_coupled(true);
     outwards();
   }
   BACKDRIVE_HD void solve_again() const {
@@ -124,6 +140,7 @@ struct TreeSolver {
           if (touch.touched) force -= touch.load;
         },
         [](const auto&, const Real& carried) __attribute__((always_inline)) { return -carried; });
+    if (is_coupled(ws)) return outwards_coupled(false);
     outwards();
   }
 
@@ -135,6 +152,13 @@ struct TreeSolver {
           if (ws.contact.link[i].touched) ws.contact.link[i].change = delta;
         });
   }
+  BACKDRIVE_COUPLED void outwards_coupled(bool anew) const {
+    solve_coupled_with_blocks(
+        ws, anew, &CouplingStep<Real>::trial, [](auto&, const Real&) {},
+        [&](int i, const Spatial<Real>& delta) {
+          if (ws.contact.link[i].touched) ws.contact.link[i].change = delta;
+        });
+  }
 };
 
 /// (1)-(3), (C1): q̈ of all but contact into dof[].qdd, the twists with v_s of the links; visit(link, δ) of q̈.
@@ -143,7 +167,7 @@ BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
   using Real = typename Layout::Real;
   kinematics(ws);
   articulate(ws);
-  solve_outwards(
+  solve_motion(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
         if (twists_wanted(ws, i)) ws.contact.link[i].smooth = ws.link[i].v + delta * ws.dt;
         visit(i, delta);
@@ -158,9 +182,14 @@ BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, Kick kick, const Visit& vi
   if (!contact::solve_contacts(ws, TreeSolver<Layout>{ws})) return false;
   contact::load_last_step(ws);
   articulate_system(ws, SystemWithBlocks<Layout>{ws});
-  solve_outwards_with(
-      ws, FactorsWithBlocks{}, [kick](auto& dof, const Real& x) __attribute__((always_inline)) { dof.*kick = x; },
-      visit);
+  const auto keep = [kick](auto& dof, const Real& x) __attribute__((always_inline)) {
+    dof.*kick = x;
+  };
+  if (is_coupled(ws)) {
+    solve_coupled_with_blocks(ws, true, &CouplingStep<Real>::kick, keep, visit);
+  } else {
+    solve_outwards_with(ws, FactorsWithBlocks{}, keep, visit);
+  }
   return true;
 }
 

@@ -30,6 +30,10 @@ BACKDRIVE_HD bool recompute_with_contact(Workspace<Layout>& ws) {
     typename Layout::Dof& dof = ws.dof[k];
     dof.kick = dof.w = constant<Real>(0);
   }
+  if (is_coupled(ws)) {
+    for (int c = 0; c < ws.coupling.count; ++c)
+      ws.coupling.now[c].kick = ws.coupling.now[c].kick_bar = constant<Real>(0);
+  }
   return false;
 }
 
@@ -56,7 +60,7 @@ BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
 
 /// A solve with blocks, the cotangents of Δv in dof[].x and the loads as right-hand side: into dof[].w, and twists.
 template <class Layout>
-BACKDRIVE_HD void solve_for_w(Workspace<Layout>& ws) {
+BACKDRIVE_HD void solve_for_w(Workspace<Layout>& ws, [[maybe_unused]] bool anew) {
   using Real = typename Layout::Real;
   solve_inwards_with(
       ws, FactorsWithBlocks{},
@@ -65,9 +69,14 @@ BACKDRIVE_HD void solve_for_w(Workspace<Layout>& ws) {
         if (touch.touched) force -= touch.load;
       },
       [](const auto& dof, const Real& carried) __attribute__((always_inline)) { return dof.x - carried; });
-  solve_outwards_with(
-      ws, FactorsWithBlocks{}, [](auto& dof, const Real& x) __attribute__((always_inline)) { dof.w = x; },
-      [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) { ws.contact.link[i].w = delta; });
+  const auto keep = [](auto& dof, const Real& x) __attribute__((always_inline)) {
+    dof.w = x;
+  };
+  const auto visit = [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+    ws.contact.link[i].w = delta;
+  };
+  if (is_coupled(ws)) return solve_coupled_with_blocks(ws, anew, &CouplingStep<Real>::kick_bar, keep, visit);
+  solve_outwards_with(ws, FactorsWithBlocks{}, keep, visit);
 }
 
 /// (A3)-(A6): with the cotangents of Δv in dof[].x and those of v_s in dof[].smooth_bar; adds to the latter.
@@ -75,9 +84,9 @@ template <class Layout>
 BACKDRIVE_HD void adj_kick(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   contact::begin_adjoint(ws, bar);
   articulate_system(ws, SystemWithBlocks<Layout>{ws});
-  solve_for_w(ws);
+  solve_for_w(ws, true);
   contact::refine_adjoint(ws, TreeSolver<Layout>{ws});
-  solve_for_w(ws);
+  solve_for_w(ws, false);
   contact::adj_forces(ws, bar);
   project_loads(ws);
 }
@@ -236,7 +245,9 @@ BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar
   }
   solve_again(ws);
   reverse_sweep(ws, bar);
+  if (ws.lifted) lift_adjoint(ws, bar);
   joint_forces_adjoint(ws, bar);
+  if (is_coupled(ws)) couplings_adjoint(ws, bar);
   if (touching) adj_contacts(ws, bar);
 }
 

@@ -16,8 +16,10 @@ struct PackRollout {
   using Touch = contact::TouchLink<R>;
   using Constants = const LinkConstants<R>*;
   using ShapeRows = const ShapeConstants<R>*;
+  using CouplingRows = const CouplingConstants<R>*;
+  using RatioRows = const R*;
   using Control = CopiedRows<R>;
-  static constexpr bool ahead = true, contact = Contact;
+  static constexpr bool ahead = true, contact = Contact, coupled = true;
 };
 template <class R, bool Contact = false>
 struct PackAdjoint : PackRollout<R, Contact> {
@@ -37,10 +39,12 @@ struct AdjointScratch {
   Workspace<Layout> ws;
   StepBar<Layout> bar;
   Vec3<Real>* pair_forces;  ///< with contact only
-  Real* parameter_bar;      ///< bar.constants, bar.gravity and bar.shapes: parameter_rows() numbers
+  /// bar.constants, bar.gravity, bar.shapes, bar.couplings and bar.ratios: parameter_rows() numbers.
+  Real* parameter_bar;
 
   BACKDRIVE_HD static int parameter_rows(const TopologyView& t) {
-    return gradient_rows<Real>(t.link_count, has_contact ? t.contact_shape_count : 0);
+    return gradient_rows<Real>(t.link_count, has_contact ? t.contact_shape_count : 0, t.coupling_count,
+                               t.coupling_term_count);
   }
 };
 
@@ -64,6 +68,12 @@ BACKDRIVE_INLINE void name_parameters(const TopologyView& t, typename Layout::Re
   g.bar.constants = structs_of<LinkGradient<Real>>(rows);
   g.bar.gravity = rows ? structs_of<Vec3<Real>>(rows + gravity_gradient_row<Real>(t.link_count)) : nullptr;
   g.bar.shapes = rows ? structs_of<ShapeGradient<Real>>(rows + gradient_rows<Real>(t.link_count)) : nullptr;
+  if constexpr (Layout::coupled) {
+    const int shapes = Layout::contact ? t.contact_shape_count : 0;
+    Real* const first = rows ? rows + gradient_rows<Real>(t.link_count, shapes) : nullptr;
+    g.bar.couplings = structs_of<CouplingConstants<Real>>(first);
+    g.bar.ratios = first ? first + t.coupling_count * kCouplingConstants<Real> : nullptr;
+  }
 }
 
 template <class Layout>
@@ -79,6 +89,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Workspace<Lay
     ws.reported = arena.take<Real>(t.nv);
     contact::take_contact_arrays(t, t.link_count, kIsAdjoint<Layout>, arena, ws.contact);
   }
+  if constexpr (Layout::coupled) take_coupling_arrays(t, arena, ws.coupling);
 }
 
 /// With or without room for gradients of parameters.
@@ -99,6 +110,7 @@ BACKDRIVE_INLINE void set_model(Workspace<Layout>& ws, const Launch<StorageOf<ty
   ws.links = t.links;
   ws.link_count = t.link_count;
   ws.nq = t.nq, ws.nv = t.nv;
+  ws.lifted = t.lifted;
   ws.dt = typename Layout::Real(launch.time_step);
 }
 
@@ -115,7 +127,16 @@ void prepare(const Launch<StorageOf<typename Layout::Real>>& launch, int first_w
   if constexpr (Layout::contact) {
     contact::prepare_shapes(launch, shape_row<Real>(t.link_count), first_world, arena, ws);
   }
+  CouplingConstants<Real>* const couplings = arena.take<CouplingConstants<Real>>(t.coupling_count);
+  Real* const ratios = arena.take<Real>(t.coupling_term_count);
+  ws.coupling.constants = couplings;
+  ws.coupling.ratios = ratios;
   if (arena.only_counts()) return;
+  const int first_coupling = coupling_row<Real>(t.link_count, t.contact_shape_count);
+  load_constants(launch, first_coupling, first_world, numbers_of<Real>(couplings),
+                 t.coupling_count * kCouplingConstants<Real>);
+  load_constants(launch, ratio_row<Real>(t.link_count, t.contact_shape_count, t.coupling_count), first_world, ratios,
+                 t.coupling_term_count);
   load_constants(launch, 0, first_world, numbers_of<Real>(constants), t.link_count * kLinkConstants<Real>);
   load_constants(launch, gravity_row<Real>(t.link_count), first_world, &ws.gravity.x, 3);
   ws.control.clear(t.nu);

@@ -3,7 +3,7 @@
 // thread per world, on devices. Item by item, so that a thread holds one item's numbers and no scratch grows with the
 // model. Which items there are each integrator says.
 #include "engine/dual.h"
-#include "integrators/rollout/joint_efforts.h"
+#include "integrators/rollout/coupling_constants.h"
 #include "integrators/rollout/numbers.h"
 #include "models/parameter_reader.h"
 
@@ -61,7 +61,8 @@ struct WorldGradient {
   const T* constants_bar;  ///< [row][world], gradient rows
   int stride;              ///< from row to row
   GradientSlots slots;
-  bool shapes = false;  ///< with those of contact shapes
+  bool shapes = false;     ///< with those of contact shapes
+  bool couplings = false;  ///< and of couplings
   const ParametersView* direction = nullptr;
   const GradientSlots* dots = nullptr;
 
@@ -116,6 +117,15 @@ struct WorldGradient {
   BACKDRIVE_HD void add_efforts(const ParameterReader<C>& reader, int joint, const JointEfforts<C>& bar) const {
     each_effort_number([&](auto number, auto pick) {
       if (std::abs(value_of(reader.number(pick, joint))) < kNoLimit) add(pick, joint, 0, reader.world, number(bar));
+    });
+  }
+  /// The same of a coupling.
+  BACKDRIVE_HD void add_coupling(const ParameterReader<C>& reader, int coupling,
+                                 const CouplingConstants<C>& bar) const {
+    add(BACKDRIVE_PICK(couplings.offset), coupling, 0, reader.world, bar.offset);
+    each_coupling_number([&](auto number, auto pick) {
+      if (!(std::abs(value_of(reader.number(pick, coupling))) < kNoLimit)) return;
+      add(pick, coupling, 0, reader.world, number(bar.efforts));
     });
   }
 };

@@ -12,7 +12,11 @@
 //
 //   (13) sat(x − b q̈) = s (x − b q̈)      s = min(1, L/|x|)
 //
-// which ends where the drive would be content, and so cannot throw a light joint past that; L alone would.
+// which ends where the drive would be content, and so cannot throw a light joint past that; L alone would. Beyond the
+// speed limit v, with its damper c_v and the ramp r,
+//
+//   (19) T −= c_v (± r(|q̇| − v) + Δt r′(|q̇| − v) q̈)                            ±: the sign of q̇
+//
 #include "engine/real.h"
 #include "integrators/rollout/joint_efforts.h"
 
@@ -37,6 +41,18 @@ struct LimitRamp {
     const auto bent = value_of(x) > value_of(zero) && value_of(x) < value_of(width);
     curvature = select(bent, inverse, zero);
   }
+};
+
+/// Of (19): r of what a rate exceeds the speed limit by.
+template <class Real>
+struct SpeedLimit {
+  Real sign;
+  LimitRamp<Real> ramp;
+
+  template <class Const>
+  BACKDRIVE_INLINE SpeedLimit(const JointEfforts<Const>& c, const Real& qd)
+      : sign(select(value_of(qd) < value_of(constant<Real>(0)), constant<Real>(-1), constant<Real>(1))),
+        ramp(sign * qd - c.limit.velocity) {}
 };
 
 /// Of (13).
@@ -65,13 +81,19 @@ BACKDRIVE_INLINE Real friction_factor(const Real& qd) {
   return constant<Real>(1) / square_root(qd * qd + constant<Real>(kFrictionVelocity * kFrictionVelocity));
 }
 
-/// The effort at q̈ = 0, and what to add to D. `joint` says what of it acts.
+/// The effort at q̈ = 0, and what to add to D.
+template <class Real>
+struct JointForce {
+  Real effort, increment;
+};
+
+/// `joint` says what of it acts.
 template <class Joint, class Real, class Const>
-BACKDRIVE_PART void joint_force(const Joint& joint, const JointEfforts<Const>& c, const JointInput<Real>& in,
-                                const Real& dt, Real& effort, Real& increment) {
+BACKDRIVE_PART JointForce<Real> joint_force(const Joint& joint, const JointEfforts<Const>& c,
+                                            const JointInput<Real>& in, const Real& dt) {
   Real damping = constant<Real>(0) + c.damping;  // everything that multiplies −q̇⁺
-  effort = in.effort;
-  increment = constant<Real>(0) + c.armature;
+  Real effort = in.effort;
+  Real increment = constant<Real>(0) + c.armature;
   if (joint.acts.drive) {
     const DriveState<Real> drive = drive_state(c, in, dt);
     const Real bound = constant<Real>(0) + c.drive.effort_limit;
@@ -87,7 +109,20 @@ BACKDRIVE_PART void joint_force(const Joint& joint, const JointEfforts<Const>& c
   }
   effort -= damping * in.qd;
   increment += dt * damping;
+  if (joint.acts.speed) {
+    const SpeedLimit<Real> over(c, in.qd);
+    effort -= over.sign * (over.ramp.value * c.limit.velocity_damping);
+    increment += dt * (over.ramp.slope * c.limit.velocity_damping);
+  }
+  return {effort, increment};
 }
+
+/// Cotangents of what joint_force gives: of T, and what the increment of D is multiplied with (q̈ times that of T, and
+/// with contact more), whose negative is its cotangent.
+template <class Real>
+struct JointForceBar {
+  Real effort, resisted;
+};
 
 /// Cotangents of the inputs of joint_force.
 template <class Real>
@@ -95,14 +130,14 @@ struct JointInputBar {
   Real q, qd, effort, target_position, target_velocity;
 };
 
-/// Adjoint of T with q̈ held: w is the cotangent of T, and −`resisted` that of the increment of D: w q̈, and with contact
-/// what else the increment is multiplied with. Adds to `bar` and, unless null, to `gradient` (which then also receives
-/// −`resisted` for the armature).
+/// Adjoint of T with q̈ held. Adds to `gradient` unless it is null (the armature receives −`resisted`).
 template <class Joint, class Real, class Const>
-BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const>& c, const JointInput<Real>& in,
-                                    const Real& dt, const Real& w, const Real& resisted, JointInputBar<Real>& bar,
-                                    JointEfforts<Real>* gradient) {
+BACKDRIVE_PART JointInputBar<Real> adj_joint_force(const Joint& joint, const JointEfforts<Const>& c,
+                                                   const JointInput<Real>& in, const Real& dt,
+                                                   const JointForceBar<Real>& of, JointEfforts<Real>* gradient) {
   const Real zero = constant<Real>(0);
+  const Real &w = of.effort, &resisted = of.resisted;
+  JointInputBar<Real> bar{zero, zero, zero, zero, zero};
   const Real w_next = w * in.qd + dt * resisted;  // of −q̇⁺
   Real damping = zero + c.damping;
   if (gradient) {
@@ -160,6 +195,17 @@ BACKDRIVE_PART void adj_joint_force(const Joint& joint, const JointEfforts<Const
     }
   }
   bar.qd -= w * damping;
+  if (joint.acts.speed) {
+    const SpeedLimit<Real> over(c, in.qd);
+    const Real along = w * over.sign, late = dt * resisted;
+    const Real excess_bar = -((along * over.ramp.slope + late * over.ramp.curvature) * c.limit.velocity_damping);
+    bar.qd += over.sign * excess_bar;
+    if (gradient) {
+      gradient->limit.velocity -= excess_bar;
+      gradient->limit.velocity_damping -= along * over.ramp.value + late * over.ramp.slope;
+    }
+  }
+  return bar;
 }
 
 }  // namespace backdrive::inline BACKDRIVE_KERNELS

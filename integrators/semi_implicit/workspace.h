@@ -32,7 +32,8 @@ struct BodyBar {
 template <class Real>
 struct JointScratch {
   JointGeometry<Real> geometry;
-  Real position;        ///< of joints of one degree of freedom
+  /// Of joints that a spring, a limit or a drive acts on, by degree of freedom; of a ball its quaternion.
+  Real position[4];
   Real error[kRows];    ///< at the predicted pose
   Real inertia[kRows];  ///< A: what resists a change of the row's rate beside the bodies
   Real impulse[kRows];  ///< r: of the row at rate zero

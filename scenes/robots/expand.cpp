@@ -169,8 +169,9 @@ class Expander {
     const RobotParts parts =
         is_mjcf ? mjcf(robot, path, request) : read_urdf(robot, request, RobotFiles(path, roots_), sources_);
     const std::pair<const char*, const NodePtr&> all[] = {
-        {"bodies", parts.bodies}, {"joints", parts.joints}, {"shapes", parts.shapes}};
+        {"bodies", parts.bodies}, {"joints", parts.joints}, {"shapes", parts.shapes}, {"couplings", parts.couplings}};
     for (const auto& [key, map] : all) {
+      if (map == parts.couplings && map->map.empty()) continue;
       NodePtr& known = part(key);
       std::unordered_set<std::string> names;
       for (const Entry& entry : known->map) names.insert(entry.key);

@@ -23,27 +23,30 @@ class MjcfActuatorReader : MjcfReading {
     double gain = 1, bias = 0, stiffness = 0, damping = 0;
   };
 
-  void add_actuator(const XmlElement& given) {
-    XmlElement element = document_.with_defaults(given, "actuator", "");
-    const XmlAttribute* const shortcut = element.attribute("shortcut");
-    std::string kind = given.name;
-    if (kind == "general" && shortcut && !element.attribute("gainprm") && !element.attribute("biasprm")) {
-      kind = shortcut->value;
-    }
-    static const Names known{
-        "name",        "class",       "group", "joint",    "jointinparent", "ctrllimited", "forcelimited", "ctrlrange",
-        "forcerange",  "gear",        "kp",    "kv",       "gaintype",      "biastype",    "dyntype",      "gainprm",
-        "biasprm",     "dynprm",      "user",  "shortcut", "actlimited",    "actrange",    "actdim",       "actearly",
-        "lengthrange", "cranklength", "delay", "nsample",  "interp"};
-    const std::string what = "<actuator> <" + given.name;
+  /// What an actuator moves, and its position in MuJoCo where ours is zero; null: nothing here, which is told.
+  struct Moved {
+    MjcfDrive* drive;
+    double reference;
+    bool of_several = false;  ///< degrees of freedom
+  };
+  Moved moved_by(const XmlElement& given, const XmlElement& element, const std::string& what) {
     const XmlAttribute* name = element.attribute("joint");
     if (!name) name = element.attribute("jointinparent");
+    if (const XmlAttribute* const tendon = element.attribute("tendon"); tendon && !name) {
+      const auto found = model_.tendon_of_name.find(tendon->value);
+      if (found != model_.tendon_of_name.end()) return {&model_.tendons[found->second], 0, false};
+      parts_.note(given.place, what + " tendon=...> on no fixed tendon");
+      return {};
+    }
     if (!name) {
-      static const Names ways{"tendon", "site", "body", "slidersite", "cranksite", "refsite"};
+      static const Names ways{"site", "body", "slidersite", "cranksite", "refsite"};
       for (const XmlAttribute& one : element.attributes) {
-        if (ways.contains(one.name)) return parts_.note(given.place, what + " " + one.name + "=...>");
+        if (!ways.contains(one.name)) continue;
+        parts_.note(given.place, what + " " + one.name + "=...>");
+        return {};
       }
-      return parts_.note(given.place, what + "> on no joint");
+      parts_.note(given.place, what + "> on no joint");
+      return {};
     }
     const auto found = model_.joint_of_name.find(name->value);
     if (found == model_.joint_of_name.end()) {
@@ -51,12 +54,35 @@ class MjcfActuatorReader : MjcfReading {
                      nearest_name(name->value.substr(0, 200), names_of(model_.joint_of_name)));
     }
     MjcfJoint& joint = model_.joints[found->second];
-    if (!joint.has_one_degree()) {
-      return parts_.note(given.place, what + "> on a joint of several degrees of freedom");
+    return {&joint, joint.reference, !joint.has_one_degree()};
+  }
+
+  void add_actuator(const XmlElement& given) {
+    XmlElement element = document_.with_defaults(given, "actuator", "");
+    const XmlAttribute* const shortcut = element.attribute("shortcut");
+    std::string kind = given.name;
+    if (kind == "general" && shortcut && !element.attribute("gainprm") && !element.attribute("biasprm")) {
+      kind = shortcut->value;
     }
+    static const Names known{"name",        "class",        "group",       "joint",      "jointinparent", "tendon",
+                             "ctrllimited", "forcelimited", "ctrlrange",   "forcerange", "gear",          "kp",
+                             "kv",          "gaintype",     "biastype",    "dyntype",    "gainprm",       "biasprm",
+                             "dynprm",      "user",         "shortcut",    "actlimited", "actrange",      "actdim",
+                             "actearly",    "lengthrange",  "cranklength", "delay",      "nsample",       "interp"};
+    const std::string what = "<actuator> <" + given.name;
+    const Moved moved = moved_by(given, element, what);
+    if (!moved.drive) return;
+    MjcfDrive& joint = *moved.drive;
     if (kind == "general" || kind == "motor" || kind == "position" || kind == "velocity") tell_rest(element, known);
     const std::optional<Law> law = law_of(element, kind);
     if (!law) return parts_.note(given.place, what + ">: of this kind, or with a state of its own, or not affine");
+    if (moved.of_several) {
+      // What a motor does, the joint's own controls do.
+      const bool limited =
+          is_limited(element, "ctrlrange", "ctrllimited") || is_limited(element, "forcerange", "forcelimited");
+      if (law->stiffness == 0 && law->damping == 0 && law->bias == 0 && !limited) return;
+      return parts_.note(given.place, what + "> with gains or limits on a joint of several degrees of freedom");
+    }
     const XmlAttribute* const gears = element.attribute("gear");
     const double gear = gears ? values_.list(element, *gears, 1, 6)[0] : 1;
     const double before = joint.stiffness;
@@ -65,7 +91,7 @@ class MjcfActuatorReader : MjcfReading {
     if (joint.stiffness > 0) {
       // Where controls are zero: torque = gear·bias − stiffness·gear²·(position + reference).
       joint.target =
-          (joint.target * before + law->bias * gear - law->stiffness * gear * gear * joint.reference) / joint.stiffness;
+          (joint.target * before + law->bias * gear - law->stiffness * gear * gear * moved.reference) / joint.stiffness;
     } else if (law->bias != 0) {
       parts_.note(given.place, what + "> with a constant force");
     }
@@ -108,7 +134,7 @@ class MjcfActuatorReader : MjcfReading {
   }
 
   /// The force that an actuator has at most, by its own limit and, without gains, by that of its control.
-  void bound_effort(MjcfJoint& joint, const XmlElement& element, const Law& law, double gear, const std::string& what) {
+  void bound_effort(MjcfDrive& joint, const XmlElement& element, const Law& law, double gear, const std::string& what) {
     const auto range = [&](const char* name, const char* switch_name) -> std::optional<std::array<double, 2>> {
       const XmlAttribute* const given = element.attribute(name);
       if (!given || !is_limited(element, name, switch_name)) return {};

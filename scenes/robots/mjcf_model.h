@@ -14,21 +14,39 @@ namespace backdrive::scene {
 
 using Names = std::set<std::string, std::less<>>;
 
-struct MjcfJoint {
-  XmlElement element;  ///< with the values of its class
-  std::string name;    ///< in the scene
-  std::string type;    ///< of the scene: revolute, prismatic, ball, free
-  Numbers3 axis, anchor;
-  double reference = 0;  ///< of `ref`: its position in MuJoCo where ours is zero
+/// What actuators make of a joint or a tendon.
+struct MjcfDrive {
   double stiffness = 0, damping = 0, effort_limit = 0;
   double target = 0;          ///< of its drive, where MuJoCo's controls are zero
   bool is_unlimited = false;  ///< whether an actuator of it has no limit
   Place drive_place;          ///< of the first actuator with gains or limits
   bool has_drive = false;
+};
+
+struct MjcfJoint : MjcfDrive {
+  XmlElement element;  ///< with the values of its class
+  std::string name;    ///< in the scene
+  std::string type;    ///< of the scene: revolute, prismatic, ball, free
+  Numbers3 axis, anchor;
+  double reference = 0;  ///< of `ref`: its position in MuJoCo where ours is zero
   /// Hinges and slides.
   bool has_one_degree() const { return type == "revolute" || type == "prismatic"; }
   NodePtr key_state;  ///< of the keyframe that it begins with
   bool has_key_position = false;
+};
+
+/// A fixed tendon.
+struct MjcfTendon : MjcfDrive {
+  struct Term {
+    std::string joint;  ///< in the scene
+    double ratio;
+    Place place;
+  };
+  XmlElement element;  ///< with the values of its class
+  std::string name;    ///< in the scene
+  std::vector<Term> terms;
+  double offset = 0;         ///< its length in MuJoCo where our positions are zero
+  double spring_length = 0;  ///< where the springs of its joints are at rest
 };
 
 struct MjcfGeom {
@@ -58,8 +76,10 @@ struct MjcfModel {
   std::vector<MjcfBody> bodies;  ///< the world first, parents before children
   std::vector<MjcfJoint> joints;
   std::map<std::string, int, std::less<>> joint_of_name;  ///< by its name in the file
-  Names body_names{"world"}, joint_names;                 ///< in the scene
-  Names geom_names;                                       ///< in the file
+  std::vector<MjcfTendon> tendons;
+  std::map<std::string, int, std::less<>> tendon_of_name;  ///< by its name in the file
+  Names body_names{"world"}, joint_names;                  ///< in the scene; couplings' names are among joints'
+  Names geom_names;                                        ///< in the file
 };
 
 /// What every part of the reader looks at, and how it tells what is wrong or left out.
@@ -107,7 +127,13 @@ class MjcfReading {
 /// Bodies with their joints, geoms and masses. Notes what is left out.
 MjcfModel read_mjcf_bodies(const MjcfReading& reading);
 
-/// Gains, limits and targets of the joints' drives.
+/// Fixed tendons.
+void read_mjcf_tendons(const MjcfReading& reading, MjcfModel& model);
+
+/// They and equalities of joints as couplings. Notes what is left out.
+void write_mjcf_couplings(const MjcfReading& reading, MjcfModel& model);
+
+/// Gains, limits and targets of the drives of joints and tendons.
 void add_mjcf_actuators(const MjcfReading& reading, MjcfModel& model);
 
 inline Pose at(const Numbers3& position) {

@@ -327,13 +327,40 @@ class UrdfReader {
       static const std::set<std::string, std::less<>> known{"origin", "parent", "child", "axis", "limit", "dynamics"};
       if (known.contains(part.name)) continue;
       if (part.name == "mimic") {
-        parts_.note(part.place, "<mimic>: the joint moves by itself, as couplings are not there yet");
+        add_mimic(element, part, type.value);
       } else if (part.name == "safety_controller") {
         parts_.note(part.place, "<safety_controller>: its soft limits do not act");
       } else {
         leave_out(part);
       }
     }
+  }
+
+  /// position = multiplier · that of another joint + offset, as a coupling that holds.
+  void add_mimic(const XmlElement& joint, const XmlElement& mimic, const std::string& type) {
+    const std::string name = joint.attribute("name")->value;
+    const XmlAttribute& other = values_.attribute(mimic, "joint", "the name of a joint");
+    const auto found = joints_.find(other.value);
+    if (found == joints_.end()) {
+      values_.refuse(joint, other, "the name of a joint", nearest_name(other.value.substr(0, 200), names_of(joints_)));
+    }
+    if (other.value == name) values_.refuse(joint, other, "another joint");
+    const double multiplier = values_.number_or(mimic, "multiplier", 1), offset = values_.number_or(mimic, "offset", 0);
+    const XmlAttribute* const other_type = found->second->attribute("type");
+    static const std::set<std::string, std::less<>> moved{"revolute", "continuous", "prismatic"};
+    if (!moved.contains(type) || !other_type || !moved.contains(other_type->value)) {
+      return parts_.note(mimic.place, "<mimic> of or by a joint that neither turns nor slides: it follows nothing",
+                         type != "fixed");
+    }
+    NodePtr node = make_map(mimic.place), ratios = make_map(mimic.place);
+    set_key(ratios, scene_name(name), scalar_of(1, mimic.place), mimic.place);
+    set_key(ratios, scene_name(other.value), scalar_of(multiplier == 0 ? 0.0 : -multiplier, mimic.place), mimic.place);
+    set_key(node, "ratios", ratios, mimic.place);
+    if (offset != 0) set_key(node, "offset", scalar_of(-offset, mimic.place), mimic.place);
+    set_key(node, "hold", make_scalar("true", mimic.place), mimic.place);
+    std::string own = name + "_mimic";
+    while (joints_.contains(own)) own += "_";
+    set_key(parts_.couplings, scene_name(own), node, mimic.place);
   }
 
   bool hangs_on_fixed_root(const XmlElement& joint) const {
@@ -396,7 +423,7 @@ class UrdfReader {
     add_effort_limit(joint, element, *limit);
   }
 
-  /// A drive without gains bounds the efforts that a scene commands.
+  /// A drive without gains bounds the efforts that a scene commands. And the limit of the velocity.
   void add_effort_limit(const NodePtr& joint, const XmlElement& element, const XmlElement& limit) {
     if (const XmlAttribute* const effort = limit.attribute("effort")) {
       const double most = values_.not_negative(element, *effort);
@@ -409,8 +436,11 @@ class UrdfReader {
       }
     }
     if (const XmlAttribute* const velocity = limit.attribute("velocity")) {
-      if (values_.number(element, *velocity) > 0) {
-        parts_.note(velocity->place, "<limit velocity=...>: velocities are not bounded");
+      const double most = values_.number(element, *velocity);
+      if (most > 0) {  // 0 is what files say that know of none
+        NodePtr node = joint->find("limit");
+        if (!node) set_key(joint, "limit", node = make_map(limit.place), limit.place);
+        set_key(node, "velocity", scalar_of(most, velocity->place), velocity->place);
       }
     }
   }

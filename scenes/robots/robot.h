@@ -38,11 +38,11 @@ struct RobotNote {
 
 constexpr std::size_t kMostNotes = 200;  ///< of different kinds
 
-/// Maps as the keys `bodies`, `joints` and `shapes` of a scene's model hold them, and what else of a scene the file
-/// says, every value with its place in the robot's file.
+/// Maps as the keys `bodies`, `joints`, `shapes` and `couplings` of a scene's model hold them, and what else of a scene
+/// the file says, every value with its place in the robot's file.
 struct RobotParts {
   std::string name;
-  NodePtr bodies = make_map(), joints = make_map(), shapes = make_map();
+  NodePtr bodies = make_map(), joints = make_map(), shapes = make_map(), couplings = make_map();
   NodePtr initial_state = make_map(), controls = make_map();
   NodePtr exclude = make_list(), include = make_list();  ///< of `contacts`
   NodePtr gravity, time_step;                            ///< null: not said

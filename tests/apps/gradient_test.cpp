@@ -72,6 +72,29 @@ TEST_F(SimctlGradientTest, EveryComponentOfWhatIsAskedFor) {
   EXPECT_NE(text.out.find("zero: limit never reached"), std::string::npos) << text.out;
 }
 
+// x_b(T) = 3 v T and x_a(T) = v T: d (x_a² + x_b²)/dv = 2 v T² (1 + 9) = 0.4 at v = 0.5, T = 0.2, whatever the scale.
+TEST_F(SimctlGradientTest, CountsWhatIsTiedOnce) {
+  const std::string scene = write("tied.yaml", R"(
+simulation: {time_step: 10 ms, duration: 0.2 s}
+model:
+  gravity: [0, 0, 0]
+  bodies: {a: {mass: 1, inertia: [1, 1, 1]}, b: {mass: 1, inertia: [1, 1, 1]}}
+  joints:
+    slide_a: {type: prismatic, child: a, axis: [1, 0, 0]}
+    slide_b: {type: prismatic, child: b, axis: [1, 0, 0]}
+initial_state: {slide_a: {velocity: 0.5}}
+optimize:
+  variables:
+    - {initial_state: slide_a, quantity: velocity, scale: 0.1}
+    - {initial_state: slide_b, quantity: velocity, same_as: 3 * initial_state/slide_a/velocity}
+  loss: {terminal: [{joint: slide_a, position: 0}, {joint: slide_b, position: 0}]}
+)");
+  const nlohmann::json table = gradient(scene);
+  const nlohmann::json* const r = row(table, "initial_state/slide_a/velocity");
+  ASSERT_NE(r, nullptr) << table;
+  EXPECT_NEAR((*r)["gradient"].get<double>(), 0.4, 1e-12);  // 20 steps of rounding
+}
+
 TEST_F(SimctlGradientTest, AsksForSomethingToAskFor) {
   const Outcome nothing = simctl({"gradient", write("flight.yaml", kFlight)});
   EXPECT_EQ(nothing.exit, 3);
@@ -80,6 +103,16 @@ TEST_F(SimctlGradientTest, AsksForSomethingToAskFor) {
       simctl({"gradient", write("flight2.yaml", std::string(kFlight) + "requires_grad: [gravity]\n")});
   EXPECT_EQ(lossless.exit, 3);
   EXPECT_NE(lossless.err.find("has no loss"), std::string::npos) << lossless.err;
+}
+
+// Of a loss that is no number there are no zeros, but an error.
+TEST_F(SimctlGradientTest, WhatIsNotFiniteIsNoTableOfZeros) {
+  const Outcome o = simctl({"gradient", write("slide.yaml", kSlide), "--set", "loss/terminal/0/weight=1e308", "--set",
+                            "initial_state/rail/position=-5", "--json"});
+  EXPECT_EQ(o.exit, 4) << o.out;
+  EXPECT_NE(o.err.find("is not finite"), std::string::npos) << o.err;
+  EXPECT_EQ(o.json().at("error").at("kind"), "non_finite");
+  EXPECT_EQ(simctl({"gradient", "slide.yaml", "--set", "initial_state/rail/position=-5"}).exit, 0);
 }
 
 TEST_F(SimctlGradientTest, AtAStartOfTheOptimiser) {

@@ -24,10 +24,15 @@ TEST_F(SimctlRobotTest, InfoPrintsTheTree) {
        {"arm: 10 bodies, 8 degrees of freedom, 7.9 kg", "  waist", "[-2.8, 2.8] rad", "pedestal"}) {
     EXPECT_NE(text.out.find(words), std::string::npos) << words << "\n" << text.out;
   }
-  EXPECT_NE(text.err.find("<mimic>"), std::string::npos) << text.err;
+  for (const char* const words : {"right_slide_mimic", "right_slide - left_slide", "held at 0"}) {
+    EXPECT_NE(text.out.find(words), std::string::npos) << words << "\n" << text.out;
+  }
+  EXPECT_NE(text.err.find("velocities"), std::string::npos) << text.err;
   const json object = simctl({"info", robot("arm"), "--json", "--quiet"}).json();
   EXPECT_EQ(object["degrees_of_freedom"], 8);
   EXPECT_EQ(object["joints"].size(), 10u);
+  EXPECT_EQ(object["couplings"].size(), 1u);
+  EXPECT_EQ(object["couplings"][0]["ratios"]["left_slide"], -1);
   EXPECT_FALSE(object["not_taken_over"].empty());
   EXPECT_EQ(simctl({"info"}).exit, 0);
 }
@@ -99,7 +104,7 @@ TEST_F(SimctlRobotTest, StrictRefusesWhatIsNotTakenOver) {
   const test::Outcome outcome = simctl({"validate", robot("arm"), "--strict"});
   EXPECT_EQ(outcome.exit, 3);
   EXPECT_NE(outcome.err.find("arm.urdf:"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("<mimic>"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("velocities"), std::string::npos) << outcome.err;
 }
 
 TEST_F(SimctlRobotTest, SweepsGoOverWhatTheRobotBrings) {

@@ -72,7 +72,8 @@ inline OutputWeights random_weights(const Model& model, Random& random) {
 
 /// The name of a field's block of inputs: its leaf, of shapes after their group, whose frames are not those of joints.
 inline std::string block_name(const Field& field) {
-  return (field.group == FieldGroup::shapes ? "shapes/" : "") + std::string(field.leaf);
+  const bool of_couplings = field.group == FieldGroup::couplings || field.group == FieldGroup::terms;
+  return (field.group == FieldGroup::shapes ? "shapes/" : of_couplings ? "couplings/" : "") + std::string(field.leaf);
 }
 
 /// A direction through all inputs: joints' rows of the state, controls, parameters.

@@ -3,30 +3,68 @@
 #include <Eigen/Dense>
 
 #include "autodiff/tape/rollout.h"
-#include "models/parameter_reader.h"
+#include "integrators/reference/link_motion.h"
 
 namespace backdrive::test {
 
-/// What a step's couple of a free root's body is beyond ω × J ω (docs/theory.md, (12)), in the joint's axes, by dense
-/// matrices.
-inline Eigen::Vector3d free_turn_couple(const Model& model, const Link& link, const std::vector<double>& q,
-                                        const std::vector<double>& qd, double dt) {
-  const Sym3<double> own = body_mass(model, link.body, 0).inertia;
-  const Eigen::Matrix3d J{{own.xx, own.xy, own.xz}, {own.xy, own.yy, own.yz}, {own.xz, own.yz, own.zz}};
-  const Eigen::Map<const Eigen::Vector4d> quaternion(q.data() + link.q);
-  const Eigen::Matrix3d R = Eigen::Quaterniond(quaternion).toRotationMatrix();
-  const Eigen::Vector3d omega = R.transpose() * Eigen::Map<const Eigen::Vector3d>(qd.data() + link.v);
-  const auto skew = [](const Eigen::Vector3d& v) {
-    return Eigen::Matrix3d{{0, -v.z(), v.y()}, {v.z(), 0, -v.x()}, {-v.y(), v.x(), 0}};
-  };
-  const Eigen::Matrix3d G = skew(omega) * J - skew(J * omega);
-  const Eigen::Vector3d u = (J + 0.5 * dt * G).fullPivLu().solve(omega.cross(J * omega));
-  return -0.5 * dt * (R * (G * u));
+/// What a step's couple of one body is beyond that of its start (docs/theory.md, (12)), for J, ω and e in any axes, by
+/// dense matrices.
+inline Eigen::Vector3d free_turn_couple(const Eigen::Matrix3d& J, const Eigen::Vector3d& omega,
+                                        const Eigen::Vector3d& held, double dt) {
+  using reference::skew;
+  const Eigen::Vector3d momentum = J * omega;
+  const Eigen::Matrix3d G = skew<double>(omega) * J - skew<double>(momentum) - J * skew<double>(held);
+  const Eigen::Vector3d u = (J + 0.5 * dt * G).fullPivLu().solve(omega.cross(momentum) + J * omega.cross(held));
+  return -0.5 * dt * G * u;
 }
 
-/// One short step from q̇ = qd: (q̇⁺ − q̇)/Δt is q̈ to rounding, once free roots are relieved of what their couple has
-/// beyond ω × J ω. Only for models whose joints have no implicit forces (damping, friction, limits, drives), in which
-/// the time step stands.
+/// The same of all bodies that spin, as efforts of the joints: in link axes, by the reference's motions of links.
+inline std::vector<double> free_turn_efforts(const Model& model, const std::vector<double>& q,
+                                             const std::vector<double>& qd, double dt) {
+  using Vector6 = reference::Vector6<double>;
+  const Topology& t = model.topology;
+  const auto motions = reference::link_motions(model, q, 0);
+  std::vector<Vector6> v(t.links.size(), Vector6::Zero()), f = v;
+  for (std::size_t i = 0; i < t.links.size(); ++i) {
+    const Link& link = t.links[i];
+    if (link.parent >= 0) v[i] = motions[i].X * v[link.parent];
+    v[i] += motions[i].times(qd, link.v);
+    if (!link.spins) continue;
+    const reference::Matrix6<double> I = reference::link_inertia(model, link, 0);
+    Eigen::Matrix3d J = I.topLeftCorner<3, 3>();  // about the link's origin, where a ball's joint is
+    if (link.type != JointType::ball && I(3, 3) > 0) {
+      const Eigen::Matrix3d moment = I.topRightCorner<3, 3>();  // m [com]×
+      J += moment * moment / I(3, 3);
+    }
+    // e: of a hinge what it turns by itself, here in the axes of what is fixed to it; of a ball its carrier's, taken
+    // away.
+    Eigen::Vector3d held = Eigen::Vector3d::Zero();
+    if (link.type == JointType::ball && link.parent >= 0) held = -(motions[i].X * v[link.parent]).head<3>();
+    Vector6 turn = Vector6::Zero();
+    int turning = static_cast<int>(i);
+    for (; t.links[turning].type == JointType::fixed; turning = t.links[turning].parent) {
+    }
+    if (t.links[turning].type == JointType::revolute) {
+      turn = motions[turning].times(qd, t.links[turning].v);
+      std::vector<int> path;
+      for (int k = static_cast<int>(i); k != turning; k = t.links[k].parent) path.push_back(k);
+      for (std::size_t k = path.size(); k-- > 0;) turn = motions[path[k]].X * turn;
+      held = turn.head<3>();
+    }
+    f[i].head<3>() = free_turn_couple(J, v[i].head<3>(), held, dt);
+  }
+  std::vector<double> efforts(t.nv, 0.0);
+  for (std::size_t i = t.links.size(); i-- > 0;) {
+    const Link& link = t.links[i];
+    for (int k = 0; k < motions[i].dofs(); ++k) efforts[link.v + k] = motions[i].S.col(k).dot(f[i]);
+    if (link.parent >= 0) f[link.parent] += motions[i].X.transpose() * f[i];
+  }
+  return efforts;
+}
+
+/// One short step from q̇ = qd: (q̇⁺ − q̇)/Δt is q̈ to rounding, once bodies that spin are relieved of what their couple
+/// has beyond ω × J ω. Only for models whose joints have no implicit forces (damping, friction, limits, drives), in
+/// which the time step stands.
 inline std::vector<double> accelerations(const Model& model, const std::vector<double>& q,
                                          const std::vector<double>& qd, const std::vector<double>& tau) {
   constexpr double kStep = 1.0 / 64;  // short enough for the couple, a power of two, and not so short that digits go
@@ -35,12 +73,8 @@ inline std::vector<double> accelerations(const Model& model, const std::vector<d
   Control<double> control(model, 1, 1);
   for (int i = 0; i < t.nq; ++i) state.q.set(i, 0, q[i]);
   for (int i = 0; i < t.nv; ++i) state.qd.set(i, 0, qd[i]);
-  for (int i = 0; i < t.nv; ++i) control.u.set(i, 0, tau[i]);
-  for (const Link& link : t.links) {
-    if (link.type != JointType::free) continue;
-    const Eigen::Vector3d couple = free_turn_couple(model, link, q, qd, kStep);
-    for (int k = 0; k < 3; ++k) control.u.set(link.v + k, 0, tau[link.v + k] + couple[k]);
-  }
+  const std::vector<double> relief = free_turn_efforts(model, q, qd, kStep);
+  for (int i = 0; i < t.nv; ++i) control.u.set(i, 0, tau[i] + relief[i]);
   RolloutOptions options;
   options.time_step = kStep;
   const Trajectory<double> after = rollout(model, state, control, options);

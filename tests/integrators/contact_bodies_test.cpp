@@ -350,7 +350,8 @@ TEST(ContactBodies, AWorldHasItsOwnBits) {
 }
 
 // A point that goes over from slipping to sticking has a speed of about ε = 1e-5 m/s, as the difference of velocities
-// of 1 m/s whose ulp in float is 6e-8: 1 % of its friction, of some 0.3 m/s that friction changes corners by, is left open.
+// of 1 m/s whose ulp in float is 6e-8: 1 % of its friction, of some 0.3 m/s that friction changes corners by, is left
+// open.
 TEST(ContactBodies, SinglePrecisionAgreesAfterTouching) {
   const Model model = box_on_plane();
   const Trajectory<double> exact = simulate(model, thrown_box<double>(model), 0.25, true);

@@ -235,16 +235,18 @@ TEST(BuilderErrors, LoopNamesItsBodies) {
 /// Every component of every field: a NaN is refused, an infinity too (but where it means none), a
 /// negative value where it has no meaning.
 TEST(BuilderErrors, EveryNumberIsChecked) {
-  const Model good = cart_pole().build();
+  ModelBuilder builder = cart_pole();
+  builder.add_coupling("tie", {.ratios = {{0, 1}, {1, 0.5}}});
+  const Model good = builder.build();
   int refused_negative = 0;
   for (const Field& field : fields()) {
     for (int c = 0; c < field.components; ++c) {
       for (double value : {kNaN, kInf, -kInf, -0.5}) {
         Model bad = good;
         field.of(bad).at(0, c) = value;
-        const bool may_be_infinite =
-            field.leaf == "limit/lower" || field.leaf == "limit/upper" || field.leaf == "drive/effort_limit" ||
-            field.leaf == "material/stiffness";
+        const bool may_be_infinite = field.leaf == "limit/lower" || field.leaf == "limit/upper" ||
+                                     field.leaf == "drive/effort_limit" || field.leaf == "limit/velocity" ||
+                                     field.leaf == "material/stiffness";
         const bool must_throw = std::isnan(value) || (std::isinf(value) && !may_be_infinite) ||
                                 (value < 0 && field.values != ValueRange::any);
         const bool unused = field.leaf == "geometry/scale" && c > 0;

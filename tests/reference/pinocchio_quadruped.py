@@ -94,15 +94,35 @@ def our_qdd(model, data, q, qd, tau):
     return np.linalg.solve(T, a)
 
 
-def free_turn_couple(links, q, qd, h):
-    """What a step's couple of the base is beyond w x J w: docs/theory.md, (12)."""
-    xx, yy, zz, xy, xz, yz = links[0]["inertia"]
-    J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float)
+def symmetric_matrix(inertia):
+    xx, yy, zz, xy, xz, yz = inertia
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float)
+
+
+def couple_beyond(J, w, held, h):
+    """What a step's couple of a body is beyond that of its start: docs/theory.md, (12); all in the body's axes."""
+    G = pinocchio.skew(w) @ J - pinocchio.skew(J @ w) - J @ pinocchio.skew(held)
+    u = np.linalg.solve(J + h / 2 * G, np.cross(w, J @ w) + J @ np.cross(w, held))
+    return -h / 2 * G @ u
+
+
+def free_turn_efforts(links, model, data, q, qd, h):
+    """That of the base and of the tail on its ball joint, as efforts in our coordinates."""
+    base, tail = links[0], links[-1]
     R = rotation(q)
-    w = R.T @ qd[:3]
-    G = pinocchio.skew(w) @ J - pinocchio.skew(J @ w)
-    u = np.linalg.solve(J + h / 2 * G, np.cross(w, J @ w))
-    return np.concatenate([-h / 2 * R @ G @ u, np.zeros(len(qd) - 3)])
+    v = to_theirs(q) @ qd
+    pinocchio.forwardKinematics(model, data, their_q(q), v)
+    efforts = np.zeros(len(qd))
+    efforts[:3] = R @ couple_beyond(symmetric_matrix(base["inertia"]), R.T @ qd[:3], np.zeros(3), h)
+    joint = model.njoints - 1
+    w = data.v[joint].angular
+    carrier = data.liMi[joint].rotation.T @ data.v[model.parents[joint]].angular
+    com = np.array(tail["com"])
+    J = symmetric_matrix(tail["inertia"]) + tail["mass"] * (com @ com * np.eye(3) - np.outer(com, com))
+    couple = couple_beyond(J, w, -carrier, h)
+    efforts[-3:] += couple
+    efforts[:3] += data.oMi[joint].rotation @ couple
+    return efforts
 
 
 def tangent_step(model, q, change):
@@ -165,7 +185,7 @@ def reference_rollout(links, model, rng):
     tau = rng.uniform(-1, 1, model.nv)
     states_q, states_qd = [q], [qd]
     for _ in range(STEPS):
-        qd = qd + TIME_STEP * our_qdd(model, data, q, qd, tau - free_turn_couple(links, q, qd, TIME_STEP))
+        qd = qd + TIME_STEP * our_qdd(model, data, q, qd, tau - free_turn_efforts(links, model, data, q, qd, TIME_STEP))
         q = tangent_step(model, q, TIME_STEP * qd)
         states_q.append(q)
         states_qd.append(qd)

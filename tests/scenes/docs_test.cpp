@@ -29,10 +29,15 @@ TEST(SceneDocs, PageIsTheGeneratedOne) {
   EXPECT_EQ(page, scene_markdown()) << "BACKDRIVE_UPDATE_DOCS=1 makes this test write " << path;
 }
 
-TEST(SceneDocs, ExampleOfThePageIsAScene) {
-  const std::string page = scene_markdown();
-  const size_t begin = page.find("```yaml\n") + 8;
-  EXPECT_NO_THROW(parse_scene(page.substr(begin, page.find("```\n", begin) - begin), "example.yaml", "."));
+TEST(SceneDocs, ExamplesOfThePageAreScenes) {
+  const std::string page = scene_markdown(), start = "```yaml\n";
+  int examples = 0;
+  for (size_t begin = page.find(start); begin != std::string::npos; begin = page.find(start, begin), ++examples) {
+    begin += start.size();
+    const std::string example = page.substr(begin, page.find("```\n", begin) - begin);
+    EXPECT_NO_THROW(parse_scene(example, "example.yaml", test::kRepository + "/scenes")) << example;
+  }
+  EXPECT_EQ(examples, 3);
 }
 
 TEST(SceneDocs, EveryKeyHasItsMeaning) {
@@ -53,7 +58,7 @@ TEST(SceneDocs, JsonSchemaIsJson) {
   EXPECT_EQ(json["$schema"], "https://json-schema.org/draft/2020-12/schema");
   EXPECT_EQ(json["required"], nlohmann::json::array({"model"}));
   const auto& joint = json["properties"]["model"]["properties"]["joints"]["additionalProperties"];
-  const nlohmann::json& types = joint["properties"]["type"]["enum"];
+  const nlohmann::json& types = joint["properties"]["type"]["anyOf"][0]["enum"];
   EXPECT_EQ(types, (nlohmann::json{"revolute", "prismatic", "fixed", "universal", "planar", "ball", "free"}));
   EXPECT_EQ(joint["additionalProperties"], false);
 }
@@ -66,6 +71,8 @@ TEST(SceneSchema, HasEveryFieldOfTheModel) {
     if (field.group == FieldGroup::bodies) at = model.key("bodies")->schema->entry.get();
     if (field.group == FieldGroup::joints) at = model.key("joints")->schema->entry.get();
     if (field.group == FieldGroup::shapes) at = model.key("shapes")->schema->entry.get();
+    const bool of_couplings = field.group == FieldGroup::couplings || field.group == FieldGroup::terms;
+    if (of_couplings) at = model.key("couplings")->schema->entry.get();
     const std::string leaf(field.leaf);
     for (size_t begin = 0; begin <= leaf.size();) {
       const size_t end = std::min(leaf.find('/', begin), leaf.size());
@@ -90,12 +97,14 @@ TEST(SceneSchema, DefaultsAreThoseOfTheBuilder) {
   joint.driven = true;
   builder.add_joint("j", JointType::revolute, ModelBuilder::world, builder.add_body("b", body), joint);
   builder.add_shape("s", 0, {});
+  builder.add_coupling("c", {.ratios = {{0, 1}}, .driven = true});
   const Model expected = builder.build();
   const Scene scene = parse_scene(
       "model:\n"
       "  bodies: {b: {mass: 1, inertia: [1, 1, 1], shapes: [{name: s, geometry: {type: "
       "sphere}}]}}\n"
-      "  joints: {j: {type: revolute, child: b, drive: {}}}\n",
+      "  joints: {j: {type: revolute, child: b, drive: {}}}\n"
+      "  couplings: {c: {ratios: {j: 1}, drive: {}}}\n",
       "a.yaml", ".");
   for (const Field& field : fields()) {
     const Parameter& a = field.in(expected);

@@ -117,6 +117,10 @@ void each_output(const GradientCase& c, const Buffer<Q>& q, const Buffer<Q>& q_e
 /// The rows of a control block: those of `channel` 0 (effort), 1, 2 (targets) in each step.
 bool in_channel(const Topology& t, int row, int channel) {
   const int r = row % t.nu;
+  for (const Coupling& c : t.couplings) {
+    if (r == c.effort) return channel == 0;
+    if (c.target >= 0 && (r == c.target || r == c.target + 1)) return channel == r - c.target + 1;
+  }
   return channel == 0 ? r < t.nv : r >= t.nv && (r - t.nv) % 2 == channel - 1;
 }
 
@@ -223,7 +227,7 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
                 0, groups, scratch.get());
   std::vector<int> links;
   for (const int body : c.bodies) links.push_back(c.model.link_of_body(body));
-  const int count = static_cast<int>(t.links.size()), shapes = static_cast<int>(t.contact_shapes.size());
+  const int count = static_cast<int>(t.links.size());
   CaseGradient result;
   result.parameters = zero_parameters(c.model, c.model.parameter_worlds());
   Parameters unused = result.parameters;
@@ -231,7 +235,7 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   pose_launch.steps = steps + 1;
   Buffer<double> q_bar(memory, q.rows(), worlds), qd_bar(memory, qd.rows(), worlds),
       poses_constants_bar(memory, featherstone::gradient_rows<double>(count), worlds);
-  Buffer<double> constants_bar(memory, featherstone::gradient_rows<double>(count, shapes), worlds);
+  Buffer<double> constants_bar(memory, gradient_rows_of<double>(c.model, true), worlds);
   table.poses_adjoint({pose_launch, q.row(0), links.data(), static_cast<int>(links.size()), nullptr, c.pose_bar.row(0),
                        q_bar.write(), poses_constants_bar.write(), false, qd.row(0), qd_bar.write()},
                       0, groups, scratch.get());
@@ -291,6 +295,9 @@ std::string block_of(const Field& field) {
       return "joints/" + std::string(field.leaf);
     case FieldGroup::shapes:
       return "shapes/" + std::string(field.leaf);
+    case FieldGroup::couplings:
+    case FieldGroup::terms:
+      return "couplings/" + std::string(field.leaf);
     case FieldGroup::model:
       break;
   }
@@ -305,12 +312,21 @@ std::vector<std::string> block_names() {
 
 bool block_is_live(const Model& model, const std::string& block) {
   const bool of_touch = block == "shapes/geometry/margin" || block.find("shapes/material") == 0;
+  if (block.starts_with("couplings/")) return !model.topology.couplings.empty();
   const bool of_bodies = block.find("joints/attachment") == 0 || block.find("joints/child_frame") == 0;
   if (of_bodies) return model.topology.has_bodies();
   if (block.find("joints/spring") == 0) {
     for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
       const bool pulls = model.joints.spring.stiffness(static_cast<int>(j)) > 0;
-      if (has_one_degree(model.joint_types[j]) && (pulls || block == "joints/spring/stiffness")) return true;
+      const JointType type = model.joint_types[j];
+      if (block == "joints/spring/rest" && type == JointType::ball) continue;
+      if (may_be_driven(type) && (pulls || block == "joints/spring/stiffness")) return true;
+    }
+    return false;
+  }
+  if (block.find("joints/limit/velocity") == 0) {
+    for (int j = 0; j < model.joints.limit.velocity.items(); ++j) {
+      if (std::isfinite(model.joints.limit.velocity(j))) return true;
     }
     return false;
   }

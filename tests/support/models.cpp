@@ -1,5 +1,6 @@
 #include "tests/support/models.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -54,11 +55,24 @@ BodyOptions random_body(Random& random) {
   return body;
 }
 
+/// The same for joints of several degrees of freedom.
+void add_forces_of_several(int joint, JointType type, JointOptions& options) {
+  const bool ball = type == JointType::ball;
+  if (joint % 3 != 1) options.spring = {.stiffness = 2.0 + joint % 4, .rest = ball ? 0 : 0.2};
+  options.limit.stiffness = 15, options.limit.damping = 0.3, options.limit.upper = ball ? 0.4 : 0.08;
+  if (!ball) options.limit.lower = -0.05;
+  if (joint % 2 == 1) options.limit.velocity = 0.4, options.limit.velocity_damping = 3;
+  options.driven = true;
+  options.drive.stiffness = 4, options.drive.damping = 0.5;
+  if (joint % 2 == 0) options.drive.effort_limit = 1.5;
+}
+
 /// Every kind of force at some joint: which ones goes by the joint's number, so that six joints have them all.
 void add_forces(Random& random, int joint, JointType type, JointOptions& options) {
   options.damping = random.uniform(0.05, 0.3);
   if (joint % 3 == 1) options.friction = random.uniform(0.1, 0.5);
-  if (!has_one_degree(type)) return;
+  if (!may_be_driven(type)) return;
+  if (!has_one_degree(type)) return add_forces_of_several(joint, type, options);
   if (joint % 3 == 2) options.spring = {.stiffness = 3.0 + joint % 4, .rest = 0.3};
   if (joint % 2 == 0) {  // narrow: the motion runs into them
     options.limit = {-random.uniform(0.02, 0.1), random.uniform(0.02, 0.1), random.uniform(20, 60),
@@ -119,15 +133,45 @@ void add_shapes(ModelBuilder& builder, Random& random, int bodies, bool contact)
   builder.add_shape("floor", ModelBuilder::world, floor);
 }
 
+void add_coupling(ModelBuilder& builder, Random& random, const std::vector<JointIndex>& joints, int number) {
+  CouplingOptions coupling;
+  const int count = std::min<int>(2 + number % 2, static_cast<int>(joints.size()));
+  const int first = random.index(static_cast<int>(joints.size()));
+  for (int k = 0; k < count; ++k) {
+    const double ratio = random.uniform(0.3, 1) * (random.chance(0.5) ? 1 : -1);
+    coupling.ratios.push_back({joints[(first + k) % joints.size()], ratio});
+  }
+  coupling.offset = random.symmetric(0.1);
+  if (number % 3 == 0) {
+    coupling.armature = random.uniform(0.01, 0.1);
+    coupling.damping = random.uniform(0.05, 0.3);
+    coupling.friction = random.uniform(0.1, 0.5);
+    coupling.spring = {random.uniform(3, 10), 0.2};
+    coupling.limit = {-random.uniform(0.02, 0.1), random.uniform(0.02, 0.1), random.uniform(20, 60),
+                      random.uniform(0.2, 1)};
+    coupling.driven = true;
+    coupling.drive = {random.uniform(5, 20), random.uniform(0.5, 2), random.uniform(1, 3)};
+  } else if (number % 3 == 1) {
+    coupling.hold = true;
+  } else {
+    coupling.spring = {random.uniform(1e4, 2e4), -0.1};
+    coupling.damping = random.uniform(10, 20);
+  }
+  builder.add_coupling("coupling" + std::to_string(number), coupling);
+}
+
 }  // namespace
 
 Model random_tree(std::uint64_t seed, const TreeOptions& options) {
   Random random(seed);
   ModelBuilder builder;
+  std::vector<JointIndex> of_one_degree;
   builder.set_integrator(options.integrator);
   builder.set_gravity({random.symmetric(2), random.symmetric(2), -9.81 + random.symmetric(1)});
   for (int i = 0; i < options.links; ++i) {
-    builder.add_body("body" + std::to_string(i), random_body(random));
+    BodyOptions body = random_body(random);
+    if (options.forces && options.rotations && i % 3 == 1) body.gravity_compensation = 0.4 + 0.1 * i;
+    builder.add_body("body" + std::to_string(i), body);
   }
   for (int i = 0; i < options.links; ++i) {
     int parent = i - 1;
@@ -145,11 +189,16 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
     JointOptions joint;
     joint.frame = {random_vector(random, options.spread), random_orientation(random)};
     joint.axis = random_vector(random, 1);
+    joint.spins = options.rotations && (type == JointType::revolute || type == JointType::universal);
     if (type != JointType::fixed) {
       if (options.forces || random.chance(0.5)) joint.armature = random.uniform(0.01, 0.1);
       if (options.forces) add_forces(random, i, type, joint);
+      if (options.forces && options.rotations && type == JointType::revolute) {
+        joint.limit.velocity = 0.3, joint.limit.velocity_damping = 2;
+      }
     }
-    builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
+    const JointIndex added = builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
+    if (has_one_degree(type)) of_one_degree.push_back(added);
   }
   for (int l = 0; l < options.loops; ++l) {
     const int child = random.index(options.links);
@@ -163,6 +212,7 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
     builder.add_joint("loop" + std::to_string(l), l % 2 ? JointType::fixed : JointType::ball, parent, child, joint);
   }
   if (options.shapes) add_shapes(builder, random, options.links, options.contact);
+  for (int k = 0; k < options.couplings; ++k) add_coupling(builder, random, of_one_degree, k);
   return builder.build();
 }
 

@@ -20,6 +20,8 @@ struct TreeOptions {
   int loops = 0;  ///< with semi_implicit: ball and fixed joints by turns that close loops between random bodies
   bool rotations = false;  ///< a free root, and ball, universal and planar joints among the others
   double spread = 0.25;    ///< m, distance between joints
+  /// Of hinges and slides, two or three each: by turns with all that can act on one, held, and stiff.
+  int couplings = 0;
 };
 
 /// Three numbers within ±bound.

@@ -1,0 +1,12 @@
+#pragma once
+#include <string>
+
+#include "apps/simulate.h"
+
+namespace backdrive::app {
+
+/// A sentence about the first body that turns by more than a radian in a step of a motion, with what would help; empty:
+/// none does. O(states · bodies) where joints turn fast enough for it, else O(states · degrees of freedom).
+std::string fast_turns(const Problem& problem, const SimulationResult& result);
+
+}  // namespace backdrive::app

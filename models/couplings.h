@@ -1,0 +1,16 @@
+#pragma once
+// Couplings of joints in a model that is being built (builder.cpp).
+#include <vector>
+
+#include "models/model.h"
+
+namespace backdrive {
+
+/// Throws ModelError for what a coupling cannot be of; `driven`: which have a drive. O(terms · couplings).
+void check_couplings(const Model& model, const std::vector<bool>& driven);
+
+/// Where couplings find their joints, whose numbers are known, and their control channels behind those of the joints.
+/// O(terms · couplings).
+void number_couplings(Model& model, const std::vector<bool>& driven);
+
+}  // namespace backdrive

@@ -1,0 +1,40 @@
+// Bodies that turn too fast for their step are told, with what would do.
+#include "tests/apps/simctl_process.h"
+
+namespace backdrive::test {
+namespace {
+
+class SimctlSpinTest : public SimctlTest {
+ protected:
+  /// A top on a ball joint, whose speed is in rad/s.
+  std::string top(int speed) const {
+    return write("top.yaml", R"(
+simulation: {duration: 0.1 s}
+model:
+  bodies: {top: {mass: 1, com: [0, 0, 0.1], inertia: [0.01, 0.012, 0.02]}}
+  joints: {pivot: {type: ball, child: top}}
+initial_state: {pivot: {angular_velocity: [1, 0, )" +
+                                 std::to_string(speed) + "]}}\n");
+  }
+};
+
+TEST_F(SimctlSpinTest, ATurnOfMoreThanARadianInAStepIsTold) {
+  const Outcome fast = simctl({"run", top(300)});
+  EXPECT_NE(fast.err.find("body 'top' turns by 1.25 rad in a step (at 0 s)"), std::string::npos) << fast.err;
+  EXPECT_NE(fast.err.find("steps of 0.001667 s would do"), std::string::npos) << fast.err;
+  EXPECT_EQ(simctl({"run", "top.yaml", "--set", "simulation/substeps=3"}).err.find("turns by"), std::string::npos);
+  const Outcome slow = simctl({"run", top(200)});
+  EXPECT_EQ(slow.exit, 0);
+  EXPECT_EQ(slow.err.find("turns by"), std::string::npos) << slow.err;
+}
+
+TEST_F(SimctlSpinTest, OptimisationsTellItToo) {
+  const Outcome o =
+      simctl({"optimize", top(300), "--set",
+              "optimize={variables: [{initial_state: pivot, quantity: angular_velocity, bounds: [-400, 400]}], "
+              "loss: {terminal: [{body: top, position: [0, 0, 0]}]}, iterations: 0}"});
+  EXPECT_NE(o.err.find("turns by 1.25 rad in a step"), std::string::npos) << o.err << o.out;
+}
+
+}  // namespace
+}  // namespace backdrive::test

@@ -1,0 +1,218 @@
+// Couplings against dense routes: the mass matrix and inverse dynamics of integrators/reference with Lagrange
+// multipliers where a coupling holds, and with what acts implicitly in the matrix elsewhere. That their gradients are
+// right, gradient_test.cpp shows.
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+
+#include "autodiff/tape/rollout.h"
+#include "integrators/reference/inverse_dynamics.h"
+#include "integrators/reference/mass_matrix.h"
+#include "tests/support/batch.h"
+#include "tests/support/models.h"
+
+namespace backdrive {
+namespace {
+
+/// Of a sum over couplings: C, row by row, and the positions of the couplings.
+struct Rows {
+  Eigen::MatrixXd C;
+  Eigen::VectorXd s;
+};
+
+Rows rows_of(const Model& model, const std::vector<double>& q) {
+  const Topology& t = model.topology;
+  const int n = static_cast<int>(t.couplings.size());
+  Rows rows{Eigen::MatrixXd::Zero(n, t.nv), Eigen::VectorXd(n)};
+  for (int c = 0; c < n; ++c) {
+    rows.s[c] = model.couplings.offset(c);
+    for (int k = t.couplings[c].first_term; k < t.couplings[c].first_term + t.couplings[c].term_count; ++k) {
+      rows.C(c, t.coupling_terms[k].v) += model.couplings.ratios(k);
+      rows.s[c] += model.couplings.ratios(k) * q[t.coupling_terms[k].q];
+    }
+  }
+  return rows;
+}
+
+/// q̈ of the first step, of couplings with springs, dampers, armatures and holds alone, joints without implicit forces.
+Eigen::VectorXd dense_accelerations(const Model& model, const std::vector<double>& q, const std::vector<double>& qd,
+                                    const std::vector<double>& u, double dt) {
+  const int n = model.topology.nv, m = static_cast<int>(model.topology.couplings.size());
+  const std::vector<double> M = reference::mass_matrix(model, q);
+  const std::vector<double> h = reference::inverse_dynamics(model, q, qd, std::vector<double>(n, 0.0));
+  const Rows rows = rows_of(model, q);
+  const Eigen::VectorXd rate = rows.C * Eigen::Map<const Eigen::VectorXd>(qd.data(), n);
+  Eigen::MatrixXd A = Eigen::MatrixXd::Zero(n + m, n + m);
+  Eigen::VectorXd b = Eigen::VectorXd::Zero(n + m);
+  A.topLeftCorner(n, n) = Eigen::Map<const Eigen::MatrixXd>(M.data(), n, n);
+  for (int i = 0; i < n; ++i) b[i] = u[i] - h[i];
+  for (int c = 0; c < m; ++c) {
+    const Eigen::RowVectorXd row = rows.C.row(c);
+    if (model.coupling_holds[c]) {  // C q̈ = what brings s to zero, and a multiplier
+      A.block(n + c, 0, 1, n) = row;
+      A.block(0, n + c, n, 1) = row.transpose();
+      b[n + c] = -(rows.s[c] / dt + rate[c]) / dt;
+      continue;
+    }
+    A(n + c, n + c) = 1;  // no multiplier
+    const double k = model.couplings.spring.stiffness(c), d = model.couplings.damping(c);
+    const double next = rows.s[c] + dt * rate[c] - model.couplings.spring.rest(c);
+    const double effort = u[model.topology.couplings[c].effort] - k * next - d * rate[c];
+    A.topLeftCorner(n, n) += (dt * dt * k + dt * d + model.couplings.armature(c)) * row.transpose() * row;
+    b.head(n) += effort * row.transpose();
+  }
+  return A.fullPivLu().solve(b).head(n);
+}
+
+struct Coupled {
+  std::uint64_t seed;
+  int links, couplings;
+};
+void PrintTo(const Coupled& c, std::ostream* out) {
+  *out << c.links << " links, " << c.couplings << " couplings";
+}
+
+/// Springs and dampers of any strength, and holds.
+Model coupled_tree(const Coupled& c) {
+  test::Random random(c.seed + 7);
+  test::TreeOptions options;
+  options.links = c.links;
+  options.couplings = c.couplings;
+  Model model = test::random_tree(c.seed, options);
+  CouplingParameters& own = model.couplings;
+  for (int k = 0; k < c.couplings; ++k) {
+    own.friction.at(k) = 0;
+    own.limit.lower.at(k) = -kInfinity;
+    own.limit.upper.at(k) = kInfinity;
+    own.drive.stiffness.at(k) = own.drive.damping.at(k) = 0;
+    own.drive.effort_limit.at(k) = kInfinity;
+    if (!model.coupling_holds[k]) own.spring.stiffness.at(k) = std::pow(10.0, random.uniform(0, 7));
+  }
+  validate(model);
+  return model;
+}
+
+class DenseCouplings : public testing::TestWithParam<Coupled> {};
+
+// Relative to the largest acceleration. M has condition numbers of some 1e3 and stiff couplings bring 1e7: a solve by
+// either route keeps 1e-16 times some thousand.
+TEST_P(DenseCouplings, AccelerationsAreThoseOfLagrangeMultipliers) {
+  const Model model = coupled_tree(GetParam());
+  const double dt = 1.0 / 240;
+  const Topology& t = model.topology;
+  const test::Batch<double> batch = test::random_batch<double>(model, 1, test::first_worlds(3), GetParam().seed);
+  RolloutOptions options;
+  options.steps = 1;
+  options.time_step = dt;
+  const Trajectory<double> after = rollout(model, batch.state, batch.control, options);
+  for (int w = 0; w < 3; ++w) {
+    const std::vector<double> q = test::column(batch.state.q, w), qd = test::column(batch.state.qd, w);
+    const Eigen::VectorXd dense = dense_accelerations(model, q, qd, test::column(batch.control.u, w), dt);
+    for (int v = 0; v < t.nv; ++v) {
+      EXPECT_NEAR((after.final.qd(v, w) - qd[v]) / dt, dense[v], 1e-9 * dense.lpNorm<Eigen::Infinity>()) << v;
+    }
+    const Rows rows = rows_of(model, test::column(after.final.q, w));
+    for (int c = 0; c < GetParam().couplings; ++c) {
+      if (!model.coupling_holds[c]) continue;
+      // The rounding of a step from up to 1 rad, and of velocities of up to 100 rad/s.
+      EXPECT_NEAR(rows.s[c], 0, 1e-13) << c;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DenseCouplings,
+                         testing::Values(Coupled{1, 2, 1}, Coupled{2, 4, 2}, Coupled{3, 6, 3}, Coupled{4, 9, 5},
+                                         Coupled{5, 14, 6}, Coupled{6, 24, 8}));
+
+/// Two fingers on a palm that gravity swings, held together by a coupling and pressed apart: 10 s at 1/240 s.
+Model fingers(const CouplingOptions& coupling) {
+  ModelBuilder builder;
+  builder.add_body("palm", {.mass = 0.5, .inertia = {1e-3, 1e-3, 1e-3, 0, 0, 0}});
+  JointOptions swing;
+  swing.axis = {1, 0, 0};
+  swing.frame.position = {0, 0, 1};
+  builder.add_joint("swing", JointType::revolute, ModelBuilder::world, 0, swing);
+  for (int side = 0; side < 2; ++side) {
+    const std::string name = side == 0 ? "left" : "right";
+    builder.add_body(name, {.mass = 0.1, .com = {0, 0, -0.05}, .inertia = {2e-4, 2e-4, 2e-5, 0, 0, 0}});
+    JointOptions knuckle;
+    knuckle.axis = {0, 1, 0};
+    knuckle.frame.position = {side == 0 ? -0.04 : 0.04, 0, -0.2};
+    knuckle.damping = 0.01;
+    builder.add_joint(name, JointType::revolute, 0, side + 1, knuckle);
+  }
+  CouplingOptions own = coupling;
+  own.ratios = {{1, 1}, {2, 1}};
+  builder.add_coupling("mimic", own);
+  return builder.build();
+}
+
+/// The largest |left + right| of 10 s, with a load that swings between ±0.5 N·m on one finger alone.
+template <class T>
+double largest_gap(const Model& model) {
+  RolloutOptions options;
+  options.steps = 2400;
+  options.time_step = 1.0 / 240;
+  State<T> state(model, 1);
+  state.q.set(0, 0, T(1));
+  Control<T> control(model, options.steps, 1);
+  const int nu = model.topology.nu;
+  for (int step = 0; step < options.steps; ++step) control.u.set(step * nu + 2, 0, T(0.5 * std::sin(0.05 * step)));
+  const Trajectory<T> t = rollout(model, state, control, options);
+  EXPECT_EQ((*t.status)[0].stopped_step, -1);
+  double largest = 0, moved = 0;
+  for (int step = 1; step <= options.steps; ++step) {
+    const double left = double(t.q(step * 3 + 1, 0)), right = double(t.q(step * 3 + 2, 0));
+    largest = std::max(largest, std::abs(left + right));
+    moved = std::max(moved, std::abs(left));
+  }
+  EXPECT_GT(moved, 0.3);
+  return largest;
+}
+
+TEST(Couplings, FingersFollowUnderLoad) {
+  CouplingOptions hold;
+  hold.hold = true;
+  // Positions are rounded once a step, at 1 rad or less: 1e-16, in float32 6e-8, and the next step takes it back.
+  EXPECT_LT(largest_gap<double>(fingers(hold)), 1e-14);
+  EXPECT_LT(largest_gap<float>(fingers(hold)), 1e-6);
+}
+
+// As stiff as the load over 1e-6 rad asks for, without smaller steps.
+TEST(Couplings, StiffOnesNeedNoSmallerSteps) {
+  CouplingOptions stiff;
+  double gap = HUGE_VAL;
+  for (const double stiffness : {1e3, 1e5, 1e7}) {
+    stiff.spring.stiffness = stiffness;
+    const double now = largest_gap<double>(fingers(stiff));
+    EXPECT_LT(now, 2 * 0.5 / stiffness) << stiffness;  // the load's, and some inertia of what swings
+    EXPECT_LT(now, gap / 50);
+    gap = now;
+  }
+  // In float32 a sum of two angles of up to 1 rad is known to 1e-7, which 1e7 N·m/rad make forces of; implicitly they
+  // come to rest at once.
+  stiff.spring.stiffness = 1e7;
+  EXPECT_LT(largest_gap<float>(fingers(stiff)), 1e-6);
+}
+
+TEST(Couplings, HeldIsTheLimitOfStiff) {
+  CouplingOptions held, stiff;
+  held.hold = true;
+  stiff.spring.stiffness = 1e10;
+  const auto end = [](const Model& model) {
+    RolloutOptions options;
+    options.steps = 480;
+    options.time_step = 1.0 / 240;
+    State<double> state(model, 1);
+    state.q.set(0, 0, 1);
+    state.q.set(1, 0, 0.3), state.q.set(2, 0, -0.3);
+    return test::column(rollout(model, state, Control<double>(model, options.steps, 1), options).final.q, 0);
+  };
+  const std::vector<double> a = end(fingers(held)), b = end(fingers(stiff));
+  // What loads of 1 N·m make of 1e10 N·m/rad, and what 2 s of swinging make of that.
+  for (int k = 0; k < 3; ++k) EXPECT_NEAR(a[k], b[k], 1e-8) << k;
+}
+
+}  // namespace
+}  // namespace backdrive
