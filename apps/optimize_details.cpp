@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kTimes = 200;                ///< at which the gradient by the state is told
-constexpr std::size_t kMostTermRows = 64;  ///< each is a run
+constexpr std::size_t kMostTermRows = 48;  ///< each is a run
 constexpr std::size_t kMostStartMotions = 8;
 constexpr double kMostHessianSteps = 2e6;  ///< steps of Hessian products, as a guard of time
 
@@ -29,7 +29,8 @@ Json known(double x) {
 Json found_json(const Problem& problem, const OptimizeResult& result) {
   const std::vector<double>& x = result.starts[result.best].x;
   const double cost = static_cast<double>(x.size()) * problem.simulation.steps;
-  const auto errors = cost < kMostHessianSteps ? standard_errors(problem, x) : std::nullopt;
+  const bool affordable = cost < kMostHessianSteps && !interrupted();
+  const auto errors = affordable ? standard_errors(problem, x) : std::nullopt;
   const VariableLayout layout = variable_layout(problem);
   Json rows = Json::array();
   for (const FoundValue& value : found_values(result.problem)) {
@@ -70,7 +71,7 @@ Json courses_json(const OptimizeResult& result) {
 Json terms_json(const Problem& problem, const OptimizeResult& result, const ExecutionOptions& how) {
   std::vector<const OptimizeProgress*> rows;
   for (const OptimizeProgress& row : result.history) {
-    if (!row.x.empty()) rows.push_back(&row);
+    if (how.keep_points && !row.x.empty()) rows.push_back(&row);
   }
   Json names = Json::array(), iterations = Json::array(), values = Json::array();
   for (const std::size_t k : picked(rows.size(), 1, kMostTermRows)) {
@@ -86,6 +87,7 @@ Json terms_json(const Problem& problem, const OptimizeResult& result, const Exec
 }
 
 Json over_time_json(const Problem& problem, int threads) {
+  if (interrupted()) return {};
   const GradientOverTime over = gradient_over_time(problem, kTimes, threads);
   if (over.steps.size() < 2) return {};
   Json time = Json::array(), growth = Json::array();
@@ -102,6 +104,14 @@ Json optimize_details(const Problem& problem, const OptimizeResult& result, cons
   const auto add = [&](const char* key, Json value) {
     if (!value.is_null()) details[key] = std::move(value);
   };
+  const auto has_error = [](const Json& row) { return row.contains("standard_error"); };
+  if (std::ranges::any_of(details["found"], has_error)) {
+    details["found_words"] =
+        "The standard errors are those of least squares at the optimum: 2 s² H⁻¹ with the Hessian H of the loss, and "
+        "s² "
+        "its value over the samples less the numbers found. They hold where the errors of the samples are independent "
+        "and equally large.";
+  }
   add("terms", terms_json(problem, result, how));
   add("gradient_over_time", over_time_json(result.problem, how.threads));
   return details;

@@ -343,9 +343,9 @@ void warn_of_unsolved(const Problem& problem, const WorldStatus& status) {
 }
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names = {"optimize", "run",      "gradient", "gradcheck",  "bench",
-                                                 "sweep",    "validate", "info",     "report",     "view",
-                                                 "dynamics", "convert",  "schema",   "completion", "manual"};
+  static const std::vector<std::string> names = {"optimize", "run",    "gradient",   "gradcheck", "bench", "sweep",
+                                                 "validate", "info",   "report",     "plot",      "view",  "dynamics",
+                                                 "convert",  "schema", "completion", "manual"};
   return names;
 }
 

@@ -122,6 +122,7 @@ void add_sweep(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);
 void add_info(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);
+void add_plot(CLI::App& app, Invocation& invocation);
 void add_view(CLI::App& app, Invocation& invocation);
 void add_dynamics(CLI::App& app, Invocation& invocation);
 void add_convert(CLI::App& app, Invocation& invocation);

@@ -5,6 +5,7 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 const {$} = Backdrive, {line, axis, options, scaleOf, fillTable, shortNumber} = BackdrivePlots;
 const stored = data.motions || [], before = stored.find(m => m.name === 'before'), details = data.details || {};
+const compared = data.compared || [];  // results beside the first, which is among them
 let shown = null, sweep = null;
 const read = k => BackdriveMotions.read(stored[k], data);
 
@@ -49,7 +50,9 @@ function player() {
   $('which').onchange = () => choose(+$('which').value);
   $('others').onchange = beside;
   $('which-part').hidden = listed.length < 2;
+  if (compared.length) $('others').value = 'pale';
   if (plot) plot.set(first);
+  if (compared.length) beside();
   return {time, stage, plot, open};
 }
 
@@ -73,7 +76,11 @@ function historyPlots() {
     if (sets.length) new Chart($(id), {type: 'line', data: {datasets: sets}, options: options(iterations(), y)});
     window.backdriveHistory = Object.assign(window.backdriveHistory || {}, {[id]: sets});
   };
-  const loss = [line('loss', of('loss'), 0)], starts = details.starts_over || [];
+  const loss = [line(compared.length ? compared[0].name : 'loss', of('loss'), 0)], starts = compared.length ? [] : details.starts_over || [];
+  compared.forEach((other, k) => {
+    const {columns, rows} = other.history || {columns: [], rows: []}, [x, y] = ['iteration', 'loss'].map(name => columns.indexOf(name));
+    if (k && y >= 0) loss.push(line(other.name, rows.map(row => ({x: row[x], y: row[y]})), k));
+  });
   starts.forEach((points, s) => { if (starts.length > 1) loss.push(Object.assign(line('start ' + s, points.map(([x, y]) => ({x, y})), s + 1), {borderWidth: 1})); });
   chart('loss', loss, axis('', {type: scaleOf(loss)}));
   const terms = details.terms ? details.terms.names.map((name, k) => Object.assign(
@@ -121,11 +128,12 @@ function checkTable() {
   const check = data.gradcheck;
   $('checks').hidden = !check;
   if (!check) return;
-  $('check-words').textContent = check.words;
-  const failed = check.rows.filter(r => !r.passed), rows = failed.concat(check.rows.filter(r => r.passed));
-  fillTable($('check'), [['gradient of', 'per', 'checked', 'adjoint', 'dual', 'error', 'tolerance', 'differences', 'error', 'tolerance', '', '']].concat(rows.map(r =>
-    [r.name, r.unit, r.count + '/' + r.total, ...[r.adjoint, r.dual, r.dual_error, r.dual_tolerance, r.differences, r.differences_error,
-      r.differences_tolerance].map(shortNumber), r.passed ? 'pass' : 'FAIL', r.note])));
+  const said = check.rows.filter(r => r.used && (!r.zero || !r.passed)), zero = check.rows.filter(r => r.used && r.zero && r.passed);
+  $('check-words').textContent = check.words + (zero.length ? ' Zero, and not listed: ' + zero.length + ' rows.' : '');
+  const failed = said.filter(r => !r.passed), rows = failed.concat(said.filter(r => r.passed));
+  fillTable($('check'), [['gradient of', 'per', 'checked', 'adjoint', 'dual', 'tolerance', 'differences', 'tolerance', '', '']].concat(rows.map(r =>
+    [r.name, r.unit, r.checked + '/' + r.numbers, ...[r.adjoint, r.dual.value, r.dual.tolerance, r.differences.value, r.differences.tolerance].map(shortNumber),
+      r.passed ? 'pass' : 'FAIL', r.note])));
   [...$('check').rows].forEach((row, k) => { if (k > 0 && k <= failed.length) row.className = 'bad'; });
 }
 

@@ -10,15 +10,23 @@
 namespace backdrive {
 namespace {
 
-/// Samples that a term follows; 0: it is no fit.
-long long samples_of(const LossTerm& term, int steps) {
+/// What a term follows that was measured; 0: it is no fit. Steps between two rows of the record follow what is
+/// interpolated, and count no further.
+long long samples_of(const LossTerm& term, const Simulation& simulation) {
   const bool fits = !term.terminal && !term.record.empty() && term.measure == ErrorMeasure::squared &&
-                    term.over == OverTime::sum && !term.is_contact();
+                    term.over == OverTime::sum && !term.is_contact() && term.weight > 0;
   if (!fits) return 0;
-  const long long scored = std::min(term.last_step, steps) - std::max(term.first_step, 1) + 1;
+  const int first = std::max(term.first_step, 1), last = std::min(term.last_step, simulation.steps);
+  // Half a step to each side, for times that are rounded.
+  const auto row_at = [&](double step) {
+    return std::ranges::lower_bound(term.record.times, step * simulation.time_step) - term.record.times.begin();
+  };
+  const long long rows = row_at(last + 0.5) - row_at(first - 0.5);
   // A unit quaternion has three degrees of freedom.
-  const int numbers = term.quantity == LossQuantity::body_orientation ? 3 : term.target_numbers();
-  return std::max(0LL, scored) * numbers;
+  const bool turns =
+      term.quantity == LossQuantity::body_orientation || term.quantity == LossQuantity::joint_orientation;
+  const int numbers = turns ? 3 : term.target_numbers();
+  return std::clamp<long long>(rows, 0, std::max(0, last - first + 1)) * numbers;
 }
 
 }  // namespace
@@ -26,7 +34,7 @@ long long samples_of(const LossTerm& term, int steps) {
 std::optional<std::vector<double>> standard_errors(const Problem& problem, const std::vector<double>& x, int most) {
   long long samples = 0;
   for (const LossTerm& term : problem.loss) {
-    const long long own = samples_of(term, problem.simulation.steps);
+    const long long own = samples_of(term, problem.simulation);
     if (own == 0) return {};
     samples += own;
   }
