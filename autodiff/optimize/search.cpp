@@ -109,7 +109,11 @@ void Search::keep_courses() {
   for (std::size_t s = 0; s < courses_.size(); ++s) {
     const StartResult& start = starts_[s];
     std::vector<CoursePoint>& course = courses_[s];
-    if (!std::isfinite(start.loss) || (!course.empty() && course.back().iteration == start.iterations)) continue;
+    if (!std::isfinite(start.loss)) continue;
+    if (!course.empty() && course.back().iteration == start.iterations) {
+      course.back().loss = start.loss;
+      continue;
+    }
     course.push_back({start.iterations, start.loss});
     if (course.size() <= kMostPoints) continue;
     for (std::size_t k = 0; 2 * k < course.size(); ++k) course[k] = course[2 * k];
@@ -152,6 +156,7 @@ bool Search::report(int running) {
 OptimizeResult Search::result(const Problem& problem) && {
   OptimizeResult result;
   result.best = best();
+  keep_courses();
   result.courses = std::move(courses_);
   result.starts = std::move(starts_);
   const StartResult& winner = result.starts[result.best];

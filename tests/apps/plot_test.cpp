@@ -226,7 +226,7 @@ TEST_F(SimctlPlotTest, MistakesAreNamed) {
 }
 
 TEST_F(SimctlPlotTest, NumbersOfAnySizeAndHostileNamesAreDrawn) {
-  write("t.csv", "time,<b>&\"x\xff,huge,same,tiny\n0,1,-1e300,5,1e-300\n1,2,1e300,5,3e-300\n");
+  write("t.csv", "time,\"<b>&\"\"x\xff\",huge,same,tiny\n0,1,-1e300,5,1e-300\n1,2,1e300,5,3e-300\n");
   for (const char* const column : {"<b>*", "huge", "same", "tiny"}) {
     const Outcome o = plot({"t.csv", "-q", column, "-o", "-"});
     EXPECT_EQ(o.exit, 0) << column << o.err;

@@ -23,6 +23,8 @@ class SimctlReportDetailsTest : public ReportPageTest {
 };
 
 const char* const kDetailQuestions = R"(
+  document.getElementById('terms-how').value = 'values';
+  document.getElementById('terms-how').onchange();
   const sets = list => list.map(set => ({label: set.label, points: set.data.map(p => [p.x, p.y])}));
   verdict.loss = sets(window.backdriveHistory.loss), verdict.terms = sets(window.backdriveHistory.terms);
   verdict.over = window.backdriveOver ? sets(window.backdriveOver.data.datasets) : null;
@@ -117,7 +119,7 @@ optimize:
 )");
   const Outcome o = simctl({"optimize", scene, "--report", "--output", "out", "--quiet"});
   ASSERT_EQ(o.exit, 0) << o.err;
-  const Json found = Json::parse(read("out/details.json"))["found"];
+  const Json details = Json::parse(read("out/details.json")), &found = details["found"];
   ASSERT_EQ(found.size(), 2u);
   // The line of regression of the same points.
   const Rows rows = parse_csv(record);
@@ -137,7 +139,7 @@ optimize:
   EXPECT_NEAR(found[1]["standard_error"], s / std::sqrt(tt), 1e-5 * s);
   EXPECT_NEAR(found[0]["standard_error"], s * std::sqrt(1 / n + mean_t * mean_t / tt), 1e-5 * s);
   EXPECT_EQ(found[0]["lower"], -5);
-  EXPECT_NE(read("out/report.html").find("2 s² H⁻¹"), std::string::npos);
+  EXPECT_NE(details["found_words"].get<std::string>().find("2 s² H⁻¹"), std::string::npos);
 }
 
 TEST_F(SimctlReportDetailsTest, GradchecksStandInATable) {

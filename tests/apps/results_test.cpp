@@ -316,7 +316,7 @@ TEST_F(SimctlResultsTest, MissedGoalExitsWithOneAndKeepsTheResult) {
       simctl({"optimize", pendulum_, "--output", "out", "--iterations", "2", "--set", "optimize/goal=1e-9"});
   EXPECT_EQ(o.exit, 1) << o.err;
   EXPECT_NE(o.out.find("not reached"), std::string::npos) << o.out;
-  EXPECT_EQ(entries("out").size(), 5u);
+  EXPECT_EQ(entries("out").size(), 7u);
 }
 
 TEST_F(SimctlResultsTest, ThreadsLeaveNoTraceAndSeedsDo) {

@@ -44,11 +44,13 @@ Problem swinging() {
 Problem rest_of(const Problem& problem, int step) {
   Problem rest = problem;
   if (step > 0) {
+    Problem begin = problem;
+    begin.simulation.steps = step;
     RolloutOptions options;
     options.time_step = problem.simulation.time_step;
     options.steps = step;
     const Trajectory<double> trajectory =
-        rollout(problem.model, initial_state<double>(problem, 1), initial_control<double>(problem, 1), options);
+        rollout(problem.model, initial_state<double>(begin, 1), initial_control<double>(begin, 1), options);
     for (int k = 0; k < 2; ++k) {
       rest.initial_position[k] = trajectory.final.q(k, 0);
       rest.initial_velocity[k] = trajectory.final.qd(k, 0);
