@@ -4,11 +4,17 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/child_process.h"
 
 namespace backdrive::app {
+
+/// Bytes of base64 text, as the protocol has pictures.
+std::string from_base64(std::string_view text);
+/// file://, and what is no letter or digit as its code.
+std::string file_address(const std::filesystem::path& path);
 
 class Browser {
  public:

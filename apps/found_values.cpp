@@ -73,6 +73,7 @@ void add_control(const Problem& problem, const Variable& variable, std::vector<F
 
 std::vector<FoundValue> found_values(const Problem& problem) {
   std::vector<FoundValue> values;
+  std::size_t named = 0;
   for (const Variable& variable : problem.variables) {
     switch (variable.kind) {
       case VariableKind::parameter:
@@ -86,6 +87,8 @@ std::vector<FoundValue> found_values(const Problem& problem) {
         add_control(problem, variable, values);
         break;
     }
+    const auto index = static_cast<int>(&variable - problem.variables.data());
+    for (; named < values.size(); ++named) values[named].variable = index;
   }
   return values;
 }

@@ -12,6 +12,7 @@ struct FoundValue {
   double value;      ///< SI
   std::string unit;
   std::string note;  ///< the bound that it stands at, or nothing
+  int variable = 0;  ///< which of the problem's
 };
 
 /// The values of a problem's variables, of a vector each component: parameters, initial states, and controls of one

@@ -24,16 +24,6 @@ std::string compiler() {
 #endif
 }
 
-/// As the system calls it; empty when it does not say.
-std::string processor_name() {
-  std::ifstream stream("/proc/cpuinfo");
-  for (std::string line; std::getline(stream, line);) {
-    const size_t colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "";
-}
-
 int run_info(const Options& options) {
   if (!options.scene.empty()) {
     const Scene scene = load(options);

@@ -133,6 +133,7 @@ int run_command_line(int argc, char** argv) {
   add_validate(app, invocation);
   add_info(app, invocation);
   add_report(app, invocation);
+  add_plot(app, invocation);
   add_view(app, invocation);
   add_dynamics(app, invocation);
   add_convert(app, invocation);

@@ -15,6 +15,7 @@
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
+#include "apps/optimize_details.h"
 #include "apps/optimize_view.h"
 #include "apps/options.h"
 #include "apps/progress.h"
@@ -213,11 +214,23 @@ void write_before(OutputFolder& folder, const Scene& scene, const OptimizeResult
   if (!motion.status.stopped()) write_trajectory(folder.file("before.csv"), before, scene.record, motion);
 }
 
+/// What of it is for reports alone.
+void write_details(OutputFolder& folder, const Problem& problem, const OptimizeResult& result,
+                   const OptimizeArguments& options, const ExecutionOptions& how) {
+  nlohmann::json details = optimize_details(problem, result, how);
+  details["made_by"] = made_by(options, how);
+  folder.file("details.json") << details.dump() << '\n';
+  if (result.starts.size() > 1) {
+    folder.file("motions.json") << motions_of_starts(problem, result, how).dump() << '\n';
+  }
+}
+
 int run_optimize(const OptimizeArguments& options) {
   ExecutionOptions how = execution(options);
   how.worlds = options.worlds;
   how.memory_budget = options.memory_budget;
   Scene scene = load(options);
+  how.keep_points = options.report && variable_layout(scene.problem).total <= kMostKeptNumbers;
   if (options.iterations >= 0) scene.problem.optimize.iterations = options.iterations;
   keep_within_memory(scene.problem, how);
   OutputFolder folder(options.output, scene.name + "-optimize", options.force);
@@ -255,6 +268,7 @@ int run_optimize(const OptimizeArguments& options) {
   history.finish(result, checks);
   write_trajectory(folder.file("trajectory.csv"), written.problem, scene.record, replay);
   write_before(folder, scene, result, how);
+  write_details(folder, scene.problem, result, options, how);
   if (!checks.empty()) write_contacts(folder.file("contacts.csv"), written.problem, replay);
   log_detail("loss " + exact(replay.loss) + " in " + number(result.seconds) + " s");
   const std::string output = folder.commit().string();

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <sstream>
@@ -201,6 +202,15 @@ std::string quoted(const std::string& word) {
 
 }  // namespace
 
+std::string processor_name() {
+  std::ifstream stream("/proc/cpuinfo");
+  for (std::string line; std::getline(stream, line);) {
+    const size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
 void remember_command_line(int argc, char** argv) {
   command_line().assign(argv, argv + argc);
   if (!command_line().empty()) command_line()[0] = "simctl";
@@ -213,6 +223,7 @@ nlohmann::json made_by(const Options& options, const ExecutionOptions& how) {
           {"build_type", BACKDRIVE_BUILD_TYPE},
           {"instruction_set", std::string("x86-64-") + to_string(kernel_isa())},
           {"device", options.device},
+          {"processor", processor_name()},
           {"precision", options.precision},
           {"threads", how.threads},
           {"seed", how.seed},
@@ -332,9 +343,9 @@ void warn_of_unsolved(const Problem& problem, const WorldStatus& status) {
 }
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names = {"optimize", "run",      "gradient", "gradcheck",  "bench",
-                                                 "sweep",    "validate", "info",     "report",     "view",
-                                                 "dynamics", "convert",  "schema",   "completion", "manual"};
+  static const std::vector<std::string> names = {"optimize", "run",    "gradient",   "gradcheck", "bench", "sweep",
+                                                 "validate", "info",   "report",     "plot",      "view",  "dynamics",
+                                                 "convert",  "schema", "completion", "manual"};
   return names;
 }
 

@@ -75,10 +75,12 @@ void finish_command(CLI::App& command, Invocation& invocation, const Options& op
 ExecutionOptions execution(const Options& options);
 
 /// What a result came from, for who wants it again to the same bits: {"version", "build_type", "instruction_set",
-/// "device", "precision", "threads", "seed", "command"}.
+/// "device", "processor", "precision", "threads", "seed", "command"}.
 nlohmann::json made_by(const Options& options, const ExecutionOptions& how);
 /// The same as lines of the log file.
 void log_made_by(const Options& options, const ExecutionOptions& how);
+/// As the system calls it; empty when it does not say.
+std::string processor_name();
 /// For made_by().
 void remember_command_line(int argc, char** argv);
 
@@ -120,6 +122,7 @@ void add_sweep(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);
 void add_info(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);
+void add_plot(CLI::App& app, Invocation& invocation);
 void add_view(CLI::App& app, Invocation& invocation);
 void add_dynamics(CLI::App& app, Invocation& invocation);
 void add_convert(CLI::App& app, Invocation& invocation);

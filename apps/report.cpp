@@ -10,9 +10,11 @@
 #include "apps/gltf.h"
 #include "apps/log.h"
 #include "apps/options.h"
+#include "apps/report_check.h"
 #include "apps/report_data.h"
 #include "apps/report_page.h"
 #include "apps/video.h"
+#include "engine/error.h"
 
 namespace backdrive::app {
 namespace {
@@ -20,6 +22,8 @@ namespace {
 struct ReportArguments : Options {
   std::string gltf, video, size = "1280x720";
   double fps = 30;
+  bool gradcheck = false;
+  std::vector<std::string> folders;  ///< the first is `scene`
 };
 
 int run_video(const ReportArguments& options) {
@@ -63,13 +67,19 @@ int run_gltf(const ReportArguments& options) {
   return kDone;
 }
 
-int run_report(const ReportArguments& options) {
+int run_report(ReportArguments& options) {
+  options.scene = options.folders[0];
+  if (options.folders.size() > 1 && !(options.gltf.empty() && options.video.empty())) {
+    usage_error("--gltf and --video write one motion: expected one folder");
+  }
   if (!options.gltf.empty()) return run_gltf(options);
   if (!options.video.empty()) return run_video(options);
   const bool own = options.output.empty();
   const std::filesystem::path output =
       own ? std::filesystem::path(options.scene) / "report.html" : std::filesystem::path(options.output);
-  const std::string page = report_page(report_data(options.scene));
+  nlohmann::json data = report_data(options.folders);
+  if (options.gradcheck) data["gradcheck"] = report_check(options.scene, options.threads, options.quiet);
+  const std::string page = report_page(data);
   if (options.output == "-") {
     std::cout << page;
     finish_stdout();
@@ -107,8 +117,13 @@ void add_report(CLI::App& app, Invocation& invocation) {
                                                "of states, controls, losses and what was swept. It needs no other "
                                                "file and no network.");
   static ReportArguments options;
-  command->add_option("folder", options.scene, "result folder")->type_name(kAnyPath)->required();
-  command->add_option("-o,--output", options.output, "file to write [report.html in the folder]; -: stdout")
+  command
+      ->add_option("folders", options.folders,
+                   "result folder; others behind it are drawn beside it, pale or side by side, and plotted with it")
+      ->type_name(kAnyPath)
+      ->required()
+      ->expected(1, 64);
+  command->add_option("-o,--output", options.output, "file to write [report.html in the first folder]; -: stdout")
       ->type_name(kAnyPath);
   command
       ->add_option("--gltf", options.gltf, "write the motion as binary glTF (.glb) instead, for Blender and the like")
@@ -126,10 +141,17 @@ void add_report(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0.1, 240.0).description(""))
       ->type_name("N")
       ->capture_default_str();
+  command
+      ->add_flag("--gradcheck", options.gradcheck,
+                 "check the gradients at the result, as simctl gradcheck does, and put the table in")
+      ->excludes("--gltf")
+      ->excludes("--video");
   command->add_flag("--force", options.force, "replace an existing file at --output, --gltf or --video");
   add_json_and_quiet(*command, options);
   finish_command(*command, invocation, options,
                  "  simctl report results/cartpole_swingup-1\n"
+                 "  simctl report results/cartpole_swingup-1 --gradcheck\n"
+                 "  simctl report results/soft results/stiff -o both.html\n"
                  "  simctl report results/cartpole_swingup-1 --gltf swing.glb\n"
                  "  simctl report results/cartpole_swingup-1 --video swing.mp4 --size 640x360 --fps 60\n"
                  "  simctl run robot.urdf --report",

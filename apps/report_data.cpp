@@ -102,24 +102,49 @@ void add_scene_texts(const Scene& scene, const std::string& text, Json& data) {
                {"limits", limits_json(model)}});
 }
 
-/// Of a folder of run or optimize: the motion, and that before the optimisation.
-void add_motions(const fs::path& folder, Json& data) {
-  const ResultMotion read = read_motion(folder);
-  const Model& model = read.scene.problem.model;
-  add_scene_texts(read.scene, read.scene_text, data);
+/// The motion of a folder, with what touched and what is plotted.
+Json motion_json(const ResultMotion& read, const fs::path& folder, const std::string& name) {
   ShownMotion motion;
-  motion.name = read.before.empty() ? "motion" : "after";
+  motion.name = name;
   motion.times = read.times;
   motion.poses = read.poses;
   add_contacts(folder / "contacts.csv", read.frames, motion);
   add_plots(read.trajectory, motion);
-  data["motions"] = Json::array({to_json(motion, model)});
-  if (read.before.empty()) return;
-  ShownMotion before;
-  before.name = "before";
-  before.times = read.times;
-  before.poses = read.before;
-  data["motions"].push_back(to_json(before, model));
+  return to_json(motion, read.scene.problem.model);
+}
+
+/// Of a folder of run or optimize: the motion, that before the optimisation, and those of other starts.
+void add_motions(const fs::path& folder, Json& data) {
+  const ResultMotion read = read_motion(folder);
+  const Model& model = read.scene.problem.model;
+  add_scene_texts(read.scene, read.scene_text, data);
+  data["motions"] = Json::array({motion_json(read, folder, read.before.empty() ? "motion" : "after")});
+  if (!read.before.empty()) {
+    ShownMotion before;
+    before.name = "before";
+    before.times = read.times;
+    before.poses = read.before;
+    data["motions"].push_back(to_json(before, model));
+  }
+  if (!fs::exists(folder / "motions.json")) return;
+  const Json others = details_of(folder / "motions.json");
+  if (!others.is_object() || !others.contains("motions") || !others["motions"].is_array()) return;
+  for (const Json& other : others["motions"]) data["motions"].push_back(other);
+}
+
+/// A result that is shown beside the first one: its motion, and its losses.
+void add_compared(const fs::path& folder, const std::string& name, const ResultMotion& first, Json& data) {
+  const ResultMotion read = read_motion(folder);
+  const Model& model = read.scene.problem.model;
+  if (model.body_names != first.scene.problem.model.body_names) {
+    input_error(folder.string() +
+                ": its bodies are not those of the first result: expected the same names, in the "
+                "same order, to be drawn beside one another");
+  }
+  Json motion = motion_json(read, folder, name);
+  add_differences(data["shapes"], data["bodies"], model, motion);
+  data["motions"].push_back(std::move(motion));
+  data["compared"].push_back({{"name", name}, {"history", history_json(folder / "history.csv")}});
 }
 
 }  // namespace
@@ -134,6 +159,17 @@ Json report_data(const fs::path& folder) {
   } else {
     add_motions(folder, data);
   }
+  return data;
+}
+
+Json report_data(const std::vector<std::string>& folders) {
+  Json data = report_data(fs::path(folders[0]));
+  if (folders.size() == 1) return data;
+  const std::vector<std::string> names = names_of_folders(folders);
+  const ResultMotion first = read_motion(folders[0]);  // refuses a sweep
+  data["motions"][0]["name"] = names[0];
+  data["compared"] = Json::array({Json{{"name", names[0]}, {"history", Json()}}});
+  for (std::size_t k = 1; k < folders.size(); ++k) add_compared(folders[k], names[k], first, data);
   return data;
 }
 

@@ -2,6 +2,8 @@
 // What a report shows, as the JSON that its page reads (apps/report/stage.js, page.js).
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace backdrive::app {
 
@@ -10,5 +12,7 @@ namespace backdrive::app {
 /// motions as to_json(ShownMotion) has them, numbers as base64 of little-endian float32. Of a sweep: add_sweep().
 /// Throws Error (input) where the folder is none of simctl's.
 nlohmann::json report_data(const std::filesystem::path& folder);
+/// Of the first of several, with the motions and histories of the others, whose bodies have to have the same names.
+nlohmann::json report_data(const std::vector<std::string>& folders);
 
 }  // namespace backdrive::app

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "engine/error.h"
@@ -141,6 +142,16 @@ std::vector<float> poses_of(const Model& model, const CsvTable& trajectory, cons
 }
 
 }  // namespace
+
+std::vector<std::string> names_of_folders(const std::vector<std::string>& folders) {
+  std::vector<std::string> names;
+  for (const std::string& folder : folders) {
+    fs::path path = fs::path(folder).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();
+    names.push_back(path.filename().string());
+  }
+  return std::set<std::string>(names.begin(), names.end()).size() == names.size() ? names : folders;
+}
 
 fs::path scene_file_in(const fs::path& folder) {
   if (!fs::is_directory(folder)) input_error(folder.string() + ": expected a result folder of simctl run or optimize");

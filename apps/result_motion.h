@@ -42,6 +42,8 @@ struct ResultMotion {
 /// Of a folder of run or optimize: result.yaml or scene.yaml, trajectory.csv, before.csv. Throws Error (input) where
 /// the folder is none, or its files do not belong together.
 ResultMotion read_motion(const std::filesystem::path& folder);
+/// What several folders are called beside each other: their own names, or where two have the same, their paths.
+std::vector<std::string> names_of_folders(const std::vector<std::string>& folders);
 /// The scene of such a folder. Throws Error (input).
 std::filesystem::path scene_file_in(const std::filesystem::path& folder);
 

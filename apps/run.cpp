@@ -119,6 +119,7 @@ int run_run(const Options& options) {
   write_trajectory(folder->file("trajectory.csv"), problem, scene.record, result);
   if (may_touch(problem)) write_contacts(folder->file("contacts.csv"), problem, result);
   folder->file("scene.yaml") << scene_with_values(scene, problem);
+  folder->file("details.json") << nlohmann::json{{"made_by", made_by(options, how)}}.dump() << '\n';
   log_file.reset();
   const std::string output = folder->commit().string();
   if (options.report) write_report(output);

@@ -231,11 +231,13 @@ nlohmann::json bodies_json(const Model& model) {
     if (model.joint_loops[j]) continue;
     const int joint = static_cast<int>(j), body = model.joint_children[j];
     const MassProperties<double> mass = body_mass(model, body, 0);
+    const Sym3<double>& i = mass.inertia;
     bodies[body].update({{"joint", model.joint_names[j]},
                          {"type", to_string(model.joint_types[j])},
                          {"parent", model.joint_parents[j]},
                          {"mass", mass.mass},
                          {"com", {mass.com.x, mass.com.y, mass.com.z}},
+                         {"inertia", {i.xx, i.yy, i.zz, i.xy, i.xz, i.yz}},
                          {"offset",
                           {model.joints.frame.position(joint, 0), model.joints.frame.position(joint, 1),
                            model.joints.frame.position(joint, 2)}}});

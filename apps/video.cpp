@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -23,35 +22,6 @@
 
 namespace backdrive::app {
 namespace {
-
-/// Bytes of base64 text.
-std::string from_base64(std::string_view text) {
-  std::string bytes;
-  unsigned bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const std::size_t digit = std::string_view(digits).find(c);
-    if (digit == std::string_view::npos) break;
-    bits = bits << 6 | static_cast<unsigned>(digit);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 255);
-  }
-  return bytes;
-}
-
-std::string file_address(const std::filesystem::path& path) {
-  std::string address = "file://";
-  for (const unsigned char c : path.string()) {
-    char code[4];
-    std::snprintf(code, sizeof code, "%%%02X", c);
-    address +=
-        std::isalnum(c) || c == '/' || c == '-' || c == '_' || c == '.' ? std::string(1, static_cast<char>(c)) : code;
-  }
-  return address;
-}
 
 /// ffmpeg, which takes PNG after PNG.
 class VideoEncoder {

@@ -5,6 +5,7 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 const {$} = Backdrive, {line, axis, options, scaleOf, fillTable, shortNumber} = BackdrivePlots;
 const stored = data.motions || [], before = stored.find(m => m.name === 'before'), details = data.details || {};
+const compared = data.compared || [];  // results beside the first, which is among them
 let shown = null, sweep = null;
 const read = k => BackdriveMotions.read(stored[k], data);
 
@@ -49,6 +50,7 @@ function player() {
   $('which').onchange = () => choose(+$('which').value);
   $('others').onchange = beside;
   $('which-part').hidden = listed.length < 2;
+  if (compared.length) $('others').value = 'pale';
   if (plot) plot.set(first);
   return {time, stage, plot, open};
 }
@@ -61,24 +63,50 @@ function choose(k) {
 
 // ---- the course of an optimisation
 
+// Terms one on the other: parts of the loss, which are seen at the end as well as at the begin, or as they are.
+function termsPlot(chart) {
+  const {names, iterations: at, values} = details.terms || {names: [], iterations: [], values: []};
+  const sums = values.map(row => row.reduce((sum, x) => sum + x, 0)), mixed = values.some(row => row.some(x => x < 0));
+  const points = (k, parts) => at.map((x, i) => ({x, y: parts ? (sums[i] > 0 ? values[i][k] / sums[i] : 0) : values[i][k]}));
+  if (mixed) $('terms-how').value = 'values';
+  const parts = () => $('terms-how').value === 'parts';
+  const sets = names.map((name, k) => Object.assign(line(name, points(k, parts()), k), {fill: k ? '-1' : 'origin'}));
+  const plot = chart('terms', names.length > 1 ? sets : [], axis('', {stacked: true, max: parts() ? 1 : undefined}));
+  $('terms-how').onchange = () => {
+    sets.forEach((set, k) => { set.data = points(k, parts()); });
+    plot.options.scales.y.max = parts() ? 1 : undefined;
+    plot.update();
+  };
+}
+
 function historyPlots() {
   const h = data.history;
-  $('history').hidden = !h;
+  $('history').hidden = $('terms-part').hidden = $('health-part').hidden = !h;
   if (!h) return;
   const at = h.columns.indexOf('iteration');
   const of = name => h.columns.includes(name) ? h.rows.map(row => ({x: row[at], y: row[h.columns.indexOf(name)]})) : null;
   const iterations = () => axis('iteration', {ticks: {color: Backdrive.colour('--soft'), precision: 0}});
   const chart = (id, sets, y) => {
     $(id + '-part').hidden = !sets.length;
-    if (sets.length) new Chart($(id), {type: 'line', data: {datasets: sets}, options: options(iterations(), y)});
     window.backdriveHistory = Object.assign(window.backdriveHistory || {}, {[id]: sets});
+    if (!sets.length) return null;
+    const labels = {color: Backdrive.colour('--ink'), boxWidth: 14, boxHeight: 2, filter: (item, all) => sets.findIndex(set => set.label === item.text) === item.datasetIndex};
+    return new Chart($(id), {type: 'line', data: {datasets: sets}, options: options(iterations(), y, {plugins: {legend: {labels}}})});
   };
-  const loss = [line('loss', of('loss'), 0)], starts = details.starts_over || [];
-  starts.forEach((points, s) => { if (starts.length > 1) loss.push(Object.assign(line('start ' + s, points.map(([x, y]) => ({x, y})), s + 1), {borderWidth: 1})); });
+  const loss = [line(compared.length ? compared[0].name : 'loss', of('loss'), 0)], starts = compared.length ? [] : details.starts_over || [];
+  compared.forEach((other, k) => {
+    const {columns, rows} = other.history || {columns: [], rows: []}, [x, y] = ['iteration', 'loss'].map(name => columns.indexOf(name));
+    if (k && y >= 0) loss.push(line(other.name, rows.map(row => ({x: row[x], y: row[y]})), k));
+  });
+  // Many starts are one kind of line, named once.
+  starts.forEach((points, s) => {
+    if (starts.length < 2) return;
+    const set = Object.assign(line(starts.length > 5 ? 'starts' : 'start ' + s, points.map(([x, y]) => ({x, y})), s + 1), {borderWidth: 1, order: 1});
+    if (starts.length > 5) set.borderColor = set.backgroundColor = Backdrive.colour('--ground');
+    loss.push(set);
+  });
   chart('loss', loss, axis('', {type: scaleOf(loss)}));
-  const terms = details.terms ? details.terms.names.map((name, k) => Object.assign(
-    line(name, details.terms.iterations.map((x, i) => ({x, y: details.terms.values[i][k]})), k), {fill: k ? '-1' : 'origin'})) : [];
-  chart('terms', terms.length > 1 ? terms : [], axis('', {stacked: true}));
+  termsPlot(chart);
   const health = [['gradient_norm', 'norm of the gradient'], ['slope_ratio', 'slope along it / its norm'], ['clipped_windows', 'clipped windows'],
     ['contacts_made', 'contacts made'], ['contacts_broken', 'contacts broken']]
     .map(([name, label], k) => [of(name), label, k]).filter(([points]) => points && points.some(p => p.y))
@@ -121,11 +149,12 @@ function checkTable() {
   const check = data.gradcheck;
   $('checks').hidden = !check;
   if (!check) return;
-  $('check-words').textContent = check.words;
-  const failed = check.rows.filter(r => !r.passed), rows = failed.concat(check.rows.filter(r => r.passed));
-  fillTable($('check'), [['gradient of', 'per', 'checked', 'adjoint', 'dual', 'error', 'tolerance', 'differences', 'error', 'tolerance', '', '']].concat(rows.map(r =>
-    [r.name, r.unit, r.count + '/' + r.total, ...[r.adjoint, r.dual, r.dual_error, r.dual_tolerance, r.differences, r.differences_error,
-      r.differences_tolerance].map(shortNumber), r.passed ? 'pass' : 'FAIL', r.note])));
+  const said = check.rows.filter(r => r.used && (!r.zero || !r.passed)), zero = check.rows.filter(r => r.used && r.zero && r.passed);
+  $('check-words').textContent = check.words + (zero.length ? ' Zero, and not listed: ' + zero.length + ' rows.' : '');
+  const failed = said.filter(r => !r.passed), rows = failed.concat(said.filter(r => r.passed));
+  fillTable($('check'), [['gradient of', 'per', 'checked', 'adjoint', 'dual', 'tolerance', 'differences', 'tolerance', '', '']].concat(rows.map(r =>
+    [r.name, r.unit, r.checked + '/' + r.numbers, ...[r.adjoint, r.dual.value, r.dual.tolerance, r.differences.value, r.differences.tolerance].map(shortNumber),
+      r.passed ? 'pass' : 'FAIL', r.note])));
   [...$('check').rows].forEach((row, k) => { if (k > 0 && k <= failed.length) row.className = 'bad'; });
 }
 
@@ -136,6 +165,7 @@ if (window.Chart) historyPlots();
 shown = stored.length ? player() : null;
 $('motion-part').hidden = !shown || !shown.plot;
 if (window.Chart && shown) cotangentPlot(shown.time);
+$('course').hidden = ['terms-part', 'health-part', 'over-part'].every(id => $(id).hidden);
 $('sweep').hidden = $('sweep-more').hidden = !data.sweep;
 if (data.sweep) {
   sweep = new BackdriveSweep.Sweep(data, shown ? shown.open : () => {});
@@ -153,6 +183,7 @@ if (shown) {
     open: shown.open,
   };
   time.show(0);
+  if (compared.length) $('others').onchange();
   // …report.html#t=0.5 opens at that time.
   const asked = /(?:^#|&)t=([0-9.]+)/.exec(location.hash);
   if (asked) time.showTime(+asked[1]);

@@ -21,6 +21,7 @@
 
 BACKDRIVE_EMBED(page, BACKDRIVE_REPORT_PAGE);
 BACKDRIVE_EMBED(css, BACKDRIVE_REPORT_CSS);
+BACKDRIVE_EMBED(shapes, BACKDRIVE_REPORT_SHAPES);
 BACKDRIVE_EMBED(stage, BACKDRIVE_REPORT_STAGE);
 BACKDRIVE_EMBED(motions, BACKDRIVE_REPORT_MOTIONS);
 BACKDRIVE_EMBED(plots, BACKDRIVE_REPORT_PLOTS);
@@ -97,6 +98,7 @@ std::string report_page(const nlohmann::json& data) {
                                        {"three", BACKDRIVE_TEXT(three)},
                                        {"orbit", BACKDRIVE_TEXT(orbit)},
                                        {"chart", BACKDRIVE_TEXT(chart)},
+                                       {"shapes", BACKDRIVE_TEXT(shapes)},
                                        {"stage", BACKDRIVE_TEXT(stage)},
                                        {"motions", BACKDRIVE_TEXT(motions)},
                                        {"plots", BACKDRIVE_TEXT(plots)},
@@ -112,6 +114,7 @@ void put_view_page(WebServer& server) {
   server.put("three.js", BACKDRIVE_TEXT(three), "text/javascript");
   server.put("orbit.js", BACKDRIVE_TEXT(orbit), "text/javascript");
   server.put("chart.js", BACKDRIVE_TEXT(chart), "text/javascript");
+  server.put("shapes.js", BACKDRIVE_TEXT(shapes), "text/javascript");
   server.put("stage.js", BACKDRIVE_TEXT(stage), "text/javascript");
   server.put("motions.js", BACKDRIVE_TEXT(motions), "text/javascript");
   server.put("view.js", BACKDRIVE_TEXT(view_script), "text/javascript");

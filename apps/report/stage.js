@@ -1,13 +1,9 @@
 'use strict';
-// The replay of reports and of the viewer: time with its controls, and the motion in 3D. It needs three.js, and the
-// elements of #replay in page.html. Data: as of apps/report_data.h.
+// The replay of reports and of the viewer: time with its controls, and the motion in 3D. It needs three.js, shapes.js, and
+// the elements of #replay in page.html. Data: as of apps/report_data.h.
 const Backdrive = (() => {
 const $ = id => document.getElementById(id);
-const floats = text => {
-  if (text instanceof Float32Array) return text;
-  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
-  return new Float32Array(bytes.buffer);
-};
+const {floats, geometries, inertiaBox} = BackdriveShapes;
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const palette = ['#4c7edb', '#e08a3c', '#4fa66a', '#c75a6b', '#8a6bc9', '#3fa7b5', '#b59a3f', '#d276b2', '#6f7a8c', '#a0623a', '#5b9e9e', '#8fae3c'];
 
@@ -91,36 +87,6 @@ class Time {
       e.preventDefault();
     });
   }
-}
-
-// ---- shapes
-
-function geometries(shape) {
-  const [a, b, c] = shape.scale;
-  switch (shape.type) {
-    case 'sphere': return [new THREE.SphereBufferGeometry(a, 32, 20)];
-    case 'ellipsoid': { const g = new THREE.SphereBufferGeometry(1, 32, 20); g.scale(a, b, c); return [g]; }
-    case 'box': return [new THREE.BoxBufferGeometry(2 * a, 2 * b, 2 * c)];
-    case 'cylinder': { const g = new THREE.CylinderBufferGeometry(a, a, 2 * b, 40); g.rotateX(Math.PI / 2); return [g]; }
-    case 'capsule': {
-      const points = [];  // the outline from pole to pole, turned about the axis
-      for (let k = 0; k <= 20; ++k) {
-        const angle = Math.PI * (k / 20 - 0.5);
-        points.push(new THREE.Vector2(a * Math.cos(angle), a * Math.sin(angle) + (k < 10 ? -b : b)));
-        if (k === 10) points.splice(-1, 0, new THREE.Vector2(a, -b));
-      }
-      const g = new THREE.LatheBufferGeometry(points, 32);
-      g.rotateX(Math.PI / 2);
-      return [g];
-    }
-    case 'mesh': case 'height_field': {
-      const g = new THREE.BufferGeometry(), at = floats(shape.triangles);
-      g.setAttribute('position', new THREE.BufferAttribute(at, 3));
-      g.computeVertexNormals();
-      return [g];
-    }
-  }
-  return [];
 }
 
 // ---- stage: a motion in 3D
@@ -334,6 +300,11 @@ class Stage {
       links[b].add(ball);
       return ball;
     });
+    this.inertias = this.bodies.map((body, b) => {
+      const box = inertiaBox(body);
+      if (box) links[b].add(box);
+      return box;
+    }).filter(box => box);
     this.choose();
   }
 
@@ -342,6 +313,7 @@ class Stage {
     for (const ghost of this.ghosts) ghost.visible = !!this.before && $('before').checked;
     for (const a of this.axes) a.visible = $('frames').checked;
     for (const m of this.masses) m.visible = $('masses').checked;
+    for (const box of this.inertias) box.visible = $('inertias').checked;
     this.dirty = true;
   }
 
@@ -445,7 +417,7 @@ class Stage {
     };
     $('trace').onchange = () => this.placeTrace();
     $('forces').onchange = () => this.place();
-    for (const name of ['before', 'frames', 'masses']) $(name).onchange = () => this.choose();
+    for (const name of ['before', 'frames', 'masses', 'inertias']) $(name).onchange = () => this.choose();
     this.controls.addEventListener('change', () => { this.dirty = true; });
     addEventListener('resize', () => this.resize());
     matchMedia('(prefers-color-scheme: dark)').addListener(() => this.paint());

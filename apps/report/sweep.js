@@ -136,7 +136,8 @@ class Sweep {
   drawMap() {
     if ($('map-part').hidden) return;
     const [c, w, h] = drawing($('map')), x = +$('sweep-x').value, y = +$('sweep-y').value, range = this.range();
-    const left = Math.min(140, w * 0.26), bottom = 44, right = 76, top = 8;
+    const widest = Math.max(...this.axes[y].values.map(text => c.measureText(text).width));
+    const left = Math.min(36 + widest, 160, w * 0.3), bottom = 44, right = 76, top = 8;
     const nx = this.counts[x], ny = x === y ? 1 : this.counts[y], dx = (w - left - right) / nx, dy = (h - top - bottom) / ny;
     this.mapped = {left, top, dx, dy, nx, ny, x, y, bottom: h - bottom};
     for (let i = 0; i < nx; ++i) {
@@ -147,9 +148,12 @@ class Sweep {
         if (this.kept.size < this.points && this.kept.has(point)) this.dot(c, left + (i + 0.5) * dx, h - bottom - (j + 0.5) * dy);
       }
     }
-    c.strokeStyle = colour('--ink');
-    c.lineWidth = 2;
-    c.strokeRect(left + this.at[x] * dx, h - bottom - ((x === y ? 0 : this.at[y]) + 1) * dy, dx, dy);
+    // Seen on dark cells and on light ones.
+    for (const [style, inset] of [['#000000', 0], ['#ffffff', 1.5]]) {
+      c.strokeStyle = style;
+      c.lineWidth = 1.5;
+      c.strokeRect(left + this.at[x] * dx + inset, h - bottom - ((x === y ? 0 : this.at[y]) + 1) * dy + inset, dx - 2 * inset, dy - 2 * inset);
+    }
     c.fillStyle = colour('--soft');
     c.textAlign = 'center';
     this.ticks(nx, dx, 58).forEach(i => c.fillText(this.axes[x].values[i], left + (i + 0.5) * dx, h - bottom + 12));

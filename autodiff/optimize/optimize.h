@@ -22,8 +22,8 @@ struct OptimizeProgress {
   int running = 0;       ///< starts still going
   WindowCounts windows;  ///< of all evaluations so far
   std::int64_t row = 0;  ///< of the history, from 0
-  /// In the history of problems with contact: the best start's numbers, scaled; of at most 1024 rows, the others have
-  /// none.
+  /// In the history of problems with contact, or where it was asked for (ExecutionOptions::keep_points): the best
+  /// start's numbers, scaled; of at most 1024 rows, the others have none.
   std::vector<double> x;
   /// While `progress` is told: the best start's numbers, scaled. Searches on a device have those that it began with.
   std::span<const double> best_x;
@@ -52,8 +52,16 @@ struct StartResult {
   WorldStatus status;
 };
 
+/// The lowest loss of a start after so many of its iterations.
+struct CoursePoint {
+  int iteration = 0;
+  double loss = 0;
+};
+
 struct OptimizeResult {
   std::vector<StartResult> starts;
+  /// Of the first 64 starts, each at most 2,048 points. Searches that keep their starts on a device have none.
+  std::vector<std::vector<CoursePoint>> courses;
   int best = 0;
   Problem problem;  ///< with the best start's values filled in
   std::vector<OptimizeProgress> history;

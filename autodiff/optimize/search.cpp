@@ -15,7 +15,7 @@ Search::Search(const Problem& problem, const ExecutionOptions& options,
                std::function<void(const OptimizeProgress&)> history)
     : options_(problem.optimize),
       steps_(problem.simulation.steps),
-      keeps_points_(!problem.model.topology.contact_pairs.empty()),
+      keeps_points_(!problem.model.topology.contact_pairs.empty() || options.keep_points),
       bounds_(variable_bounds(problem)),
       progress_(std::move(progress)),
       tell_(std::move(history)) {
@@ -102,6 +102,25 @@ void Search::keep(OptimizeProgress row, const std::vector<double>& x) {
   }
 }
 
+/// A point where a start is an iteration further; a course that is too long loses every second of its points.
+void Search::keep_courses() {
+  constexpr std::size_t kMostStarts = 64, kMostPoints = 2048;
+  courses_.resize(std::min(starts_.size(), kMostStarts));
+  for (std::size_t s = 0; s < courses_.size(); ++s) {
+    const StartResult& start = starts_[s];
+    std::vector<CoursePoint>& course = courses_[s];
+    if (!std::isfinite(start.loss)) continue;
+    if (!course.empty() && course.back().iteration == start.iterations) {
+      course.back().loss = start.loss;
+      continue;
+    }
+    course.push_back({start.iterations, start.loss});
+    if (course.size() <= kMostPoints) continue;
+    for (std::size_t k = 0; 2 * k < course.size(); ++k) course[k] = course[2 * k];
+    course.resize((course.size() + 1) / 2);
+  }
+}
+
 bool Search::report() {
   int running = 0;
   for (int k = 0; k < starts(); ++k) running += is_running(k);
@@ -128,6 +147,7 @@ bool Search::report(int running) {
     if (tell_) tell_(now);
     keep(now, start.x);
   }
+  keep_courses();
   now.best_x = start.x;
   if (progress_ && !progress_(now)) interrupted_ = true;
   return !interrupted_;
@@ -136,6 +156,8 @@ bool Search::report(int running) {
 OptimizeResult Search::result(const Problem& problem) && {
   OptimizeResult result;
   result.best = best();
+  keep_courses();
+  result.courses = std::move(courses_);
   result.starts = std::move(starts_);
   const StartResult& winner = result.starts[result.best];
   result.problem = with_values(problem, winner.x);

@@ -51,6 +51,7 @@ class Search {
   /// A row of history, and the point where it was. A long history has the points of every second row, every fourth and
   /// so on; where each row was told, it has only the rows of these.
   void keep(OptimizeProgress row, const std::vector<double>& x);
+  void keep_courses();
   int best() const;
   double seconds() const;
 
@@ -65,6 +66,7 @@ class Search {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<StartResult> starts_;
   std::vector<OptimizeProgress> history_;
+  std::vector<std::vector<CoursePoint>> courses_;
   OptimizeProgress last_;  ///< row of history, without its point
   std::int64_t rows_ = 0;  ///< of history
   int iteration_ = 0;      ///< of the last report

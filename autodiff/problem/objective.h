@@ -19,6 +19,7 @@ struct ExecutionOptions {
   int worlds = 0;  ///< optimize: number of starts, 0: what the problem says
   /// optimize: bytes that states, controls, their gradients and the optimiser's own vectors may take together; 0: any.
   std::size_t memory_budget = 0;
+  bool keep_points = false;                  ///< optimize: rows of the history keep their point, also without contact
   std::vector<Device> devices = {Device{}};  ///< worlds are split over them; at least one
 };
 

@@ -42,6 +42,8 @@ class StateObserver {
   virtual ~StateObserver() = default;
   virtual void forward(const Trajectory<T>& piece, int first_step) = 0;
   virtual StateSeeds<T> backward(const Trajectory<T>& piece, int first_step) = 0;
+  /// After a piece was walked back: the cotangents of the state that it begins with, of what comes after it.
+  virtual void passed(const Buffer<T>& /*q_bar*/, const Buffer<T>& /*qd_bar*/, int /*first_step*/) {}
   /// Adds the components of positions and velocities that it reads.
   virtual void reads(Components& q, Components& qd) const {
     q.add(Components::everything());

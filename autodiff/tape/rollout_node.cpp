@@ -165,6 +165,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
   }
   launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
   out.resume = true;
+  if (observer_) observer_->passed(out.q, out.qd, piece.first_step);
 }
 
 template <class T>

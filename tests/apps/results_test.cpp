@@ -30,7 +30,7 @@ class SimctlResultsTest : public SimctlTest {
 TEST_F(SimctlResultsTest, RunWritesTrajectory) {
   const Outcome o = simctl({"run", pendulum_, "--output", "out"});
   ASSERT_EQ(o.exit, 0) << o.err;
-  EXPECT_EQ(entries("out"), (Names{"log.txt", "scene.yaml", "trajectory.csv"}));
+  EXPECT_EQ(entries("out"), (Names{"details.json", "log.txt", "scene.yaml", "trajectory.csv"}));
   const Rows rows = parse_csv(read("out/trajectory.csv"));
   ASSERT_EQ(rows.size(), 102u);
   EXPECT_EQ(rows[0], (Names{"time", "hinge/position", "hinge/velocity", "hinge/effort"}));
@@ -173,7 +173,8 @@ TEST_F(SimctlResultsTest, NonFiniteExitsWithFourAndNamesStepAndJoint) {
 TEST_F(SimctlResultsTest, OptimizeLeavesACompleteResultThatReplays) {
   const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--json"});
   ASSERT_EQ(o.exit, 0) << o.err;
-  EXPECT_EQ(entries("out"), (Names{"before.csv", "history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
+  EXPECT_EQ(entries("out"), (Names{"before.csv", "details.json", "history.csv", "log.txt", "motions.json",
+                                   "result.yaml", "trajectory.csv"}));
   const nlohmann::json object = o.json();
   EXPECT_TRUE(object.at("reached_goal"));
   EXPECT_LT(object.at("loss"), 0.5);
@@ -315,7 +316,7 @@ TEST_F(SimctlResultsTest, MissedGoalExitsWithOneAndKeepsTheResult) {
       simctl({"optimize", pendulum_, "--output", "out", "--iterations", "2", "--set", "optimize/goal=1e-9"});
   EXPECT_EQ(o.exit, 1) << o.err;
   EXPECT_NE(o.out.find("not reached"), std::string::npos) << o.out;
-  EXPECT_EQ(entries("out").size(), 5u);
+  EXPECT_EQ(entries("out").size(), 7u);
 }
 
 TEST_F(SimctlResultsTest, ThreadsLeaveNoTraceAndSeedsDo) {
@@ -339,7 +340,8 @@ TEST_F(SimctlResultsTest, InterruptedOptimizeKeepsTheBestSoFar) {
                            settings);
   EXPECT_EQ(o.exit, 130) << o.err;
   EXPECT_EQ(o.json().at("exit_code"), 130);
-  EXPECT_EQ(entries("out"), (Names{"before.csv", "history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
+  EXPECT_EQ(entries("out"), (Names{"before.csv", "details.json", "history.csv", "log.txt", "motions.json",
+                                   "result.yaml", "trajectory.csv"}));
   EXPECT_EQ(simctl({"validate", "out/result.yaml"}).exit, 0);
 }
 
@@ -397,7 +399,8 @@ TEST_F(SimctlResultsTest, HangUpsAndDoubledSignalsKeepTheBestSoFar) {
                               "optimize/tolerance=0", "--set", "optimize/goal=0", "--set", "optimize/method=adam"},
                              settings);
     EXPECT_EQ(o.exit, 130) << o.err;
-    EXPECT_EQ(entries(out), (Names{"before.csv", "history.csv", "log.txt", "result.yaml", "trajectory.csv"}));
+    EXPECT_EQ(entries(out), (Names{"before.csv", "details.json", "history.csv", "log.txt", "motions.json",
+                                   "result.yaml", "trajectory.csv"}));
   }
 }
 
