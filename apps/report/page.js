@@ -188,4 +188,5 @@ if (shown) {
   if (asked) time.showTime(+asked[1]);
   if (/(?:^#|&)before/.test(location.hash) && before) $('before').click();
 }
+window.backdriveReady = performance.now();  // all but the first frame
 })();
