@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "apps/console.h"
 #include "apps/found_values.h"
@@ -18,6 +19,7 @@ using Json = nlohmann::json;
 
 constexpr int kTimes = 200;                ///< at which the gradient by the state is told
 constexpr std::size_t kMostTermRows = 48;  ///< each is a run
+constexpr std::size_t kMostStarts = 64;    ///< as courses are kept of
 constexpr std::size_t kMostStartMotions = 8;
 constexpr double kMostHessianSteps = 2e6;  ///< steps of Hessian products, as a guard of time
 
@@ -48,7 +50,7 @@ Json found_json(const Problem& problem, const OptimizeResult& result) {
 
 Json starts_json(const OptimizeResult& result) {
   Json starts = Json::array();
-  for (const StartResult& start : result.starts) {
+  for (const StartResult& start : std::span(result.starts).first(std::min(result.starts.size(), kMostStarts))) {
     starts.push_back({{"loss", known(start.loss)},
                       {"gradient_norm", known(start.gradient_norm)},
                       {"iterations", start.iterations},

@@ -10,7 +10,7 @@ namespace backdrive::app {
 inline constexpr int kMostKeptNumbers = 5000;
 
 /// {"found": [{"name", "value", "unit", "note", "lower", "upper", "standard_error"}],
-/// "found_words", "starts": [{"loss", ...}],
+/// "found_words", "starts": [{"loss", ...}] of the first 64,
 /// "starts_over": of each start [[iteration, loss]], "terms": {"names", "iterations", "values"} of history rows that
 /// kept their point for a report, "gradient_over_time": {"time", "position", "velocity", "growth"}}; what is not known
 /// is left out.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "apps/result_motion.h"
 #include "apps/sweep_report.h"
 #include "engine/error.h"
+#include "models/coordinates.h"
 #include "scenes/scene.h"
 
 namespace backdrive::app {
@@ -30,16 +32,41 @@ Json finite(double x) {
   return std::isfinite(x) ? Json(x) : Json();
 }
 
-Json limits_json(const Model& model) {
+/// Adds a limit of a column, where it bounds anything; the narrower of two.
+void add_limit(Json& limits, const std::string& column, double lower, double upper) {
+  if (limits.contains(column)) {
+    const Json& known = limits[column];
+    if (!known[0].is_null()) lower = std::max(lower, known[0].get<double>());
+    if (!known[1].is_null()) upper = std::min(upper, known[1].get<double>());
+  }
+  if (std::isfinite(lower) || std::isfinite(upper)) limits[column] = {finite(lower), finite(upper)};
+}
+
+/// Of columns of the trajectory: positions, velocities and efforts by the model, controls by what may be found.
+Json limits_json(const Problem& problem) {
+  const Model& model = problem.model;
   Json limits = Json::object();
   for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
     const int joint = static_cast<int>(j);
-    if (has_quaternion(model.joint_types[j])) continue;
-    const double lower = model.joints.limit.lower(joint), upper = model.joints.limit.upper(joint);
-    if (!std::isfinite(lower) && !std::isfinite(upper)) continue;
-    for (const JointComponent& c : position_components(model.joint_types[j])) {
-      limits[model.joint_names[j] + "/" + c.name()] = {finite(lower), finite(upper)};
-    }
+    const JointType type = model.joint_types[j];
+    const auto add = [&](std::span<const JointComponent> components, double lower, double upper) {
+      for (const JointComponent& c : components) add_limit(limits, model.joint_names[j] + "/" + c.name(), lower, upper);
+    };
+    if (has_quaternion(type)) continue;  // theirs are of angles and sizes
+    add(position_components(type), model.joints.limit.lower(joint), model.joints.limit.upper(joint));
+    const double speed = model.joints.limit.velocity(joint), effort = model.joints.drive.effort_limit(joint);
+    add(velocity_components(type), -speed, speed);
+    if (is_driven(model, joint)) add(effort_components(type), -effort, effort);
+  }
+  for (const Variable& variable : problem.variables) {
+    if (!variable.is_control() || variable.is_tied()) continue;
+    const auto components = controlled_components(model, variable.joint, variable.channel);
+    const JointComponent& c = components[variable.component];
+    const bool joint = variable.joint < static_cast<int>(model.joint_names.size());
+    // Where a drive acts as well, the effort is more than what is told.
+    const bool told = variable.channel == ControlChannel::effort && joint && is_driven(model, variable.joint);
+    add_limit(limits, name_of_controlled(model, variable.joint) + "/" + (told ? command_name(c) : c.name()),
+              variable.lower, variable.upper);
   }
   return limits;
 }
@@ -99,7 +126,7 @@ void add_scene_texts(const Scene& scene, const std::string& text, Json& data) {
                {"scene", cut(text)},
                {"shapes", shapes_json(model)},
                {"bodies", bodies_json(model)},
-               {"limits", limits_json(model)}});
+               {"limits", limits_json(scene.problem)}});
 }
 
 /// The motion of a folder, with what touched and what is plotted.

@@ -90,8 +90,7 @@ function historyPlots() {
     $(id + '-part').hidden = !sets.length;
     window.backdriveHistory = Object.assign(window.backdriveHistory || {}, {[id]: sets});
     if (!sets.length) return null;
-    const labels = {color: Backdrive.colour('--ink'), boxWidth: 14, boxHeight: 2, filter: (item, all) => sets.findIndex(set => set.label === item.text) === item.datasetIndex};
-    return new Chart($(id), {type: 'line', data: {datasets: sets}, options: options(iterations(), y, {plugins: {legend: {labels}}})});
+    return new Chart($(id), {type: 'line', data: {datasets: sets}, options: options(iterations(), y)});
   };
   const loss = [line(compared.length ? compared[0].name : 'loss', of('loss'), 0)], starts = compared.length ? [] : details.starts_over || [];
   compared.forEach((other, k) => {
@@ -189,4 +188,5 @@ if (shown) {
   if (asked) time.showTime(+asked[1]);
   if (/(?:^#|&)before/.test(location.hash) && before) $('before').click();
 }
+window.backdriveReady = performance.now();  // all but the first frame
 })();

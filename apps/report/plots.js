@@ -6,9 +6,10 @@ const line = (label, points, k, dashed) => ({label, data: points, borderColor: p
   backgroundColor: palette[k % palette.length], borderWidth: 1.5, borderDash: dashed ? [5, 4] : [], pointRadius: 0});
 const axis = (title, more) => Object.assign({type: 'linear', title: {display: !!title, text: title, color: colour('--soft')},
   ticks: {color: colour('--soft'), maxRotation: 0}, grid: {color: colour('--line')}}, more);
+const firstOfItsName = (item, {datasets}) => datasets.findIndex(set => set.label === item.text) === item.datasetIndex;
 const options = (x, y, more) => Object.assign({animation: false, parsing: false, normalized: true, maintainAspectRatio: false,
   interaction: {mode: 'nearest', axis: 'x', intersect: false},
-  scales: {x, y}, plugins: {legend: {labels: {color: colour('--ink'), boxWidth: 14, boxHeight: 2}}}}, more);
+  scales: {x, y}, plugins: {legend: {labels: {color: colour('--ink'), boxWidth: 14, boxHeight: 2, filter: firstOfItsName}}}}, more);
 const scaleOf = sets => sets.every(set => set.data.every(p => p.y === null || isNaN(p.y) || p.y > 0)) ? 'logarithmic' : 'linear';
 
 // A line at the time that is shown; a click shows another.

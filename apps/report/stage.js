@@ -106,6 +106,7 @@ class Stage {
     this.controls.enableKeys = false;
     this.arrows = [];
     this.followed = null;
+    this.shadows = true;
     this.dirty = true;
     this.traceLine = new THREE.Line(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({color: 0xe0532f}));
     this.traceLine.frustumCulled = false;
@@ -195,7 +196,7 @@ class Stage {
     const {centre, size} = this, sun = new THREE.DirectionalLight(0xffffff, 0.75), light = new THREE.Group();
     sun.position.set(centre.x + size * 0.7, centre.y - size * 0.9, centre.z + size * 1.6);
     sun.target.position.copy(centre);
-    sun.castShadow = true;
+    sun.castShadow = this.shadows;
     Object.assign(sun.shadow.camera, {left: -size, right: size, top: size, bottom: -size, near: size / 50, far: size * 5});
     sun.shadow.mapSize.set(2048, 2048);
     sun.shadow.bias = -0.003;
@@ -424,14 +425,27 @@ class Stage {
   }
 
   tick() {
-    let last = 0;
+    let last = 0, count = 0, spent = 0;  // frames while it plays, and ms
     const next = now => {
       requestAnimationFrame(next);
+      if (this.time.playing) {
+        spent += Math.min(100, now - last);  // a page that nobody saw waited for long
+        if (++count % 20 === 0) {
+          if (spent > 20 * 50) this.dropShadows();
+          spent = 0;
+        }
+      }
       if (this.time.playing) this.time.advance(Math.min(0.1, (now - last) / 1000));
       last = now;
       if (this.dirty) this.draw();
     };
     requestAnimationFrame(next);
+  }
+
+  // Most of the work of renderers without a GPU: there, motions play without.
+  dropShadows() {
+    this.shadows = this.light.children[0].castShadow = false;
+    this.dirty = true;
   }
 
   draw() {

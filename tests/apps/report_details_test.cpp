@@ -29,6 +29,9 @@ const char* const kDetailQuestions = R"(
   verdict.loss = sets(window.backdriveHistory.loss), verdict.terms = sets(window.backdriveHistory.terms);
   verdict.over = window.backdriveOver ? sets(window.backdriveOver.data.datasets) : null;
   verdict.motions = [...document.getElementById('which').options].map(o => o.textContent);
+  const quantity = document.getElementById('quantity');
+  quantity.value = 'all: effort', quantity.onchange();
+  verdict.effort = sets(window.backdrivePlot.data.datasets);
   const table = id => [...document.getElementById(id).rows].map(row => [...row.cells].map(cell => cell.textContent));
   verdict.made = table('made'), verdict.found = table('found'), verdict.check = table('check');
   verdict.checked = document.getElementById('check-words').textContent;
@@ -89,6 +92,10 @@ TEST_F(SimctlReportDetailsTest, OptimisationsTellTermsStartsAndGradients) {
   EXPECT_EQ(said["terms"][0]["points"][1][1], terms["values"][1][0]);
   ASSERT_GE(said["over"].size(), 2u);
   EXPECT_EQ(said["over"][0]["points"][0][1], over["position"][0]);
+  // The control with its bounds.
+  ASSERT_EQ(said["effort"].size(), 3u);
+  EXPECT_EQ(said["effort"][1]["points"][0][1], -20);
+  EXPECT_EQ(said["effort"][2]["points"][1][1], 20);
   EXPECT_NEAR(said["time"], 0.5, 0.02);  // a click there moved the replay
   EXPECT_EQ(said["motions"].size(), 3u);
   const Json& made = said["made"];
@@ -192,6 +199,7 @@ TEST_F(SimctlReportDetailsTest, SeveralResultsAreDrawnAtOnce) {
     page.show(1e9);
     verdict.shown = window.backdrivePlot.data.datasets.map(s => [s.label, s.data[s.data.length - 1].y]);
     document.getElementById('inertias').click();
+    window.backdriveStage.dropShadows();
     page.draw();
     verdict.boxes = 0;
     page.scene.traverse(part => { if (part.isLineSegments && part.visible && part.geometry.type === 'EdgesGeometry') ++verdict.boxes; });)");
