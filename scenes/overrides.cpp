@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/reader.h"
 
 namespace backdrive::scene {
