@@ -83,8 +83,8 @@ struct ContactShape {
   int mesh = -1;               ///< index in the model's meshes, of a height field in its height_fields; −1: neither
   bool resists_turns = false;  ///< has torsional or rolling friction in some world, or gradients by it are wanted
 };
-/// Two contact shapes (indices) that may touch. On the ground (plane, height field) stands the first; else they are in
-/// the order of GeometryType, and of one type in that of the model's shapes.
+/// Two contact shapes (indices) that may touch. If one is on the world, it is the second; else they are in the order of
+/// GeometryType, and of one type in that of the model's shapes.
 struct ContactPair {
   int a = -1, b = -1;
 };
