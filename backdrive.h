@@ -7,6 +7,6 @@
 #include "autodiff/tape/rollout.h"
 #include "autodiff/tape/step_jacobians.h"
 #include "models/builder.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "models/views.h"
 #include "scenes/scene.h"

@@ -5,7 +5,7 @@
 
 #include "apps/console.h"
 #include "apps/table.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/reader.h"
 
 namespace backdrive::app {

@@ -14,7 +14,7 @@
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/options.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/scene_error.h"
 
 namespace backdrive::app {

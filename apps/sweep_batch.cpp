@@ -7,7 +7,7 @@
 #include "apps/interrupt.h"
 #include "autodiff/problem/loss.h"
 #include "engine/parallel.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive::app {
 namespace {

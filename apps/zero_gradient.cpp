@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive::app {
 namespace {

@@ -14,7 +14,7 @@
 #include "autodiff/problem/loss.h"
 #include "engine/error.h"
 #include "integrators/kernels.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/scene.h"
 
 namespace backdrive::benchmarks {

@@ -7,9 +7,9 @@
 
 #include "models/contact_pairs.h"
 #include "models/couplings.h"
-#include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
+#include "models/parameter_list.h"
 
 namespace backdrive {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/error.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "models/parameter_reader.h"
 
 namespace backdrive {

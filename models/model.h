@@ -3,7 +3,7 @@
 //
 // Units SI; z up; quaternions (x, y, z, w); inertias as six numbers xx, yy, zz, xy, xz, yz; 6-vectors angular first.
 // Everything that has a gradient is a Parameter (parameters.h), nested as users write it: model.joints.limit.lower. The
-// one table of them is in fields.h.
+// one table of them is in parameter_list.h.
 #include <atomic>
 #include <cstdint>
 #include <memory>

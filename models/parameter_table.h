@@ -1,7 +1,7 @@
 #pragma once
 // The one table of a model's parameters. From it are made the nest that users write to and kernels read
 // (parameters.h), the options of ModelBuilder (builder.h), the list that paths, --set, sweeps, gradients and printing
-// walk (fields.h), the constants of kernels with their gradients (integrators/rollout/joint_efforts.h,
+// walk (parameter_list.h), the constants of kernels with their gradients (integrators/rollout/joint_efforts.h,
 // integrators/contact/shape_constants.h), and the keys of scenes with their page (docs/scenes.md).
 //
 //   X(at, name, begins with, values, unit, meaning)

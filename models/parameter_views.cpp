@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/memory.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive {
 namespace {

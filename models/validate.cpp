@@ -7,8 +7,8 @@
 #include <cstdio>
 
 #include "models/builder.h"
-#include "models/fields.h"
 #include "models/model_validity.h"
+#include "models/parameter_list.h"
 
 namespace backdrive {
 namespace {

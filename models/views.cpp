@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/error.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive {
 namespace {

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/units.h"
 
 namespace backdrive::scene {

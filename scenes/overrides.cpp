@@ -4,7 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/reader.h"
 
 namespace backdrive::scene {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <sstream>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/schema.h"
 
 namespace backdrive::scene {

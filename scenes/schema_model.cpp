@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/error.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/schema_make.h"
 
 namespace backdrive::scene {

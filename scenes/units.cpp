@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive::scene {
 namespace {

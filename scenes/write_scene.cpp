@@ -4,9 +4,9 @@
 #include <cmath>
 #include <span>
 
-#include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
+#include "models/parameter_list.h"
 #include "scenes/reader.h"
 
 namespace backdrive {

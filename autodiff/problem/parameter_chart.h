@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/spatial.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive {
 

@@ -12,7 +12,7 @@
 #include "autodiff/tape/gradient_window.h"
 #include "integrators/rollout/arguments.h"
 #include "models/coordinates.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/memory.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive {
 

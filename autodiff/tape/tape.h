@@ -10,7 +10,7 @@
 #include "autodiff/tape/activity.h"
 #include "autodiff/tape/buffers.h"
 #include "autodiff/tape/world_parameters.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive {
 

@@ -6,7 +6,7 @@
 
 #include "engine/kernel_array.h"
 #include "engine/memory.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "models/parameter_views.h"
 
 namespace backdrive {

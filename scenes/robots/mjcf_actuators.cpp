@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/robots/mjcf_model.h"
 
 namespace backdrive::scene {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "models/fields.h"
 #include "models/model_validity.h"
+#include "models/parameter_list.h"
 #include "scenes/robots/mjcf_mesh.h"
 #include "scenes/robots/mjcf_model.h"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/robots/mjcf_model.h"
 
 namespace backdrive::scene {
@@ -94,72 +94,30 @@ class MjcfCouplingReader : MjcfReading {
                              "width",     "material", "rgba",         "user",         "actuatorfrclimited"};
     tell_rest(element, known);
     NodePtr node = node_of(tendon, element.place);
-    const auto first = [&](const char* name) {
-      const XmlAttribute* const found = element.attribute(name);
-      if (!found) return 0.0;
-      const std::vector<double> values = values_.list(element, *found, 1, 3);
-      if (values[0] < 0) values_.refuse(element, *found, "a number of at least 0");
-      if (std::ranges::any_of(values.begin() + 1, values.end(), [](double x) { return x != 0; })) {
-        parts_.note(found->place,
-                    "<fixed " + std::string(name) + "=...> that is not linear: its first number is taken");
-      }
-      return values[0];
-    };
-    const std::pair<const char*, const char*> plain[] = {
-        {"armature", "armature"}, {"damping", "damping"}, {"frictionloss", "friction"}};
-    for (const auto& [theirs, ours] : plain) {
-      const double value = first(theirs);
-      const Place where = element.attribute(theirs) ? element.attribute(theirs)->place : element.place;
-      if (value > 0) set_key(node, ours, scalar_of(value, where), where);
+    add_losses(element, node);
+    if (const double stiffness = linear_part(element, "stiffness"); stiffness > 0) {
+      add_spring(stiffness, rest_of(tendon), element.attribute("stiffness")->place, node);
     }
-    if (const double stiffness = first("stiffness"); stiffness > 0) add_spring(tendon, stiffness, node);
-    add_limit(element, node);
-    add_drive(tendon, node);
+    if (is_limited(element, "range", "limited")) {
+      const XmlAttribute* const range = element.attribute("range");
+      if (!range) values_.missing(element, "the attribute 'range', as it is limited");
+      const auto ends = values_.numbers<2>(element, *range);
+      if (!(ends[0] < ends[1])) values_.refuse(element, *range, "a lower end below the upper one");
+      add_limit(ends, range->place, node);
+    }
+    add_drive(tendon, tendon.name, node);
     set_key(parts_.couplings, tendon.name, node, element.place);
   }
 
-  void add_spring(const MjcfTendon& tendon, double stiffness, const NodePtr& node) {
-    const XmlElement& element = tendon.element;
-    const Place where = element.attribute("stiffness")->place;
-    double rest = tendon.spring_length;
-    if (const XmlAttribute* const given = element.attribute("springlength")) {
-      const std::vector<double> lengths = values_.list(element, *given, 1, 2);
-      if (lengths[0] != -1) rest = lengths[0];
-      if (lengths.size() > 1 && lengths[1] != lengths[0]) {
-        parts_.note(given->place, "<fixed springlength=...> with a range: its lower end is taken");
-      }
+  /// Where a tendon's spring pulls to.
+  double rest_of(const MjcfTendon& tendon) {
+    const XmlAttribute* const given = tendon.element.attribute("springlength");
+    if (!given) return tendon.spring_length;
+    const std::vector<double> lengths = values_.list(tendon.element, *given, 1, 2);
+    if (lengths.size() > 1 && lengths[1] != lengths[0]) {
+      parts_.note(given->place, "<fixed springlength=...> with a range: its lower end is taken");
     }
-    NodePtr spring = make_map(where);
-    set_key(spring, "stiffness", scalar_of(stiffness, where), where);
-    if (cleaned(rest) != 0) set_key(spring, "rest", scalar_of(rest, where), where);
-    set_key(node, "spring", spring, where);
-  }
-
-  void add_limit(const XmlElement& element, const NodePtr& node) {
-    if (!is_limited(element, "range", "limited")) return;
-    const XmlAttribute* const range = element.attribute("range");
-    if (!range) values_.missing(element, "the attribute 'range', as it is limited");
-    const auto ends = values_.numbers<2>(element, *range);
-    if (!(ends[0] < ends[1])) values_.refuse(element, *range, "a lower end below the upper one");
-    NodePtr limit = make_map(range->place);
-    set_key(limit, "lower", scalar_of(ends[0], range->place), range->place);
-    set_key(limit, "upper", scalar_of(ends[1], range->place), range->place);
-    set_key(node, "limit", limit, range->place);
-  }
-
-  void add_drive(const MjcfTendon& tendon, const NodePtr& node) {
-    const double most = tendon.is_unlimited ? 0 : tendon.effort_limit;
-    if (tendon.stiffness == 0 && tendon.damping == 0 && most == 0) return;
-    const Place place = tendon.drive_place;
-    NodePtr drive = make_map(place);
-    if (tendon.stiffness > 0) set_key(drive, "stiffness", scalar_of(tendon.stiffness, place), place);
-    if (tendon.damping > 0) set_key(drive, "damping", scalar_of(tendon.damping, place), place);
-    if (most > 0) set_key(drive, "effort_limit", scalar_of(most, place), place);
-    set_key(node, "drive", drive, place);
-    if (tendon.stiffness == 0 || tendon.target == 0) return;
-    NodePtr control = make_map(place);
-    set_key(control, "target_position", scalar_of(tendon.target, place), place);
-    set_key(parts_.controls, tendon.name, control, place);
+    return lengths[0] == -1 ? tendon.spring_length : lengths[0];
   }
 
   /// joint1 − ref1 = c0 + c1 (joint2 − ref2): our positions are counted from the references.

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/quaternion.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive::scene {
 namespace {

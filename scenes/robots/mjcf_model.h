@@ -1,5 +1,6 @@
 #pragma once
 // A model of MuJoCo as its file says it, with classes, frames and replicas resolved: what becomes the parts of a scene.
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -104,6 +105,17 @@ class MjcfReading {
     if (limited != "auto") return limited == "true";
     return element.attribute(range) && document_.compiler().automatic_limits;
   }
+
+  // What joints and tendons have alike, put into the node of the joint or the coupling.
+  /// The first number of what may be a polynomial; 0 where there is none.
+  double linear_part(const XmlElement& element, const char* name);
+  /// Armature, damping, friction.
+  void add_losses(const XmlElement& element, const NodePtr& node);
+  static void add_spring(double stiffness, double rest, Place place, const NodePtr& node);
+  static void add_limit(const std::array<double, 2>& ends, Place place, const NodePtr& node);
+  /// With the target of the joint or coupling of that name, where it has one.
+  void add_drive(const MjcfDrive& drive, const std::string& name, const NodePtr& node);
+
   /// A name of the scene that is not taken yet.
   std::string unique(Names& taken, std::string name) {
     name = scene_name(request_.prefix, name);

@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "models/fields.h"
 #include "models/model_validity.h"
+#include "models/parameter_list.h"
 #include "scenes/robots/mjcf_model.h"
 
 namespace backdrive::scene {
@@ -207,40 +207,19 @@ class MjcfWriter : MjcfReading {
         parts_.note(found->place, "<joint " + std::string(name) + "=...>");
       }
     }
-    const auto first = [&](const char* name) {
-      const XmlAttribute* const found = element.attribute(name);
-      if (!found) return 0.0;
-      const std::vector<double> values = values_.list(element, *found, 1, 3);
-      if (values[0] < 0) values_.refuse(element, *found, "a number of at least 0");
-      if (std::ranges::any_of(values.begin() + 1, values.end(), [](double x) { return x != 0; })) {
-        parts_.note(found->place,
-                    "<joint " + std::string(name) + "=...> that is not linear: its first number is taken");
-      }
-      return values[0];
-    };
-    const std::pair<const char*, const char*> plain[] = {
-        {"armature", "armature"}, {"damping", "damping"}, {"frictionloss", "friction"}};
-    for (const auto& [theirs, ours] : plain) {
-      const double value = first(theirs);
-      const Place where = element.attribute(theirs) ? element.attribute(theirs)->place : element.place;
-      if (value > 0) set_key(node, ours, scalar_of(value, where), where);
-    }
-    if (const double stiffness = first("stiffness"); stiffness > 0) {
+    add_losses(element, node);
+    if (const double stiffness = linear_part(element, "stiffness"); stiffness > 0) {
       const Place where = element.attribute("stiffness")->place;
       if (joint.type != "free") {
-        NodePtr spring = make_map(where);
-        set_key(spring, "stiffness", scalar_of(stiffness, where), where);
         // Of a ball MuJoCo's spring pulls to where the file shows it, whatever springref says.
         const bool turns = joint.has_one_degree();
-        const double rest = turns ? coordinate(joint, values_.number_or(element, "springref", 0)) : 0;
-        if (rest != 0) set_key(spring, "rest", scalar_of(rest, where), where);
-        set_key(node, "spring", spring, where);
+        add_spring(stiffness, turns ? coordinate(joint, values_.number_or(element, "springref", 0)) : 0, where, node);
       } else {
         parts_.note(where, "<joint stiffness=...> of a free joint");
       }
     }
-    add_limit(joint, node);
-    add_drive(joint, node);
+    add_joint_limit(joint, node);
+    if (joint.has_one_degree()) add_drive(drive_of(joint), joint.name, node);
   }
 
   /// A position of the file as one of the scene.
@@ -248,7 +227,7 @@ class MjcfWriter : MjcfReading {
     return cleaned((joint.type == "revolute" ? document_.angle(value) : value) - joint.reference);
   }
 
-  void add_limit(const MjcfJoint& joint, const NodePtr& node) {
+  void add_joint_limit(const MjcfJoint& joint, const NodePtr& node) {
     const XmlElement& element = joint.element;
     if (joint.type == "free" || !is_limited(element, "range", "limited")) return;
     const XmlAttribute* const range = element.attribute("range");
@@ -256,10 +235,7 @@ class MjcfWriter : MjcfReading {
     const auto ends = values_.numbers<2>(element, *range);
     if (!joint.has_one_degree()) return add_cone(*range, ends, node);
     if (!(ends[0] < ends[1])) values_.refuse(element, *range, "a lower end below the upper one");
-    NodePtr limit = make_map(range->place);
-    set_key(limit, "lower", scalar_of(coordinate(joint, ends[0]), range->place), range->place);
-    set_key(limit, "upper", scalar_of(coordinate(joint, ends[1]), range->place), range->place);
-    set_key(node, "limit", limit, range->place);
+    add_limit({coordinate(joint, ends[0]), coordinate(joint, ends[1])}, range->place, node);
   }
 
   /// The greatest angle of a ball.
@@ -272,29 +248,19 @@ class MjcfWriter : MjcfReading {
     set_key(node, "limit", limit, range.place);
   }
 
-  void add_drive(const MjcfJoint& joint, const NodePtr& node) {
-    if (!joint.has_one_degree()) return;
-    double most = joint.is_unlimited ? 0 : joint.effort_limit;
-    Place place = joint.drive_place;
+  /// The drive of a hinge or a slide, whose effort the joint itself may bound too.
+  MjcfDrive drive_of(const MjcfJoint& joint) {
+    MjcfDrive drive = joint;
     const XmlAttribute* const range = joint.element.attribute("actuatorfrcrange");
-    if (range && is_limited(joint.element, "actuatorfrcrange", "actuatorfrclimited")) {
-      const auto ends = values_.numbers<2>(joint.element, *range);
-      const double bound = std::max(std::abs(ends[0]), std::abs(ends[1]));
-      if (ends[0] != -ends[1]) parts_.note(range->place, "<joint actuatorfrcrange=...> with unequal limits");
-      most = most > 0 ? std::min(most, bound) : bound;
-      if (!joint.has_drive) place = range->place;
-    }
-    if (joint.stiffness == 0 && joint.damping == 0 && most == 0) return;
-    NodePtr drive = make_map(place);
-    if (joint.stiffness > 0) set_key(drive, "stiffness", scalar_of(joint.stiffness, place), place);
-    if (joint.damping > 0) set_key(drive, "damping", scalar_of(joint.damping, place), place);
-    if (most > 0) set_key(drive, "effort_limit", scalar_of(most, place), place);
-    set_key(node, "drive", drive, place);
-    if (joint.stiffness > 0 && joint.target != 0) {
-      NodePtr control = make_map(place);
-      set_key(control, "target_position", scalar_of(joint.target, place), place);
-      set_key(parts_.controls, joint.name, control, place);
-    }
+    if (!range || !is_limited(joint.element, "actuatorfrcrange", "actuatorfrclimited")) return drive;
+    const auto ends = values_.numbers<2>(joint.element, *range);
+    const double bound = std::max(std::abs(ends[0]), std::abs(ends[1]));
+    if (ends[0] != -ends[1]) parts_.note(range->place, "<joint actuatorfrcrange=...> with unequal limits");
+    const bool is_bound = !drive.is_unlimited && drive.effort_limit > 0;
+    drive.effort_limit = is_bound ? std::min(drive.effort_limit, bound) : bound;
+    drive.is_unlimited = false;
+    if (!joint.has_drive) drive.drive_place = range->place;
+    return drive;
   }
 
   // ---- contact ------------------------------------------------------------------------------------------------------

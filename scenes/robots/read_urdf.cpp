@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "models/fields.h"
 #include "models/meshes/triangle_mesh.h"
 #include "models/model_validity.h"
+#include "models/parameter_list.h"
 #include "scenes/robots/robot.h"
 #include "scenes/robots/xml_values.h"
 

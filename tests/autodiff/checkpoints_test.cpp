@@ -8,7 +8,7 @@
 
 #include "autodiff/problem/loss.h"
 #include "autodiff/tape/rollout.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/batch.h"
 #include "tests/support/models.h"
 

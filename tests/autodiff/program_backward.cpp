@@ -6,7 +6,7 @@
 #include <set>
 
 #include "engine/error.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/autodiff/program_custom.h"
 #include "tests/autodiff/program_machine.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "models/builder.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/autodiff/program_custom.h"
 #include "tests/autodiff/program_model.h"
 #include "tests/support/policy.h"

@@ -1,7 +1,7 @@
 #include "tests/autodiff/program_model.h"
 
 #include "models/builder.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/models.h"
 
 namespace backdrive::test {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive::test::plain {
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/batch.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"

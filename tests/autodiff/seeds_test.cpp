@@ -16,7 +16,7 @@
 #include "autodiff/problem/objective.h"
 #include "autodiff/problem/variables.h"
 #include "autodiff/tape/rollout.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/batch.h"
 #include "tests/support/models.h"
 #include "tests/support/policy.h"

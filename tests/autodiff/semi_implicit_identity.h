@@ -8,7 +8,7 @@
 
 #include "autodiff/tape/rollout.h"
 #include "integrators/rollout/arguments.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/batch.h"
 
 namespace backdrive::test {

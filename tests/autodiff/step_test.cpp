@@ -2,7 +2,7 @@
 // numbers.
 #include <gtest/gtest.h>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/batch.h"
 #include "tests/support/models.h"
 #include "tests/support/policy.h"

@@ -5,7 +5,7 @@
 #include "autodiff/optimize/optimize.h"
 #include "autodiff/tape/rollout.h"
 #include "engine/error.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/autodiff/optimize_cases.h"
 #include "tests/gpu/devices.h"
 #include "tests/support/models.h"

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/gpu/devices.h"
 
 namespace backdrive::test {

@@ -3,7 +3,7 @@
 
 #include "autodiff/problem/loss.h"
 #include "autodiff/tape/rollout.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/autodiff/optimize_cases.h"
 #include "tests/gpu/devices.h"
 #include "tests/gpu/parity.h"

@@ -3,7 +3,7 @@
 #include "autodiff/tape/rollout.h"
 #include "autodiff/tape/stepper.h"
 #include "engine/view.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/autodiff/optimize_cases.h"
 #include "tests/gpu/devices.h"
 #include "tests/support/errors.h"

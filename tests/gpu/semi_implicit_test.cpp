@@ -5,7 +5,7 @@
 
 #include "autodiff/tape/rollout.h"
 #include "autodiff/tape/stepper.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/gpu/parity.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "models/builder.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
 

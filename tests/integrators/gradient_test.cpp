@@ -3,7 +3,7 @@
 // tests can fail is shown by mutation_test.cpp.
 #include <gtest/gtest.h>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "models/builder.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/batch.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"

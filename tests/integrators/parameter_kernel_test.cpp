@@ -9,7 +9,7 @@
 
 #include "autodiff/tape/model_constants_buffer.h"
 #include "engine/exact_sum.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/models.h"
 
 namespace backdrive {

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "integrators/contact/contact_force.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/contact_experiments.h"
 #include "tests/support/turning_case.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/models/model_cases.h"
 
 namespace backdrive {

@@ -1,8 +1,8 @@
 // Parameter, the shape of gradients, and the features that follow from values.
 #include <gtest/gtest.h>
 
-#include "models/fields.h"
 #include "models/model.h"
+#include "models/parameter_list.h"
 #include "tests/models/model_cases.h"
 #include "tests/support/errors.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/models/model_cases.h"
 
 namespace backdrive {

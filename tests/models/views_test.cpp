@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/models/model_cases.h"
 #include "tests/support/errors.h"
 

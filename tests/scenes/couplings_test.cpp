@@ -9,7 +9,7 @@
 #include "autodiff/problem/inputs.h"
 #include "autodiff/tape/rollout.h"
 #include "models/coordinates.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/scenes/robot_values.h"
 #include "tests/support/batch.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "integrators/reference/inverse_dynamics.h"
-#include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
+#include "models/parameter_list.h"
 #include "scenes/scene.h"
 #include "tests/scenes/robot_values.h"
 #include "tests/support/places.h"

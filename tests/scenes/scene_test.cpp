@@ -12,7 +12,7 @@
 #include <numbers>
 #include <thread>
 
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/places.h"
 
 namespace backdrive {

@@ -8,7 +8,7 @@
 
 #include "autodiff/tape/buffers.h"
 #include "engine/dual.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/random.h"
 
 namespace backdrive::test {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "engine/dual.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive::test {
 namespace {

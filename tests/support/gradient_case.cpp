@@ -6,7 +6,7 @@
 #include "autodiff/tape/recorded.h"
 #include "integrators/featherstone/link_constants.h"
 #include "integrators/rollout/arguments.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "autodiff/tape/rollout.h"
 #include "integrators/kernels.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "tests/support/batch.h"
 
 namespace backdrive::test {

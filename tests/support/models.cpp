@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "autodiff/problem/variables.h"
-#include "models/fields.h"
 #include "models/meshes/convex_mesh.h"
+#include "models/parameter_list.h"
 #include "tests/support/random.h"
 
 namespace backdrive::test {

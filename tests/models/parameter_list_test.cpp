@@ -1,5 +1,5 @@
 // The field table and the paths that walk it.
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 #include <algorithm>
 #include <array>
