@@ -5,6 +5,7 @@
 #include "apps/console.h"
 #include "apps/crossings.h"
 #include "apps/doubts.h"
+#include "apps/fast_turns.h"
 #include "apps/gradcheck_text.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
@@ -63,13 +64,15 @@ GradientCheckOptions check_options(const CheckArguments& options, const Executio
 }
 
 /// Of the motions from these places what gradients cannot be trusted in.
-void warn_of_crossings(const std::vector<CheckPlace>& places) {
+void warn_of_motions(const std::vector<CheckPlace>& places) {
   for (const CheckPlace& place : places) {
-    if (!may_touch(place.problem)) return;
     Problem unscored = place.problem;
     unscored.loss.clear();
-    const contact::Crossings crossings = find_crossings(unscored, simulate(unscored, {}));
-    if (crossings.count > 0) log_warning("at " + place.name + ": " + crossing_words(unscored, crossings));
+    const SimulationResult motion = simulate(unscored, {});
+    const std::string crossed = crossing_words(unscored, find_crossings(unscored, motion));
+    for (const std::string& line : {unsolved_words(unscored, motion.status), fast_turns(unscored, motion), crossed}) {
+      if (!line.empty()) log_warning("at " + place.name + ": " + line);
+    }
   }
 }
 
@@ -107,7 +110,7 @@ int run_gradcheck(const CheckArguments& options) {
   std::vector<CheckPlace> places = check_places(scene.problem, names, how.seed);
   if (places.empty()) usage_error("--at " + options.at + " --states " + std::to_string(options.states) + ": no place");
   if (!options.states_to.empty()) write_places(scene, places, options.states_to, options.force);
-  warn_of_crossings(places);
+  warn_of_motions(places);
   const std::vector<CheckedPlace> checked =
       check_all(std::move(places), check_options(options, how), options.differences, options.quiet);
   write_file(options.junit, junit_xml(scene.name, checked), options.force);

@@ -4,6 +4,7 @@
 
 #include "apps/console.h"
 #include "apps/doubts.h"
+#include "apps/gradient_reach.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
 #include "apps/options.h"
@@ -85,6 +86,7 @@ void add_rows(Problem problem, const GradientArguments& options, const Execution
     throw Error(ErrorKind::non_finite, "the loss, or a gradient of it, is not finite; try a shorter time step or run" +
                                            std::string(options.is_float32() ? ", or --precision float64" : ""));
   }
+  if (const std::string line = endless_growth(problem, x, how); !line.empty()) log_warning(line);
   table.loss = slopes.loss[0];
   const Problem at = with_values(problem, x);
   SimulationResult motion;

@@ -11,6 +11,7 @@
 #include "apps/doubts.h"
 #include "apps/fast_turns.h"
 #include "apps/found_values.h"
+#include "apps/gradient_reach.h"
 #include "apps/history_file.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
@@ -265,6 +266,9 @@ int run_optimize(const OptimizeArguments& options) {
   const std::vector<ZeroGradient> zeros = warn_of_zero_gradients(scene.problem, result, how);
   const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
   warn_of_contacts(checks);
+  if (const std::string line = endless_growth(scene.problem, result.starts[result.best].x, how); !line.empty()) {
+    log_warning("at the best point " + line);
+  }
   history.finish(result, checks);
   write_trajectory(folder.file("trajectory.csv"), written.problem, scene.record, replay);
   write_before(folder, scene, result, how);

@@ -333,13 +333,16 @@ std::string describe_stop(const Problem& problem, int world, const WorldStatus& 
          (known ? " at joint '" + names[status.joint] + "'" : "");
 }
 
+std::string unsolved_words(const Problem& problem, const WorldStatus& status) {
+  if (status.unsolved_step < 0) return "";
+  return "contact could not be solved in step " + std::to_string(status.unsolved_step / problem.simulation.substeps) +
+         " (at " + number(status.unsolved_step * problem.simulation.time_step) +
+         " s), and perhaps later: forces there, and gradients through them, cannot be trusted; softer contact, less "
+         "friction or a shorter time step would do";
+}
+
 void warn_of_unsolved(const Problem& problem, const WorldStatus& status) {
-  if (status.unsolved_step < 0) return;
-  log_warning(
-      "contact could not be solved in step " + std::to_string(status.unsolved_step / problem.simulation.substeps) +
-      " (at " + number(status.unsolved_step * problem.simulation.time_step) +
-      " s), and perhaps later: forces there, and gradients through them, cannot be trusted; softer contact, less "
-      "friction or a shorter time step would do");
+  if (const std::string line = unsolved_words(problem, status); !line.empty()) log_warning(line);
 }
 
 const std::vector<std::string>& command_names() {

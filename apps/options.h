@@ -106,7 +106,9 @@ std::string steps_text(const Simulation& simulation);
 
 /// "world 3 became non-finite in step 12 (0.06 s) at joint 'hinge'"
 std::string describe_stop(const Problem& problem, int world, const WorldStatus& status);
-/// Warns where a step of a world was not solved.
+/// A sentence where a step of a world was not solved; empty: all were.
+std::string unsolved_words(const Problem& problem, const WorldStatus& status);
+/// Warns with it.
 void warn_of_unsolved(const Problem& problem, const WorldStatus& status);
 
 /// Names of the subcommands, for suggestions.

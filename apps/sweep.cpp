@@ -10,6 +10,7 @@
 
 #include "apps/atomic_output.h"
 #include "apps/console.h"
+#include "apps/crossings.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
@@ -101,7 +102,7 @@ void optimize_points(std::vector<SweepPoint>& points, const ExecutionOptions& ho
 }
 
 struct Tally {
-  long long done = 0, stopped = 0, missed = 0;
+  long long done = 0, stopped = 0, missed = 0, crossed = 0;
 };
 
 std::vector<SweepPoint> read_points(const Options& options, const Grid& grid, long long first, int n) {
@@ -149,6 +150,10 @@ Tally sweep(const SweepArguments& options, const Grid& grid, const ExecutionOpti
       sheet.add(first + i, point);
       if (motions) motions->note(first + i, point);
       ++tally.done;
+      if (const std::string line = crossing_words(point.problem, point.result.crossings);
+          !line.empty() && ++tally.crossed <= 3) {
+        log_warning("point " + grid.label(first + i) + ": " + line);
+      }
       if (!point.finite()) {
         // The first few; the column 'status' has them all.
         if (++tally.stopped <= 3) {
@@ -166,6 +171,10 @@ Tally sweep(const SweepArguments& options, const Grid& grid, const ExecutionOpti
 
 /// Says how it went, and with which exit code.
 int conclude(const Grid& grid, const Tally& tally) {
+  if (tally.crossed > 3) {
+    log_warning("at " + std::to_string(tally.crossed) + " points of " + std::to_string(tally.done) +
+                " shapes go through each other or are lost in the ground");
+  }
   if (interrupted()) {
     if (tally.done == 0) {
       log_warning("interrupted before a point was done; nothing is written");

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "apps/interrupt.h"
@@ -94,6 +97,10 @@ bool wants_states(const Problem& problem) {
   return std::any_of(problem.loss.begin(), problem.loss.end(), [](const LossTerm& t) { return !t.terminal; });
 }
 
+bool wants_crossings(const Problem& problem) {
+  return may_touch(problem) && problem.model.topology.nq > 0;
+}
+
 /// Steps that take some tenths of a second, in steps of a link of 100 ns; a pair of shapes takes as long as four.
 int first_piece(const Problem& problem, int worlds) {
   constexpr double kLinkSteps = 2e6;
@@ -122,11 +129,56 @@ std::vector<PointResult> results_of(const Problem& problem, const Trajectory<T>&
   return results;
 }
 
+/// Bodies of every world where its shapes may touch, from piece to piece. (Kept states take 16 MB at most.)
+class CrossingFinders {
+ public:
+  static constexpr int kMostNumbers = 2'000'000;
+
+  CrossingFinders(const Model& model, double time_step, int worlds) : model_(model), bodies_(model.body_names.size()) {
+    std::iota(bodies_.begin(), bodies_.end(), 0);
+    for (int w = 0; w < worlds; ++w) {
+      finders_.push_back(std::make_unique<contact::CrossingFinder>(model, time_step, w));
+    }
+  }
+  int longest_piece() const {
+    return std::max(1, kMostNumbers / (model_.topology.nq * static_cast<int>(finders_.size())));
+  }
+  template <class T>
+  void see(const Trajectory<T>& piece, bool first, int threads) {
+    RolloutOptions options;
+    options.threads = threads;
+    const Buffer<T> poses = body_poses<T>(nullptr, model_, piece.q, bodies_, options);
+    const std::size_t rows = bodies_.size() * 12;
+    parallel_for(threads, static_cast<int>(finders_.size()), [&](int w) {
+      std::vector<double> own(rows);
+      const WorldStatus& status = (*piece.status)[w];
+      const int states = status.stopped() ? status.stopped_step : piece.steps;
+      for (int state = first ? 0 : 1; state <= states; ++state) {
+        for (std::size_t k = 0; k < rows; ++k)
+          own[k] = static_cast<double>(poses(static_cast<int>(state * rows + k), w));
+        finders_[w]->see(own);
+      }
+    });
+  }
+  const contact::Crossings& found(int world) const { return finders_[world]->found(); }
+
+ private:
+  const Model& model_;
+  std::vector<int> bodies_;
+  std::vector<std::unique_ptr<contact::CrossingFinder>> finders_;
+};
+
 /// The same numbers by pieces of steps, between which interrupts are looked for: nothing when there is one. A world
 /// that stops keeps the state that it stopped in; what later pieces make of it counts for nothing.
 template <class T>
 std::vector<PointResult> run_in_pieces(const Problem& problem, State<T> state, const Control<T>& control,
                                        RolloutOptions options, int piece) {
+  std::optional<CrossingFinders> finders;
+  if (wants_crossings(problem)) {
+    finders.emplace(problem.model, options.time_step, state.q.worlds());
+    options.keep_states = true;
+    piece = std::min(piece, finders->longest_piece());
+  }
   const int steps = options.steps, nu = problem.model.topology.nu, worlds = state.q.worlds();
   Memory& memory = memory_beside(state.q);
   const auto observer = observe_loss<T>(problem, control, options, worlds, memory);
@@ -143,6 +195,7 @@ std::vector<PointResult> run_in_pieces(const Problem& problem, State<T> state, c
     }
     last = rollout<T>(problem.model, state, part, options, memory);
     if (observer) observer->forward(last, done);
+    if (finders) finders->see(last, done == 0, options.threads);
     state = last.final;
     for (int w = 0; w < worlds; ++w) {
       const WorldStatus& now = (*last.status)[w];
@@ -159,6 +212,7 @@ std::vector<PointResult> run_in_pieces(const Problem& problem, State<T> state, c
   std::vector<PointResult> results = results_of(problem, last, control, options, observer.get());
   for (int w = 0; w < worlds; ++w) {
     results[w].status = status[w];
+    if (finders) results[w].crossings = finders->found(w);
     if (!status[w].stopped()) continue;
     results[w].q = std::move(stopped[w].q);
     results[w].qd = std::move(stopped[w].qd);
@@ -192,7 +246,8 @@ std::vector<PointResult> run_batch_on(std::span<const Problem> points, int threa
   state = place_bodies<T>(nullptr, problem.model, state, options, memory);
   // A device is not waited for step by step.
   const int piece = memory.backend() ? options.steps : first_piece(problem, worlds);
-  if (piece < options.steps) return run_in_pieces<T>(problem, state, control, options, piece);
+  const bool follows = wants_crossings(problem) && !memory.backend();
+  if (piece < options.steps || follows) return run_in_pieces<T>(problem, state, control, options, piece);
   const Trajectory<T> trajectory = rollout<T>(problem.model, state, control, options, memory);
   return results_of(problem, trajectory, control, options, static_cast<const LossObserver<T>*>(nullptr));
 }

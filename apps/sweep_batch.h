@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "apps/simulate.h"
+#include "integrators/contact/crossings.h"
 
 namespace backdrive::app {
 
@@ -13,6 +14,7 @@ struct PointResult {
   std::vector<double> terms;
   double loss = 0;
   WorldStatus status;
+  contact::Crossings crossings;  ///< on the host; of a device none are found
 };
 
 /// Whether the two may be worlds of one batch: same tree, simulation and loss. Parameters, initial states and controls

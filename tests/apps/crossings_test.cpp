@@ -60,6 +60,19 @@ TEST_F(SimctlCrossingsTest, OptimisationsAndGradientChecksTellItToo) {
   EXPECT_NE(checked.err.find("at scene: " + told()), std::string::npos) << checked.err;
 }
 
+TEST_F(SimctlCrossingsTest, SweepsTellAtWhichPoints) {
+  const std::vector<std::string> command = {"sweep", ball(true), "--set", "initial_state/flight/velocity/2=-1,-20,-40"};
+  for (const char* precision : {"float64", "float32"}) {
+    std::vector<std::string> own = command;
+    own.insert(own.end(), {"--precision", precision});
+    const Outcome o = simctl(own);
+    EXPECT_EQ(o.exit, 0);
+    EXPECT_EQ(o.err.find("2=-1: shapes"), std::string::npos) << o.err;
+    EXPECT_NE(o.err.find("2=-20: " + told()), std::string::npos) << o.err;
+    EXPECT_NE(o.err.find("2=-40: " + told()), std::string::npos) << o.err;
+  }
+}
+
 TEST_F(SimctlCrossingsTest, WhatBeginsInsideIsTold) {
   const Outcome o = simctl({"run", ball(false), "--set", "initial_state/flight/position=[0, 0, 0.01]"});
   EXPECT_NE(o.err.find("shapes 'ball' and 'box' begin so deep in one another"), std::string::npos) << o.err;

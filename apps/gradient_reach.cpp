@@ -1,0 +1,113 @@
+#include "apps/gradient_reach.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "apps/console.h"
+#include "autodiff/problem/variables.h"
+
+namespace backdrive::app {
+namespace {
+
+using GradientPoints = std::vector<std::vector<double>>;
+
+/// What the loss has to change by, as a share of itself, to stand above its rounding.
+constexpr double kLeastChange = 1e-9;
+/// Over which a gradient is held against slopes, and what part of it they have where it is good for something.
+constexpr double kReaches[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}, kLeastPart = 0.1;
+
+/// `x` moved by `step` along `direction`.
+std::vector<double> moved_along(std::vector<double> x, const std::vector<double>& direction, double step) {
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += step * direction[i];
+  return x;
+}
+
+/// The gradient's direction among the numbers that no bound is near of; empty where nothing is left of it.
+std::vector<double> free_direction(const std::vector<double>& x, std::vector<double> gradient,
+                                   const VariableBounds& bounds, double distance, double& length) {
+  double squares = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] - bounds.lower[i] < 2 * distance || bounds.upper[i] - x[i] < 2 * distance) gradient[i] = 0;
+    squares += gradient[i] * gradient[i];
+  }
+  length = std::sqrt(squares);
+  if (!(length > 0) || !std::isfinite(length)) return {};
+  for (double& g : gradient) g /= length;
+  return gradient;
+}
+
+/// Gradients at points, and losses elsewhere.
+struct Evaluations {
+  std::vector<double> loss;
+  GradientPoints gradient;
+  std::unique_ptr<BatchObjective> losses;
+  VariableBounds bounds;
+
+  Evaluations(const Problem& problem, const GradientPoints& points, ExecutionOptions how)
+      : bounds(variable_bounds(problem)) {
+    how.worlds = static_cast<int>(points.size());
+    make_objective(problem, how)->evaluate(points, loss, gradient);
+    how.devices = {Device{}};
+    how.precision = Precision::float64;
+    losses = make_objective(problem, how);
+  }
+
+  std::vector<double> ratios(const GradientPoints& points, double distance) {
+    std::vector<double> result(points.size(), std::numeric_limits<double>::quiet_NaN()), lengths(points.size());
+    std::vector<std::size_t> which;
+    GradientPoints aside, unused;
+    for (std::size_t k = 0; k < points.size(); ++k) {
+      const auto direction = free_direction(points[k], gradient[k], bounds, distance, lengths[k]);
+      if (direction.empty() || lengths[k] * distance < kLeastChange * std::abs(loss[k])) continue;
+      which.push_back(k);
+      aside.push_back(moved_along(points[k], direction, distance));
+      aside.push_back(moved_along(points[k], direction, -distance));
+    }
+    if (which.empty()) return result;
+    std::vector<double> there;
+    losses->evaluate(aside, there, unused);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      const double slope = (there[2 * i] - there[2 * i + 1]) / (2 * distance);
+      if (std::isfinite(slope)) result[which[i]] = slope / lengths[which[i]];
+    }
+    return result;
+  }
+
+  double steepness(std::size_t point) const {
+    double squares = 0;
+    for (const double g : gradient[point]) squares += g * g;
+    return std::sqrt(squares);
+  }
+};
+
+}  // namespace
+
+std::vector<double> slope_ratios(const Problem& problem, const std::vector<std::vector<double>>& points,
+                                 double distance, const ExecutionOptions& how) {
+  return Evaluations(problem, points, how).ratios(points, distance);
+}
+
+std::string endless_growth(const Problem& problem, const std::vector<double>& x, const ExecutionOptions& how) {
+  if (x.empty()) return "";
+  const GradientPoints points{x};
+  Evaluations at(problem, points, how);
+  double most = 0;
+  int known = 0;
+  for (const double distance : kReaches) {
+    const double ratio = std::abs(at.ratios(points, distance)[0]);
+    if (std::isnan(ratio)) continue;
+    ++known;
+    most = std::max(most, ratio);
+  }
+  if (known < 2 || most >= kLeastPart) return "";
+  const double steepness = at.steepness(0);
+  return "the gradient is of length " + number(steepness) + " where the loss is nowhere steeper than " +
+         number(most * steepness) + " over " + number(std::begin(kReaches)[0]) + " to " +
+         number(std::end(kReaches)[-1]) + " of the variables' scales along it: it grew on its way back through " +
+         count(problem.simulation.steps, "step") +
+         ", by chaos or rounding, and cannot be trusted; a shorter run, windows (optimize/gradient) or "
+         "--precision float64 may help";
+}
+
+}  // namespace backdrive::app
