@@ -8,7 +8,7 @@
 // is its error where the bodies would be if nobody kicked them: linearly implicit, stable for any K and C ≥ 0, and one
 // Newton step of SHAKE as K grows. Rows that are degrees of freedom act with the efforts of featherstone's joints;
 // their armature resists what the kick and the free flight, as predicted, change their rates by together.
-#include "integrators/semi_implicit/row_solve.h"
+#include "integrators/semi_implicit/couplings.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
@@ -110,7 +110,10 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.flown);
   s.position = constant<Real>(0);
-  if (has_one_degree(joint.type)) s.position = joint_position(joint, s.geometry, in.near);
+  if (has_one_degree(joint.type)) {
+    s.position = joint_position(joint, s.geometry, in.near);
+    if (is_coupled(system)) s.predicted = joint_position(joint, predicted, in.near);
+  }
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);
     if (dof < 0) {
@@ -145,7 +148,13 @@ BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state,
   }
   assemble(system, ws, OwnMasses<Real>{system, ws}, ws.factors);
   factor(system, ws, ws.factors);
-  solve(system, ws);
+  if (is_coupled(system)) {
+    prepare_couplings(system, ws);
+    solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors, ws.response, true, true,
+                  &CoupledStep<Real>::push);
+  } else {
+    solve(system, ws);
+  }
   for (int i = 0; i < system.body_count; ++i) ws.body[i].next = ws.body[i].u;
   for (int j = 0; j < system.joint_count; ++j) {
     for (int row = 0; row < kRows; ++row) ws.joint[j].next[row] = ws.joint[j].rate[row];

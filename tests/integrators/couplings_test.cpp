@@ -126,8 +126,9 @@ INSTANTIATE_TEST_SUITE_P(All, DenseCouplings,
                                          Coupled{5, 14, 6}, Coupled{6, 24, 8}));
 
 /// Two fingers on a palm that gravity swings, held together by a coupling and pressed apart: 10 s at 1/240 s.
-Model fingers(const CouplingOptions& coupling) {
+Model fingers(const CouplingOptions& coupling, Integrator integrator = Integrator::featherstone) {
   ModelBuilder builder;
+  builder.set_integrator(integrator);
   builder.add_body("palm", {.mass = 0.5, .inertia = {1e-3, 1e-3, 1e-3, 0, 0, 0}});
   JointOptions swing;
   swing.axis = {1, 0, 0};
@@ -159,11 +160,12 @@ double largest_gap(const Model& model) {
   Control<T> control(model, options.steps, 1);
   const int nu = model.topology.nu;
   for (int step = 0; step < options.steps; ++step) control.u.set(step * nu + 2, 0, T(0.5 * std::sin(0.05 * step)));
-  const Trajectory<T> t = rollout(model, state, control, options);
+  const Trajectory<T> t = rollout(model, place_bodies<T>(nullptr, model, state, options), control, options);
   EXPECT_EQ((*t.status)[0].stopped_step, -1);
   double largest = 0, moved = 0;
   for (int step = 1; step <= options.steps; ++step) {
-    const double left = double(t.q(step * 3 + 1, 0)), right = double(t.q(step * 3 + 2, 0));
+    const int row = step * model.topology.nq;
+    const double left = double(t.q(row + 1, 0)), right = double(t.q(row + 2, 0));
     largest = std::max(largest, std::abs(left + right));
     moved = std::max(moved, std::abs(left));
   }
@@ -212,6 +214,54 @@ TEST(Couplings, HeldIsTheLimitOfStiff) {
   const std::vector<double> a = end(fingers(held)), b = end(fingers(stiff));
   // What loads of 1 N·m make of 1e10 N·m/rad, and what 2 s of swinging make of that.
   for (int k = 0; k < 3; ++k) EXPECT_NEAR(a[k], b[k], 1e-8) << k;
+}
+
+// In maximal coordinates what holds a coupling looks at where bodies would fly to, as attachments do: what is left is
+// of third order in the step, 1/8 of it at half the step.
+TEST(Couplings, FingersOfLooseBodiesFollow) {
+  CouplingOptions hold;
+  hold.hold = true;
+  EXPECT_LT(largest_gap<double>(fingers(hold, Integrator::semi_implicit)), 1e-4);
+  CouplingOptions stiff;
+  stiff.spring.stiffness = 1e5;
+  EXPECT_LT(largest_gap<double>(fingers(stiff, Integrator::semi_implicit)), 1e-4);
+}
+
+TEST(Couplings, IntegratorsAgree) {
+  for (const bool held : {true, false}) {
+    CouplingOptions options;
+    options.hold = held;
+    if (!held) {
+      options.spring = {2, 0.3};
+      options.damping = 0.01, options.armature = 1e-4, options.friction = 0.02;
+      options.limit = {-0.2, 0.4, 50, 0.1};
+      options.driven = true;
+      options.drive = {1, 0.02, 0.5};
+    }
+    const auto end = [&](Integrator integrator, double dt) {
+      const Model model = fingers(options, integrator);
+      RolloutOptions rollouts;
+      rollouts.time_step = dt;
+      rollouts.steps = static_cast<int>(std::lround(0.5 / dt));
+      State<double> state(model, 1);
+      state.q.set(0, 0, 1), state.q.set(1, 0, 0.3), state.q.set(2, 0, -0.3);
+      Control<double> control(model, rollouts.steps, 1);
+      for (int r = 0; r < control.u.rows(); ++r) control.u.set(r, 0, r % model.topology.nu > 2 ? 0.1 : 0.02);
+      const State<double> start = place_bodies<double>(nullptr, model, state, rollouts);
+      return test::column(rollout(model, start, control, rollouts).final.q, 0, 0, 3);
+    };
+    double before = 0;
+    for (const double dt : {1e-3, 2.5e-4}) {
+      const std::vector<double> a = end(Integrator::featherstone, dt), b = end(Integrator::semi_implicit, dt);
+      double gap = 0;
+      for (int k = 0; k < 3; ++k) gap = std::max(gap, std::abs(a[k] - b[k]));
+      EXPECT_LT(gap, 5e-3 * dt / 1e-3);  // both are of first order
+      if (before > 0) {
+        EXPECT_LT(gap, before / 2);
+      }
+      before = gap;
+    }
+  }
 }
 
 }  // namespace
