@@ -180,6 +180,17 @@ std::ostream& OutputFolder::file(const std::string& name) {
   return *(files_[name] = std::move(stream));
 }
 
+std::ifstream OutputFolder::take_back(const std::string& name) {
+  const fs::path path = temporary_ / name;
+  std::ofstream& written = *files_.at(name);
+  written.close();
+  std::ifstream stream(path, std::ios::binary);
+  if (!written || !stream) fail("write", path, errno ? errno : EIO);
+  ::unlink(path.c_str());
+  files_.erase(name);
+  return stream;
+}
+
 void OutputFolder::place_in_results() {
   for (int n = 1;; ++n) {
     final_ = fs::path("results") / (stem_ + "-" + std::to_string(n));

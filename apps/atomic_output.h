@@ -22,6 +22,8 @@ class OutputFolder {
 
   /// A new file of the folder, open until commit. One of the names that simctl writes (kResultFiles).
   std::ostream& file(const std::string& name);
+  /// Such a file to be read from its begin; it is no longer in the folder, and may be written anew.
+  std::ifstream take_back(const std::string& name);
   /// Closes, syncs and renames; the folder's final path. Throws Error (usage) when the disk refuses.
   std::filesystem::path commit();
 
@@ -36,8 +38,9 @@ class OutputFolder {
 };
 
 /// Everything simctl ever writes into a result folder.
-inline const std::vector<std::string> kResultFiles = {"result.yaml", "scene.yaml",   "history.csv", "trajectory.csv",
-                                                      "before.csv",  "contacts.csv", "log.txt",     "report.html"};
+inline const std::vector<std::string> kResultFiles = {"result.yaml",    "scene.yaml", "history.csv",  "starts.csv",
+                                                      "trajectory.csv", "before.csv", "contacts.csv", "sweep.csv",
+                                                      "motions.json",   "log.txt",    "details.json", "report.html"};
 
 /// A single file in the making; the same rules.
 class OutputFile {
@@ -48,6 +51,8 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   std::ostream& stream() { return stream_; }
+  /// Where it is in the making, for other programs that write it.
+  const std::filesystem::path& temporary() const { return temporary_; }
   void commit();
 
  private:

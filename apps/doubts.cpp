@@ -63,12 +63,16 @@ void doubt_starts(const Problem& problem, Lines& lines) {
   const Model& model = problem.model;
   for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
     const int joint = static_cast<int>(j);
-    if (!has_one_degree(model.joint_types[j]) || model.joint_loops[j]) continue;
-    const double q = problem.initial_position[model.topology.links[model.link_of_joint(joint)].q];
+    if (has_quaternion(model.joint_types[j]) || model.joint_loops[j]) continue;
     const double lower = model.joints.limit.lower(joint), upper = model.joints.limit.upper(joint);
-    if (q >= lower && q <= upper) continue;
-    lines.push_back("initial_state/" + model.joint_names[j] + "/position: begins at " + number(q) + ", beyond its " +
-                    (q < lower ? "lower limit, " + number(lower) : "upper limit, " + number(upper)));
+    int row = model.topology.links[model.link_of_joint(joint)].q;
+    for (const JointComponent& c : position_components(model.joint_types[j])) {
+      const double q = problem.initial_position[row++];
+      if (q >= lower && q <= upper) continue;
+      lines.push_back("initial_state/" + model.joint_names[j] + "/" + c.name() + ": begins at " + number(q) +
+                      ", beyond its " +
+                      (q < lower ? "lower limit, " + number(lower) : "upper limit, " + number(upper)));
+    }
   }
 }
 

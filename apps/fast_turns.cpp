@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "apps/table.h"
+#include "apps/console.h"
 #include "autodiff/tape/rollout.h"
 
 namespace backdrive::app {

@@ -58,13 +58,14 @@ void add_initial_state(const Problem& problem, const Variable& variable, std::ve
 
 void add_control(const Problem& problem, const Variable& variable, std::vector<FoundValue>& to) {
   const auto drives = [&](const ControlSignal& s) {
-    return s.joint == variable.joint && s.channel == variable.channel && s.values.size() == 1;
+    return s.drives(variable.joint, variable.channel, variable.component) && s.values.size() == 1;
   };
   const auto signal = std::ranges::find_if(problem.controls, drives);
   if (signal == problem.controls.end()) return;
   const double value = signal->values[0];
   to.push_back({variable.name, value,
-                unit_text(scene::dimension_of(variable.channel), unit_of_controlled(problem.model, variable.joint)),
+                unit_text(scene::dimension_of(variable.channel),
+                          unit_of_controlled(problem.model, variable.joint, variable.channel, variable.component)),
                 bound_note(variable, value)});
 }
 

@@ -1,153 +1,33 @@
 // simctl gradcheck: every gradient a scene can ask for, checked two ways.
-#include <algorithm>
 #include <iostream>
-#include <map>
 
 #include "apps/atomic_output.h"
 #include "apps/console.h"
 #include "apps/doubts.h"
-#include "apps/gradcheck_files.h"
+#include "apps/gradcheck_text.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/progress.h"
 #include "apps/table.h"
-#include "autodiff/check/gradient_check.h"
+#include "engine/error.h"
 
 namespace backdrive::app {
 namespace {
 
+/// Of random states with contact: shapes slide and catch there, and of a slip that sticks the solution knows, of creep
+/// and friction the gradient, what rounding leaves of differences of velocities over ε: some 1e-5.
+constexpr double kAgreementInContact = 1e-4, kSafetyInContact = 16;
+
 struct CheckArguments : Options {
   int controls = GradientCheckOptions{}.controls;
   bool all = false;
-  std::string at = "start";
-  std::string junit, record, against;
+  std::string at = "scene,random";
+  int states = 2, differences = 64;
+  double distance = GradientCheckOptions{}.distance;
+  std::string states_to, junit, record, against;
   double change = 1e-9;
 };
-
-nlohmann::json to_json(const Scene& scene, const GradientCheck& check, int exit_code) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (const GradientCheckRow& r : check.rows) {
-    rows.push_back({{"name", r.name},
-                    {"unit", r.unit},
-                    {"checked", r.count},
-                    {"numbers", r.total},
-                    {"worst_index", r.worst},
-                    {"adjoint", r.adjoint},
-                    {"differences",
-                     {{"value", r.differences},
-                      {"step", r.step},
-                      {"error", r.differences_error},
-                      {"tolerance", r.differences_tolerance}}},
-                    {"dual", {{"value", r.dual}, {"error", r.dual_error}, {"tolerance", r.dual_tolerance}}},
-                    {"tolerance_source", r.tolerance_source},
-                    {"note", r.note},
-                    {"used", r.used},
-                    {"zero", r.zero},
-                    {"rough", r.rough},
-                    {"parted", r.parted},
-                    {"unresolved", r.unresolved},
-                    {"gradient", r.gradient},
-                    {"passed", r.passed}});
-  }
-  return {{"scene", scene.name},
-          {"loss", check.loss},
-          {"numbers", check.numbers},
-          {"passed", check.passed},
-          {"zero_rows", check.zero_rows},
-          {"unresolved_rows", check.unresolved_rows},
-          {"rough_rows", check.rough_rows},
-          {"parted_rows", check.parted_rows},
-          {"seconds", check.seconds},
-          {"rows", rows},
-          {"exit_code", exit_code}};
-}
-
-/// Marks for the distinct sources of tolerances, so that the table holds a letter and the text stands once below it.
-class Footnotes {
- public:
-  std::string mark(const std::string& text) {
-    if (text.empty()) return "";
-    const auto known = std::find(texts_.begin(), texts_.end(), text);
-    const size_t n = known - texts_.begin();
-    if (known == texts_.end()) texts_.push_back(text);
-    return "[" + std::to_string(n + 1) + "]";
-  }
-  std::string text() const {
-    std::string all;
-    for (size_t i = 0; i < texts_.size(); ++i) all += "[" + std::to_string(i + 1) + "] " + texts_[i] + "\n";
-    return all;
-  }
-
- private:
-  std::vector<std::string> texts_;
-};
-
-/// Rows that no motion can depend on, or that are zero all round, say nothing new one by one.
-bool is_plain_zero(const GradientCheckRow& row) {
-  return row.passed && (!row.used || row.zero);
-}
-
-void print_zeros(const GradientCheck& check) {
-  std::map<std::string, std::vector<std::string>> by_reason;
-  for (const GradientCheckRow& row : check.rows) {
-    if (is_plain_zero(row)) by_reason[row.note.empty() ? "zero" : row.note].push_back(row.name);
-  }
-  for (const auto& [reason, names] : by_reason) {
-    std::cout << '\n'
-              << count(static_cast<long long>(names.size()), "row") << " with gradient zero (" << reason << "): ";
-    for (size_t i = 0; i < names.size() && i < 4; ++i) std::cout << (i > 0 ? ", " : "") << names[i];
-    std::cout << (names.size() > 4 ? ", ... (--all shows each)\n" : "\n");
-  }
-}
-
-void print(const Scene& scene, const GradientCheck& check, bool all) {
-  std::cout << scene.name << ": loss " << exact(check.loss) << '\n' << '\n';
-  Table table({{"gradient of", Table::Align::left},
-               {"per", Table::Align::left},
-               {"checked"},
-               {"worst at"},
-               {"adjoint"},
-               {"differences"},
-               {"error"},
-               {"tolerance"},
-               {"dual"},
-               {"error"},
-               {"tolerance"},
-               {"from", Table::Align::left},
-               {"", Table::Align::left},
-               {"", Table::Align::left}});
-  Footnotes footnotes;
-  for (const GradientCheckRow& r : check.rows) {
-    if (!all && is_plain_zero(r)) continue;
-    table.add({r.name, r.unit, std::to_string(r.count) + "/" + std::to_string(r.total), std::to_string(r.worst),
-               number(r.adjoint), number(r.differences), number(r.differences_error), number(r.differences_tolerance),
-               number(r.dual), number(r.dual_error), number(r.dual_tolerance), footnotes.mark(r.tolerance_source),
-               r.passed ? green("pass") : red("FAIL"), r.note});
-  }
-  if (!table.empty()) std::cout << table.text() << '\n' << footnotes.text();
-  if (!all) print_zeros(check);
-  const long long failed =
-      std::count_if(check.rows.begin(), check.rows.end(), [](const GradientCheckRow& r) { return !r.passed; });
-  std::cout << '\n'
-            << count(check.numbers, "number") << " checked in " << number(check.seconds) << " s: "
-            << (check.passed ? green("all pass")
-                             : red(count(failed, "row") + " of " + std::to_string(check.rows.size()) + " failed"))
-            << '\n';
-  const auto tell = [](int rows, const char* what) {
-    if (rows > 0) std::cout << count(rows, "row") << what << '\n';
-  };
-  tell(check.zero_rows, " zero here, which says little: --at, --seed and the scene's own values choose another place");
-  tell(check.unresolved_rows,
-       " whose differences resolve no more than a tenth of the gradient: there the dual numbers alone count");
-  tell(check.rough_rows,
-       " without a difference to compare with: the motion is rough or chaotic there (contacts that come and go, a long "
-       "run); adjoint and dual agree");
-  tell(
-      check.parted_rows,
-      " where adjoint and dual agree and the loss goes on otherwise over the distance of the differences: an optimiser "
-      "that moves so far will find another slope");
-}
 
 /// Prints what is not as in the baseline.
 void print_changes(const std::vector<ChangedRow>& changed, const CheckArguments& options) {
@@ -170,39 +50,61 @@ void write_file(const std::string& path, const std::string& text, bool force) {
   file.commit();
 }
 
-/// The scene as the optimiser's second start has it, random parts included. The scene itself is often a rest position,
-/// where most gradients are zero and prove nothing.
-Problem at_start(const Problem& problem, std::uint64_t seed) {
-  if (problem.variables.empty()) return problem;
-  return with_values(problem, initial_points(problem, 2, seed)[1]);
+GradientCheckOptions check_options(const CheckArguments& options, const ExecutionOptions& how) {
+  GradientCheckOptions check;
+  check.threads = how.threads;
+  check.device = how.devices.front();
+  check.seed = how.seed;
+  check.controls = options.controls;
+  check.float32 = options.precision == "both";
+  check.distance = options.distance;
+  return check;
+}
+
+/// `differences`: how many numbers are held against them at random states.
+std::vector<CheckedPlace> check_all(std::vector<CheckPlace> places, GradientCheckOptions how, int differences,
+                                    bool quiet) {
+  std::vector<CheckedPlace> checked;
+  const std::string of = std::to_string(places.size());
+  for (CheckPlace& place : places) {
+    const std::string at = "at " + place.name + " (" + std::to_string(checked.size() + 1) + " of " + of + ")";
+    Ticker ticker(quiet, at);
+    const bool random = place.name.starts_with("random");
+    how.differences = random ? differences : -1;
+    if (random && !place.problem.model.topology.contact_pairs.empty()) {
+      how.agreement = kAgreementInContact;
+      how.safety = kSafetyInContact;
+    }
+    how.progress = [&](long long done, long long all) {
+      ticker.say(at + ": rollout " + std::to_string(done) + " of about " + std::to_string(all));
+    };
+    GradientCheck check = check_gradients(place.problem, how);
+    checked.push_back({std::move(place), std::move(check)});
+  }
+  return checked;
 }
 
 int run_gradcheck(const CheckArguments& options) {
   const ExecutionOptions how = execution(options);
+  const PlaceNames names = parse_places(options.at, options.states);
   const Scene scene = load(options);
   check_motion_fits(scene.problem);
-  GradientCheckOptions check_options;
-  check_options.threads = how.threads;
-  check_options.device = how.devices.front();
-  check_options.seed = how.seed;
-  check_options.controls = options.controls;
-  log_info("checking the gradients of '" + scene.name + "' over " + count(scene.problem.simulation.steps, "step") +
-           (options.at == "start" ? ", at a random start" : "") + ", float64");
   for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
-  const Problem problem = options.at == "start" ? at_start(scene.problem, how.seed) : scene.problem;
-  ProgressLine line(options.quiet);
-  check_options.progress = [&](long long done, long long all) {
-    line.update([&] { return "rollout " + std::to_string(done) + " of about " + std::to_string(all); });
-  };
-  const GradientCheck check = check_gradients(problem, check_options);
-  ProgressLine::hide();
-  write_file(options.junit, junit_xml(scene.name, check), options.force);
-  write_file(options.record, gradient_baseline(scene.name, made_by(options, how), check), options.force);
+  log_info("checking the gradients of '" + scene.name + "' over " + count(scene.problem.simulation.steps, "step") +
+           ", at " + options.at + ", float64" + (options.precision == "both" ? " and float32" : ""));
+  std::vector<CheckPlace> places = check_places(scene.problem, names, how.seed);
+  if (places.empty()) usage_error("--at " + options.at + " --states " + std::to_string(options.states) + ": no place");
+  if (!options.states_to.empty()) write_places(scene, places, options.states_to, options.force);
+  const std::vector<CheckedPlace> checked =
+      check_all(std::move(places), check_options(options, how), options.differences, options.quiet);
+  write_file(options.junit, junit_xml(scene.name, checked), options.force);
+  write_file(options.record, gradient_baseline(scene.name, made_by(options, how), checked), options.force);
   std::vector<ChangedRow> changed;
-  if (!options.against.empty()) changed = changed_rows(options.against, check, options.change);
-  const int exit_code = check.passed && changed.empty() ? kDone : kNotReached;
+  if (!options.against.empty()) changed = changed_rows(options.against, checked, options.change);
+  const int exit_code = all_passed(checked) && changed.empty() ? kDone : kNotReached;
   if (options.json) {
-    nlohmann::json object = to_json(scene, check, exit_code);
+    nlohmann::json object = gradcheck_json(scene, checked);
+    object["exit_code"] = exit_code;
     object["made_by"] = made_by(options, how);
     if (!options.against.empty()) {
       object["changed"] = nlohmann::json::array();
@@ -213,7 +115,7 @@ int run_gradcheck(const CheckArguments& options) {
     }
     print_json(object);
   } else {
-    print(scene, check, options.all);
+    print_gradcheck(scene, checked, options.all);
     if (!options.against.empty()) print_changes(changed, options);
   }
   return exit_code;
@@ -225,11 +127,12 @@ void add_gradcheck(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "gradcheck",
       "Check the gradient of a scene's loss with respect to everything it can depend on: initial state,\n"
-      "controls, every parameter of every body, joint and shape. Each number of the adjoint stands against\n"
-      "central differences and against the exact derivative by dual numbers; tolerances are measured, not\n"
-      "chosen. Exit 1 where adjoint and dual differ; where both agree and differences do not, a line says so.\n"
-      "In float64. With --device cuda the adjoint and the losses are the GPU's,\n"
-      "the duals the processor's.");
+      "controls, every parameter of every body, joint and shape. Each number of the adjoint, in float64 and in\n"
+      "float32, stands against the exact derivative by dual numbers and against central differences; tolerances\n"
+      "are measured, not chosen. Beside it stands the loss's slope over a distance that a user would move.\n"
+      "All this at the scene's own state and at random ones in motion, some of them let down to the ground.\n"
+      "Exit 1 where adjoint and dual differ; where both agree and differences do not, a line says so.\n"
+      "With --device cuda the adjoint and the losses are the GPU's, the duals the processor's.");
   static CheckArguments options;
   add_scene(*command, options);
   command->add_option("--controls", options.controls, "controls checked one by one (all are, along one direction)")
@@ -238,9 +141,38 @@ void add_gradcheck(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command
       ->add_option("--at", options.at,
-                   "where to check: start, a random start of the optimiser, or scene, its own values")
-      ->check(one_of({"start", "scene"}))
-      ->type_name("PLACE")
+                   "where to check, one or several with commas between: scene, its own state; start, a random start of "
+                   "the optimiser; random, states in motion; random:3, the third of these alone")
+      ->check(suggest({"scene", "start", "random", "scene,start,random"}))
+      ->type_name("PLACES")
+      ->capture_default_str();
+  command->add_option("--states", options.states, "how many random states; which, --seed says")
+      ->check(in_range(0, 10'000))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--differences", options.differences,
+          "how many numbers are held against differences at each random state, where all are against duals; at "
+          "other places every one is")
+      ->check(in_range(0, 1'000'000))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--states-to", options.states_to,
+                   "write each random state as a scene into this folder, random-1.yaml")
+      ->type_name("FOLDER");
+  command
+      ->add_option("--distance", options.distance,
+                   "how far a user would move a number, as a part of its size (of its variable's `scale`, where it has "
+                   "one); 0: no slopes over it")
+      ->check(number_between(0, 1))
+      ->type_name("PART")
+      ->capture_default_str();
+  options.precision = "both";
+  command->add_option("--precision", options.precision, "of the adjoint: float64, or both it and float32")
+      ->check(one_of({"both", "float64"}))
+      ->type_name("NAME")
       ->capture_default_str();
   command->add_option("--junit", options.junit, "write a report that CI reads, a test case for each row")
       ->type_name("FILE");
@@ -251,7 +183,7 @@ void add_gradcheck(CLI::App& app, Invocation& invocation) {
                    "compare with such a file: exit 1, and which rows changed by how much, where they differ")
       ->type_name("FILE");
   command->add_option("--change", options.change, "how much, of the largest number of a row, is a change")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_between(0, 1e300))
       ->type_name("PART")
       ->capture_default_str();
   command->add_flag("--force", options.force, "replace these files where they exist");

@@ -5,15 +5,23 @@
 #include <string>
 #include <vector>
 
-#include "autodiff/check/gradient_check.h"
+#include "apps/gradcheck_places.h"
 
 namespace backdrive::app {
 
-/// JUnit XML: a test case for each row that is used.
-std::string junit_xml(const std::string& scene, const GradientCheck& check);
+/// A place with what was found there.
+struct CheckedPlace {
+  CheckPlace place;
+  GradientCheck check;
+};
 
-/// Every number of the gradient, as JSON: {"scene", "made_by", "loss", "rows": {name: [numbers]}}.
-std::string gradient_baseline(const std::string& scene, const nlohmann::json& made_by, const GradientCheck& check);
+/// JUnit XML: a test suite for each place, in it a test case for each row that is used.
+std::string junit_xml(const std::string& scene, const std::vector<CheckedPlace>& places);
+
+/// Every number of the gradient, as JSON: {"scene", "made_by", "loss": {place: number},
+/// "rows": {"place: name": [numbers]}}.
+std::string gradient_baseline(const std::string& scene, const nlohmann::json& made_by,
+                              const std::vector<CheckedPlace>& places);
 
 /// A row whose gradient is not that of the baseline.
 struct ChangedRow {
@@ -25,7 +33,7 @@ struct ChangedRow {
 
 /// Rows that differ from a file of gradient_baseline() by more than `tolerance` of the row's largest number and their
 /// rounding, the most changed first. Throws Error (input) naming a file that is none.
-std::vector<ChangedRow> changed_rows(const std::filesystem::path& baseline, const GradientCheck& check,
+std::vector<ChangedRow> changed_rows(const std::filesystem::path& baseline, const std::vector<CheckedPlace>& places,
                                      double tolerance);
 
 }  // namespace backdrive::app

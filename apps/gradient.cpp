@@ -7,6 +7,7 @@
 #include "apps/log.h"
 #include "apps/machine_memory.h"
 #include "apps/options.h"
+#include "apps/progress.h"
 #include "apps/table.h"
 #include "apps/zero_gradient.h"
 #include "autodiff/problem/dependence.h"
@@ -79,6 +80,11 @@ void add_rows(Problem problem, const GradientArguments& options, const Execution
   if (slopes.status[0].stopped()) {
     throw Error(ErrorKind::non_finite, describe_stop(problem, 0, slopes.status[0]));
   }
+  // What the rollout makes is finite, and its cotangents are not: an objective then says that there is no loss.
+  if (!std::isfinite(slopes.loss[0])) {
+    throw Error(ErrorKind::non_finite, "the loss, or a gradient of it, is not finite; try a shorter time step or run" +
+                                           std::string(options.is_float32() ? ", or --precision float64" : ""));
+  }
   table.loss = slopes.loss[0];
   const Problem at = with_values(problem, x);
   SimulationResult motion;
@@ -138,8 +144,11 @@ int run_gradient(const GradientArguments& options) {
     input_error(scene.name + ": asks for no gradient, expected paths in requires_grad, or optimize/variables");
   }
   if (scene.problem.loss.empty()) input_error(scene.name + ": has no loss, expected optimize/loss");
-  add_rows(scene.problem, options, how, table);
-  add_rows(std::move(required), options, how, table);
+  {
+    const Ticker ticker(options.quiet, "gradient over " + count(scene.problem.simulation.steps, "step"));
+    add_rows(scene.problem, options, how, table);
+    add_rows(std::move(required), options, how, table);
+  }
   if (options.json) {
     nlohmann::json object = to_json(scene, table);
     object["made_by"] = made_by(options, how);

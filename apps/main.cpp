@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <new>
+#include <string_view>
 
 #include "apps/atomic_output.h"
 #include "apps/command_text.h"
@@ -15,6 +15,7 @@
 #include "apps/log.h"
 #include "apps/options.h"
 #include "models/fields.h"
+#include "scenes/scene_error.h"
 
 namespace backdrive::app {
 namespace {
@@ -36,11 +37,26 @@ const char* kind_name(int exit_code) {
   }
 }
 
-int report(int exit_code, const std::string& message, bool json) {
-  log_error(message);
+nlohmann::json to_json(const std::vector<SceneMistake>& mistakes) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const SceneMistake& m : mistakes) {
+    nlohmann::json one = {
+        {"file", m.file}, {"path", m.path}, {"what", m.what}, {"value", m.value()}, {"expected", m.expected}};
+    if (m.line > 0) one["line"] = m.line, one["column"] = m.column;
+    if (!m.hint.empty()) one["did_you_mean"] = m.hint;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+int report(int exit_code, const std::string& message, bool json, const std::vector<SceneMistake>& mistakes = {}) {
+  if (mistakes.size() < 2) log_error(message);
+  for (std::size_t k = 0; mistakes.size() > 1 && k < mistakes.size(); ++k) log_error(mistakes[k].text);
   if (json) {
     try {
-      print_json({{"error", {{"kind", kind_name(exit_code)}, {"message", message}}}, {"exit_code", exit_code}});
+      nlohmann::json error = {{"kind", kind_name(exit_code)}, {"message", message}};
+      if (!mistakes.empty()) error["mistakes"] = to_json(mistakes);
+      print_json({{"error", error}, {"exit_code", exit_code}});
     } catch (const Error&) {
       // stdout is gone; stderr has the message.
     }
@@ -86,6 +102,13 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+/// Before the command line is understood: errors in it are told as it asks, too.
+bool asks_for_json(int argc, char** argv) {
+  return std::any_of(argv + std::min(argc, 1), argv + argc, [](const std::string_view word) {
+    return word == "--json" || (word.starts_with("--json=") && word != "--json=false" && word != "--json=0");
+  });
+}
+
 int run_command_line(int argc, char** argv) {
   CLI::App app(
       "simctl: simulates articulated bodies and optimises them with exact gradients.\n"
@@ -110,14 +133,14 @@ int run_command_line(int argc, char** argv) {
   add_validate(app, invocation);
   add_info(app, invocation);
   add_report(app, invocation);
+  add_view(app, invocation);
   add_dynamics(app, invocation);
   add_convert(app, invocation);
   add_schema(app, invocation);
   add_completion(app, invocation);
   add_manual(app, invocation);
 
-  // Before the command line is understood: errors in it are told as it asks, too.
-  const bool json = std::any_of(argv + 1, argv + argc, [](const char* a) { return std::strcmp(a, "--json") == 0; });
+  const bool json = asks_for_json(argc, argv);
   start_log(false);
   try {
     app.parse(argc, argv);
@@ -138,6 +161,8 @@ int run_command_line(int argc, char** argv) {
     const int code = invocation.body();
     finish_stdout();
     return code;
+  } catch (const SceneError& e) {
+    return report(e.exit_code(), e.what(), json, e.mistakes());
   } catch (const Error& e) {
     return report(e.exit_code(), e.what(), json);
   } catch (const std::bad_alloc&) {
@@ -164,9 +189,9 @@ int main(int argc, char** argv) {
   try {
     return run_command_line(argc, argv);
   } catch (const backdrive::Error& e) {
-    return report(e.exit_code(), e.what(), false);
+    return report(e.exit_code(), e.what(), asks_for_json(argc, argv));
   } catch (const std::exception& e) {
     // A fault of simctl's own, or of the system under it (a disk that is full, a folder that went away).
-    return report(kUsage, std::string("unexpected: ") + e.what(), false);
+    return report(kUsage, std::string("unexpected: ") + e.what(), asks_for_json(argc, argv));
   }
 }

@@ -37,11 +37,12 @@ std::string shapes_of(const Model& model, int body) {
 }
 
 std::string range_of(const Model& model, int joint) {
-  if (!has_one_degree(model.joint_types[joint])) return "";
+  const JointType type = model.joint_types[joint];
+  if (!may_be_driven(type)) return "";
   const double low = model.joints.limit.lower(joint), high = model.joints.limit.upper(joint);
   if (!std::isfinite(low) && !std::isfinite(high)) return "";
   const auto side = [](double x) { return std::isfinite(x) ? number(x) : std::string("none"); };
-  const char* const unit = model.joint_types[joint] == JointType::prismatic ? " m" : " rad";
+  const char* const unit = type == JointType::prismatic ? " m" : type == JointType::planar ? " m, rad" : " rad";
   return "[" + side(low) + ", " + side(high) + "]" + unit;
 }
 
@@ -156,7 +157,7 @@ Json model_json(const Scene& scene) {
              {"type", to_string(model.joint_types[j])},
              {"parent", body_name(model.joint_parents[j])},
              {"child", body_name(model.joint_children[j])}};
-    if (has_one_degree(model.joint_types[j])) {
+    if (may_be_driven(model.joint_types[j])) {
       own["lower"] = bound(model.joints.limit.lower(joint));
       own["upper"] = bound(model.joints.limit.upper(joint));
       own["effort_limit"] = bound(model.joints.drive.effort_limit(joint));

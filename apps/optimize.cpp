@@ -2,23 +2,26 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <memory>
 
 #include "apps/atomic_output.h"
 #include "apps/console.h"
 #include "apps/contact_check.h"
-#include "apps/csv.h"
 #include "apps/doubts.h"
 #include "apps/fast_turns.h"
 #include "apps/found_values.h"
+#include "apps/history_file.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
+#include "apps/optimize_view.h"
 #include "apps/options.h"
 #include "apps/progress.h"
 #include "apps/report.h"
 #include "apps/simulate.h"
 #include "apps/table.h"
 #include "apps/trajectory.h"
+#include "apps/web_server.h"
 #include "apps/zero_gradient.h"
 
 namespace backdrive::app {
@@ -29,6 +32,8 @@ struct OptimizeArguments : Options {
   int iterations = -1;
   std::uint64_t memory_budget = 0;  ///< bytes, 0: any
   bool report_memory = false;
+  bool view = false, open = false;
+  int port = 0;
 };
 
 std::string progress_text(const OptimizeProgress& p) {
@@ -39,38 +44,29 @@ std::string progress_text(const OptimizeProgress& p) {
          " world-steps/s  " + count(p.running, "start") + " running  about " + duration(time_left) + " left";
 }
 
-OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet) {
+OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet,
+                                      HistoryFile& history, OptimizeView* view) {
   ProgressLine line(quiet);
-  return optimize(problem, how, [&](const OptimizeProgress& progress) {
-    line.update([&] { return progress_text(progress); });
+  const auto progress = [&](const OptimizeProgress& now) {
+    line.update([&] { return progress_text(now); });
+    if (view) view->update(now);
     return !interrupted();
-  });
+  };
+  return optimize(problem, how, progress, [&](const OptimizeProgress& row) { history.add(row); });
 }
 
-/// With contact, how many contacts came and went, and how the loss's slope compares with its gradient.
-void write_history(std::ostream& stream, const OptimizeResult& result, const std::vector<ContactCheck>& checks) {
-  CsvWriter csv(stream);
-  for (const char* name : {"iteration", "loss", "gradient_norm", "evaluations", "running", "world_steps_per_second",
-                           "seconds", "clipped_windows"}) {
-    csv.cell(name);
+/// The page of --view; where it is, said where logs go, for stdout is for results.
+std::unique_ptr<OptimizeView> make_view(const Scene& scene, const ExecutionOptions& how,
+                                        const OptimizeArguments& options) {
+  if (!options.view) {
+    if (options.open || options.port > 0) usage_error("--open and --port: expected --view too");
+    return nullptr;
   }
-  if (!checks.empty()) csv.cell("contacts_made").cell("contacts_broken").cell("slope_ratio");
-  csv.end_row();
-  for (std::size_t k = 0; k < result.history.size(); ++k) {
-    const OptimizeProgress& p = result.history[k];
-    csv.cell(p.iteration).cell(p.best_loss).cell(p.gradient_norm).cell(p.evaluations).cell(p.running);
-    csv.cell(p.world_steps_per_second).cell(p.seconds).cell(static_cast<double>(p.windows.clipped));
-    if (!checks.empty()) {
-      const ContactCheck& check = checks[k];
-      if (check.done) {
-        csv.cell(check.changes.made).cell(check.changes.broken);
-      } else {
-        csv.blank().blank();
-      }
-      std::isnan(check.slope_ratio) ? csv.blank() : csv.cell(check.slope_ratio);
-    }
-    csv.end_row();
-  }
+  auto view = std::make_unique<OptimizeView>(scene, how, options.port);
+  // Not into the log: its token is for who sits here.
+  std::cerr << "view: " << view->address() << '\n';
+  if (options.open && !open_in_browser(view->address())) log_warning(kNoBrowserOpens);
+  return view;
 }
 
 /// Warns of variables whose gradient was zero wherever the search began and at the best it found: nothing could move
@@ -229,7 +225,9 @@ int run_optimize(const OptimizeArguments& options) {
   log_start(scene, options, how);
   for (const std::string& line : open_loops(scene.problem)) log_warning(line);
   for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
-  const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet);
+  HistoryFile history(folder);
+  const std::unique_ptr<OptimizeView> view = make_view(scene, how, options);
+  const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet, history, view.get());
   log_starts(scene.problem, result);
   check_finite(scene.problem, result);
   if (interrupted()) log_warning("interrupted; the best so far is kept");
@@ -251,7 +249,7 @@ int run_optimize(const OptimizeArguments& options) {
   const std::vector<ZeroGradient> zeros = warn_of_zero_gradients(scene.problem, result, how);
   const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
   warn_of_contacts(checks);
-  write_history(folder.file("history.csv"), result, checks);
+  history.finish(result, checks);
   write_trajectory(folder.file("trajectory.csv"), written.problem, scene.record, replay);
   write_before(folder, scene, result, how);
   if (!checks.empty()) write_contacts(folder.file("contacts.csv"), written.problem, replay);
@@ -267,9 +265,11 @@ int run_optimize(const OptimizeArguments& options) {
     print_json(object);
   } else {
     print_summary(scene, result, replay, output);
-    if (options.report) std::cout << "report: " << output << "/report.html   (open it in a browser)\n";
+    if (options.report) tell_report(output);
     if (options.report_memory) std::cout << '\n' << memory_table();
   }
+  finish_stdout();
+  if (view) view->finish(result);
   return exit_code_of(scene.problem, result, zeros);
 }
 
@@ -302,6 +302,13 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
           ""))
       ->transform(CLI::AsSizeValue(true).description(""))
       ->type_name("SIZE");
+  command->add_flag("--view", options.view,
+                    "show the best motion so far and how the loss falls in a browser of this machine, at an address "
+                    "that is printed on stderr (docs/view.md)");
+  command->add_flag("--open", options.open, "with --view: open it in the desktop's browser (xdg-open)");
+  command->add_option("--port", options.port, "with --view: port of 127.0.0.1 [one that is free]")
+      ->check(in_range(0, 65535))
+      ->type_name("N");
   command->add_flag("--report-memory", options.report_memory, "print memory counters at the end");
   add_report_flag(*command, options);
   add_output(*command, options, "result folder [results/SCENE-optimize-N]");

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <iostream>
 #include <iterator>
@@ -44,6 +45,21 @@ CLI::Validator whole_number() {
             !word.empty() && word.size() <= 20 && word.find_first_not_of("0123456789") == std::string::npos;
         if (digits && (word.size() < 20 || word <= "18446744073709551615")) return "";
         return "'" + word + "', expected a whole number from 0 to 18446744073709551615";
+      },
+      "");
+  return check;
+}
+
+CLI::Validator number_between(double lowest, double highest) {
+  CLI::Validator check(
+      [=](std::string& word) -> std::string {
+        double value = NAN;
+        const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
+        const bool whole = read.ec == std::errc() && read.ptr == word.data() + word.size();
+        if (whole && value >= lowest && value <= highest) return "";
+        std::ostringstream expected;
+        expected << "'" << word << "', expected a number from " << lowest << " to " << highest;
+        return expected.str();
       },
       "");
   return check;
@@ -149,7 +165,9 @@ void finish_command(CLI::App& command, Invocation& invocation, const Options& op
 
 ExecutionOptions execution(const Options& options) {
   if (!options.isa.empty()) {
-    ::setenv("BACKDRIVE_ISA", options.isa.c_str(), 1);
+    for (const Isa isa : {Isa::v2, Isa::v3, Isa::v4}) {
+      if (options.isa == to_string(isa)) choose_isa(isa);
+    }
     if (options.isa != to_string(kernel_isa())) {
       usage_error("--isa " + options.isa + ": this build has kernels for x86-64-" + to_string(kernel_isa()) +
                   "; expected that, or a build by cmake --preset portable");
@@ -314,9 +332,9 @@ void warn_of_unsolved(const Problem& problem, const WorldStatus& status) {
 }
 
 const std::vector<std::string>& command_names() {
-  static const std::vector<std::string> names = {"optimize", "run",      "gradient",   "gradcheck", "bench",
-                                                 "sweep",    "validate", "info",       "report",    "dynamics",
-                                                 "convert",  "schema",   "completion", "manual"};
+  static const std::vector<std::string> names = {"optimize", "run",      "gradient", "gradcheck",  "bench",
+                                                 "sweep",    "validate", "info",     "report",     "view",
+                                                 "dynamics", "convert",  "schema",   "completion", "manual"};
   return names;
 }
 

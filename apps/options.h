@@ -45,6 +45,8 @@ inline constexpr const char* kAnyPath = "PATH";
 
 /// A check of whole numbers that keeps its bounds out of the help text; the error names them.
 CLI::Validator in_range(int lowest, int highest);
+/// The same of numbers, among which NaN is none.
+CLI::Validator number_between(double lowest, double highest);
 /// Of 64 bits, not negative.
 CLI::Validator whole_number();
 /// One of these words, which completion offers.
@@ -118,6 +120,7 @@ void add_sweep(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);
 void add_info(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);
+void add_view(CLI::App& app, Invocation& invocation);
 void add_dynamics(CLI::App& app, Invocation& invocation);
 void add_convert(CLI::App& app, Invocation& invocation);
 void add_schema(CLI::App& app, Invocation& invocation);

@@ -1,7 +1,9 @@
 #include "apps/progress.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <utility>
 
 #include "apps/console.h"
 #include "apps/harmless.h"
@@ -10,7 +12,7 @@
 namespace backdrive::app {
 namespace {
 
-bool line_shown = false;
+std::atomic<bool> line_shown = false;
 
 /// The first `columns` characters of UTF-8 text.
 std::string cut(const std::string& text, int columns) {
@@ -58,6 +60,32 @@ void ProgressLine::hide() {
   std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
   line_shown = false;
+}
+
+Ticker::Ticker(bool quiet, std::string text) : text_(std::move(text)), thread_([this, quiet] { run(quiet); }) {}
+
+Ticker::~Ticker() {
+  {
+    const std::scoped_lock lock(mutex_);
+    end_ = true;
+  }
+  ended_.notify_one();
+  thread_.join();
+}
+
+void Ticker::say(std::string text) {
+  const std::scoped_lock lock(mutex_);
+  text_ = std::move(text);
+}
+
+void Ticker::run(bool quiet) {
+  ProgressLine line(quiet);
+  const auto begin = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, std::chrono::milliseconds(200), [this] { return end_; })) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    line.update([&] { return text_ + ", " + duration(passed.count()); });
+  }
 }
 
 }  // namespace backdrive::app

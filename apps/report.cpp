@@ -1,21 +1,54 @@
 // simctl report: a result folder as one HTML file, to look at.
 #include "apps/report.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "apps/atomic_output.h"
+#include "apps/console.h"
 #include "apps/gltf.h"
 #include "apps/log.h"
 #include "apps/options.h"
 #include "apps/report_data.h"
 #include "apps/report_page.h"
+#include "apps/video.h"
 
 namespace backdrive::app {
 namespace {
 
 struct ReportArguments : Options {
-  std::string gltf;
+  std::string gltf, video, size = "1280x720";
+  double fps = 30;
 };
+
+int run_video(const ReportArguments& options) {
+  VideoOptions video;
+  video.frames_per_second = options.fps;
+  const std::size_t cross = options.size.find('x');
+  video.width = std::atoi(options.size.c_str());
+  video.height = std::atoi(options.size.c_str() + cross + 1);
+  const int frames = write_video(options.scene, options.video, options.force, video, options.quiet);
+  if (frames < 0) {
+    log_warning("interrupted; no video is left");
+    return kInterrupted;
+  }
+  if (options.json) {
+    print_json({{"video", options.video}, {"frames", frames}, {"exit_code", static_cast<int>(kDone)}});
+  } else {
+    std::cout << "video: " << options.video << "   (" << count(frames, "frame") << ")\n";
+  }
+  return kDone;
+}
+
+/// WIDTHxHEIGHT, both even and from 16 to 8192.
+std::string check_size(const std::string& text) {
+  int width = 0, height = 0, used = 0;
+  const bool read = std::sscanf(text.c_str(), "%4dx%4d%n", &width, &height, &used) == 2 &&
+                    used == static_cast<int>(text.size()) && text.find_first_not_of("0123456789x") == std::string::npos;
+  const auto good = [](int n) { return n >= 16 && n <= 8192 && n % 2 == 0; };
+  return read && good(width) && good(height) ? "" : "'" + text + "', expected even WIDTHxHEIGHT as 1280x720";
+}
 
 int run_gltf(const ReportArguments& options) {
   const std::string bytes = motion_as_gltf(options.scene);
@@ -32,6 +65,7 @@ int run_gltf(const ReportArguments& options) {
 
 int run_report(const ReportArguments& options) {
   if (!options.gltf.empty()) return run_gltf(options);
+  if (!options.video.empty()) return run_video(options);
   const bool own = options.output.empty();
   const std::filesystem::path output =
       own ? std::filesystem::path(options.scene) / "report.html" : std::filesystem::path(options.output);
@@ -62,11 +96,16 @@ std::filesystem::path write_report(const std::filesystem::path& folder) {
   return output;
 }
 
+void tell_report(const std::string& folder) {
+  std::cout << "report: " << folder << "/report.html   (open it in a browser)\n";
+}
+
 void add_report(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand("report",
-                                               "Make one HTML file of a result folder of run or optimize: the motion "
-                                               "to replay, with contact forces, and plots of\n"
-                                               "states, controls and losses. It needs no other file and no network.");
+                                               "Make one HTML file of a result folder of run, optimize or sweep: the "
+                                               "motion to replay, with contact forces, and plots\n"
+                                               "of states, controls, losses and what was swept. It needs no other "
+                                               "file and no network.");
   static ReportArguments options;
   command->add_option("folder", options.scene, "result folder")->type_name(kAnyPath)->required();
   command->add_option("-o,--output", options.output, "file to write [report.html in the folder]; -: stdout")
@@ -74,11 +113,25 @@ void add_report(CLI::App& app, Invocation& invocation) {
   command
       ->add_option("--gltf", options.gltf, "write the motion as binary glTF (.glb) instead, for Blender and the like")
       ->type_name(kAnyPath);
-  command->add_flag("--force", options.force, "replace an existing file at --output or --gltf");
+  command
+      ->add_option("--video", options.video,
+                   "write the motion as MP4 instead; needs the Debian packages chromium and ffmpeg")
+      ->type_name(kAnyPath)
+      ->excludes("--gltf");
+  command->add_option("--size", options.size, "of the video, pixels")
+      ->check(CLI::Validator([](std::string& text) { return check_size(text); }, ""))
+      ->type_name("WxH")
+      ->capture_default_str();
+  command->add_option("--fps", options.fps, "of the video: frames a second")
+      ->check(CLI::Range(0.1, 240.0).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--force", options.force, "replace an existing file at --output, --gltf or --video");
   add_json_and_quiet(*command, options);
   finish_command(*command, invocation, options,
                  "  simctl report results/cartpole_swingup-1\n"
                  "  simctl report results/cartpole_swingup-1 --gltf swing.glb\n"
+                 "  simctl report results/cartpole_swingup-1 --video swing.mp4 --size 640x360 --fps 60\n"
                  "  simctl run robot.urdf --report",
                  [] { return run_report(options); });
 }

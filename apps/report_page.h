@@ -8,4 +8,9 @@ namespace backdrive::app {
 /// Chart.js, the page's scripts and `data` (report_data). Nothing in the data can end the element that holds it.
 std::string report_page(const nlohmann::json& data);
 
+class WebServer;
+/// Gives a server the viewer's page and what it loads: apps/report/view.html with the replay of page.html, scripts and
+/// styles as files of their own. Its script reads what there is from the server.
+void put_view_page(WebServer& server);
+
 }  // namespace backdrive::app

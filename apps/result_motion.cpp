@@ -7,12 +7,9 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "engine/error.h"
-#include "engine/quaternion.h"
-#include "integrators/reference/inverse_dynamics.h"
 #include "models/coordinates.h"
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
@@ -127,14 +124,6 @@ std::vector<float> triangles_of_shape(const Model& model, int shape) {
   return corners;
 }
 
-std::vector<std::size_t> picked(std::size_t rows, std::size_t stride, std::size_t most) {
-  stride = std::max({stride, std::size_t{1}, (rows + most - 1) / most});
-  std::vector<std::size_t> indices;
-  for (std::size_t r = 0; r < rows; r += stride) indices.push_back(r);
-  if (rows > 0 && indices.back() != rows - 1) indices.push_back(rows - 1);
-  return indices;
-}
-
 namespace {
 
 /// Poses of all bodies in some rows of a trajectory: position and quaternion of each.
@@ -146,31 +135,28 @@ std::vector<float> poses_of(const Model& model, const CsvTable& trajectory, cons
   std::vector<double> q(model.topology.nq, 0.0);
   for (const std::size_t frame : frames) {
     for (std::size_t row = 0; row < columns.size(); ++row) q[row] = trajectory.number(frame, columns[row]);
-    for (const reference::LinkPose& pose : reference::body_poses(model, q)) {
-      for (const double x : pose.position) poses.push_back(static_cast<float>(x));
-      for (const double x : quaternion_of(pose.rotation)) poses.push_back(static_cast<float>(x));
-    }
+    append_poses(model, q, poses);
   }
   return poses;
 }
 
 }  // namespace
 
-ResultMotion read_motion(const fs::path& folder) {
+fs::path scene_file_in(const fs::path& folder) {
   if (!fs::is_directory(folder)) input_error(folder.string() + ": expected a result folder of simctl run or optimize");
-  std::optional<fs::path> file;
   for (const char* const name : {"result.yaml", "scene.yaml"}) {
-    if (!file && fs::exists(folder / name)) file = folder / name;
+    if (fs::exists(folder / name) && fs::exists(folder / "trajectory.csv")) return folder / name;
   }
-  if (!file || !fs::exists(folder / "trajectory.csv")) {
-    input_error(
-        folder.string() +
-        ": expected a result folder of simctl run or optimize, with trajectory.csv and result.yaml or scene.yaml");
-  }
-  ResultMotion motion{load_scene(*file), text_of_file(*file), CsvTable(folder / "trajectory.csv"), {}, {}, {}, {}};
+  input_error(
+      folder.string() +
+      ": expected a result folder of simctl run or optimize, with trajectory.csv and result.yaml or scene.yaml");
+}
+
+ResultMotion read_motion(const fs::path& folder) {
+  const fs::path file = scene_file_in(folder);
+  ResultMotion motion{load_scene(file), text_of_file(file), CsvTable(folder / "trajectory.csv"), {}, {}, {}, {}};
   const double dt = motion.scene.problem.simulation.control_time_step();
-  const auto stride = static_cast<std::size_t>(std::max(1.0, std::floor(1 / (kFramesPerSecond * dt) + 1e-9)));
-  motion.frames = picked(motion.trajectory.rows.size(), stride, kMostFrames);
+  motion.frames = picked(motion.trajectory.rows.size(), frame_stride(dt, kFramesPerSecond), kMostFrames);
   for (const std::size_t frame : motion.frames) {
     motion.times.push_back(static_cast<float>(motion.trajectory.number(frame, 0)));
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/shown_motion.h"
 #include "scenes/scene.h"
 
 namespace backdrive::app {
@@ -41,9 +42,8 @@ struct ResultMotion {
 /// Of a folder of run or optimize: result.yaml or scene.yaml, trajectory.csv, before.csv. Throws Error (input) where
 /// the folder is none, or its files do not belong together.
 ResultMotion read_motion(const std::filesystem::path& folder);
-
-/// Every `stride`-th of `rows` and the last, at most about `most`.
-std::vector<std::size_t> picked(std::size_t rows, std::size_t stride, std::size_t most);
+/// The scene of such a folder. Throws Error (input).
+std::filesystem::path scene_file_in(const std::filesystem::path& folder);
 
 /// Corners of the triangles of a mesh's hull or a height field, three numbers each, in the shape's frame.
 std::vector<float> triangles_of_shape(const Model& model, int shape);

@@ -129,7 +129,7 @@ int run_run(const Options& options) {
             << state_table(problem, result);
   if (!result.term_names.empty()) std::cout << '\n' << loss_table(result);
   std::cout << "\nresult: " << output << "\n";
-  if (options.report) std::cout << "report: " << output << "/report.html   (open it in a browser)\n";
+  if (options.report) tell_report(output);
   return exit_code;
 }
 

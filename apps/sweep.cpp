@@ -15,8 +15,10 @@
 #include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/progress.h"
+#include "apps/report.h"
 #include "apps/sweep_batch.h"
 #include "apps/sweep_grid.h"
+#include "apps/sweep_motions.h"
 #include "apps/sweep_sheet.h"
 #include "engine/parallel.h"
 
@@ -49,6 +51,7 @@ void run_points(std::vector<SweepPoint>& points, const ExecutionOptions& how) {
       group.push_back(points[i].problem);
     }
     const std::vector<PointResult> results = run_batch(group, how);
+    if (results.size() < members.size()) return;  // interrupted
     for (size_t k = 0; k < members.size(); ++k) {
       points[members[k]].result = results[k];
       points[members[k]].done = true;
@@ -76,7 +79,11 @@ void optimize_point(SweepPoint& point, const ExecutionOptions& how) {
       point.variables.push_back(start.x[layout.offset[v]] * point.problem.variables[v].scale);
     }
   }
-  point.result = run_batch(std::span(&best.problem, 1), how)[0];
+  const std::vector<PointResult> results = run_batch(std::span(&best.problem, 1), how);
+  point.done = !results.empty();
+  if (!point.done) return;
+  point.result = results[0];
+  point.problem = best.problem;
 }
 
 void optimize_points(std::vector<SweepPoint>& points, const ExecutionOptions& how) {
@@ -110,8 +117,9 @@ std::vector<SweepPoint> read_points(const Options& options, const Grid& grid, lo
   return points;
 }
 
-Tally sweep(const SweepArguments& options, const Grid& grid, const ExecutionOptions& how,
-            const SweepSheet::Sink& sink) {
+/// `motions`: what of the points is kept for a report; null: nothing.
+Tally sweep(const SweepArguments& options, const Grid& grid, const ExecutionOptions& how, const SweepSheet::Sink& sink,
+            SweepMotions* motions) {
   ProgressLine line(options.quiet);
   const bool optimised = options.action == "optimize";
   SweepSheet sheet(grid, optimised, sink);
@@ -139,6 +147,7 @@ Tally sweep(const SweepArguments& options, const Grid& grid, const ExecutionOpti
       const SweepPoint& point = points[i];
       if (!point.done) continue;
       sheet.add(first + i, point);
+      if (motions) motions->note(first + i, point);
       ++tally.done;
       if (!point.finite()) {
         // The first few; the column 'status' has them all.
@@ -195,43 +204,94 @@ nlohmann::json with_numbers(nlohmann::json row) {
   return row;
 }
 
+/// Where the table goes: a file, a folder that a report is made of, or what is printed at the end.
+class SweepOutput {
+ public:
+  SweepOutput(const SweepArguments& options, const Grid& grid, const ExecutionOptions& how) : options_(options) {
+    if (options.output == "-" && (options.json || options.report)) {
+      usage_error(std::string("--output - and --") + (options.json ? "json both want stdout" : "report") +
+                  "; expected one of them");
+    }
+    if (options.report) {
+      begin_folder(grid, how);
+    } else if (!options.output.empty() && options.output != "-") {
+      file_.emplace(options.output, options.force);
+    }
+  }
+
+  /// On stdout, too, the table comes whole: an error in its last point leaves nothing that looks like a result.
+  std::ostream& stream() { return folder_ ? folder_->file("sweep.csv") : file_ ? file_->stream() : text_; }
+  bool is_stored() const { return folder_ || file_; }
+  std::string text() const { return text_.str(); }
+  SweepMotions* motions() { return motions_ ? &*motions_ : nullptr; }
+
+  /// The path of what is written.
+  std::string commit(const ExecutionOptions& how) {
+    if (file_) file_->commit();
+    if (!folder_) return options_.output;
+    folder_->file("motions.json") << motions_->motions(how).dump() << '\n';
+    log_file_.reset();
+    std::string path = folder_->commit().string();
+    write_report(path);
+    return path;
+  }
+
+ private:
+  void begin_folder(const Grid& grid, const ExecutionOptions& how) {
+    std::vector<Override> set;
+    const std::vector<std::string> values = grid.values(0);
+    for (size_t a = 0; a < values.size(); ++a) set.push_back({grid.axes[a].path, values[a]});
+    const Scene scene = load_scene(options_.scene, set, load_options(options_));
+    check_motion_fits(scene.problem);
+    folder_.emplace(options_.output, scene.name + "-sweep", options_.force);
+    log_file_.emplace(folder_->file("log.txt"));
+    log_made_by(options_, how);
+    folder_->file("scene.yaml") << scene_with_values(scene, scene.problem);
+    folder_->file("details.json") << nlohmann::json{{"made_by", made_by(options_, how)}}.dump(1) << '\n';
+    motions_.emplace(grid);
+  }
+
+  const SweepArguments& options_;
+  std::optional<OutputFile> file_;
+  std::optional<OutputFolder> folder_;
+  std::optional<LogFile> log_file_;
+  std::optional<SweepMotions> motions_;
+  std::ostringstream text_;
+};
+
 int run_sweep(const SweepArguments& options) {
   const ExecutionOptions how = execution(options);
   const Grid grid = make_grid(options.set);
-  if (options.json && options.output == "-") {
-    usage_error("--output - and --json both want stdout; expected one of them");
-  }
-  std::optional<OutputFile> file;
-  if (!options.output.empty() && options.output != "-") file.emplace(options.output, options.force);
+  SweepOutput target(options, grid, how);
   log_info("sweeping " + count(grid.size(), "point") + " of " +
            count(static_cast<long long>(grid.axes.size()), "path") +
            (options.action == "run" ? "" : ", optimising each"));
   const auto start = std::chrono::steady_clock::now();
-  // On stdout, too, the table comes whole: an error in its last point leaves nothing that looks like a result.
-  std::ostringstream text;
   nlohmann::json rows = nlohmann::json::array();
-  CsvWriter csv(file ? file->stream() : text);
-  const Tally tally = sweep(options, grid, how, [&](const nlohmann::json& row) {
-    if (options.json && !file) {
+  CsvWriter csv(target.stream());
+  const auto take = [&](const nlohmann::json& row) {
+    if (options.json && !target.is_stored()) {
       rows.push_back(rows.empty() ? row : with_numbers(row));
     } else {
       write_row(csv, row);
     }
-  });
+  };
+  const Tally tally = sweep(options, grid, how, take, target.motions());
   const int exit_code = conclude(grid, tally);
-  if (file && (tally.done > 0 || !interrupted())) file->commit();
+  const bool written = target.is_stored() && tally.done > 0;
+  const std::string path = written ? target.commit(how) : "";
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!options.json) {
-    std::cout << text.str();
-    log_info(count(tally.done, "row") + " in " + number(seconds) + " s" +
-             (file && tally.done > 0 ? ": " + options.output : ""));
+    std::cout << target.text();
+    log_info(count(tally.done, "row") + " in " + number(seconds) + " s" + (written ? ": " + path : ""));
+    if (written && options.report) tell_report(path);
     return exit_code;
   }
   nlohmann::json object = {{"points", grid.size()},       {"done", tally.done}, {"non_finite", tally.stopped},
                            {"goal_missed", tally.missed}, {"seconds", seconds}, {"exit_code", exit_code}};
   object["made_by"] = made_by(options, how);
-  if (file) {
-    object["output"] = options.output;
+  if (written) {
+    object["output"] = path;
   } else if (!rows.empty()) {
     object["columns"] = rows[0];
     rows.erase(0);
@@ -249,7 +309,8 @@ void add_sweep(CLI::App& app, Invocation& invocation) {
       "Run or optimise a scene at every point of a grid of values. The values come with --set PATH=A,B,C;\n"
       "repeated, all combinations (the last one varies fastest). One CSV row a point: its values, status,\n"
       "loss terms, last state. Points that differ in numbers only run as worlds of one batch. A point that\n"
-      "becomes non-finite says so in its row and the others go on (exit 4 at the end).");
+      "becomes non-finite says so in its row and the others go on (exit 4 at the end). With --report: a\n"
+      "folder with sweep.csv, the motions of some points and report.html, which maps them and replays them.");
   static SweepArguments options;
   add_scene(*command, options);
   command->get_option("--set")->required();
@@ -257,7 +318,9 @@ void add_sweep(CLI::App& app, Invocation& invocation) {
       ->check(one_of({"run", "optimize"}))
       ->type_name("NAME")
       ->capture_default_str();
-  add_output(*command, options, "CSV file [stdout; with --json: rows in the object]");
+  add_report_flag(*command, options);
+  add_output(*command, options,
+             "CSV file [stdout; with --json: rows in the object]; with --report a folder [results/SCENE-sweep-N]");
   add_precision(*command, options);
   add_execution(*command, options);
   add_json_and_quiet(*command, options);
@@ -266,6 +329,8 @@ void add_sweep(CLI::App& app, Invocation& invocation) {
       "  simctl sweep scenes/double_pendulum.yaml --set joints/elbow/damping=0,0.01,0.1 \\\n"
       "      --set 'initial_state/shoulder/position=10 deg,90 deg' --output sweep.csv\n"
       "  simctl sweep scenes/pendulum_swingup.yaml --do optimize --set bodies/rod/mass=0.5,1,2\n"
+      "  simctl sweep scenes/toss.yaml --report --set 'gravity=[0,0,-9.81],[0,0,-1.62]' \\\n"
+      "      --set simulation/duration=1,2\n"
       "  A value may be a list: --set 'gravity=[0, 0, -9.81],[0, 0, -1.62]'",
       [] { return run_sweep(options); }, WhenInterrupted::keeps_results);
 }

@@ -1,8 +1,10 @@
 #include "apps/sweep_batch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
+#include "apps/interrupt.h"
 #include "autodiff/problem/loss.h"
 #include "engine/parallel.h"
 #include "models/fields.h"
@@ -17,16 +19,16 @@ auto members(const Simulation& s) {
 }
 
 auto members(const LossTerm& t) {
-  const auto& [name, quantity, terminal, first_step, last_step, integral, over, measure, index, other, channel, part,
-               target, upper, record, point, other_point, on_circle, weight] = t;
-  return std::tie(name, quantity, terminal, first_step, last_step, integral, over, measure, index, other, channel, part,
-                  target, upper, record, point, other_point, on_circle, weight);
+  const auto& [name, quantity, terminal, first_step, last_step, integral, over, measure, index, component, other,
+               channel, part, target, upper, record, point, other_point, on_circle, weight] = t;
+  return std::tie(name, quantity, terminal, first_step, last_step, integral, over, measure, index, component, other,
+                  channel, part, target, upper, record, point, other_point, on_circle, weight);
 }
 
 /// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).
 auto members(const Link& l) {
-  const auto& [type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, acts, touches, spins,
-               unphysical_inertia] = l;
+  const auto& [type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, acts, touches,
+               lifted, spins, unphysical_inertia] = l;
   return std::tie(type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, touches, spins,
                   unphysical_inertia);
 }
@@ -92,6 +94,79 @@ bool wants_states(const Problem& problem) {
   return std::any_of(problem.loss.begin(), problem.loss.end(), [](const LossTerm& t) { return !t.terminal; });
 }
 
+/// Steps that take some tenths of a second, in steps of a link of 100 ns; a pair of shapes takes as long as four.
+int first_piece(const Problem& problem, int worlds) {
+  constexpr double kLinkSteps = 2e6;
+  const Topology& t = problem.model.topology;
+  const double links = static_cast<double>(t.links.size()) + 4.0 * static_cast<double>(t.contact_pairs.size());
+  return static_cast<int>(std::clamp(kLinkSteps / (links * worlds), 16.0, 1e7));
+}
+
+template <class T>
+std::vector<PointResult> results_of(const Problem& problem, const Trajectory<T>& trajectory, const Control<T>& control,
+                                    const RolloutOptions& options, const LossObserver<T>* observer) {
+  LossResult<T> loss;
+  if (!problem.loss.empty()) loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr, observer);
+  const Buffer<T> q = on_host(trajectory.final.q), qd = on_host(trajectory.final_velocity());
+  const Buffer<T> terms = on_host(loss.terms), total = on_host(loss.total);
+  std::vector<PointResult> results(q.worlds());
+  for (int w = 0; w < q.worlds(); ++w) {
+    PointResult& r = results[w];
+    r.q = column(q, w);
+    r.qd = column(qd, w);
+    r.status = (*trajectory.status)[w];
+    if (problem.loss.empty()) continue;
+    r.terms = column(terms, w);
+    r.loss = static_cast<double>(total(0, w));
+  }
+  return results;
+}
+
+/// The same numbers by pieces of steps, between which interrupts are looked for: nothing when there is one. A world
+/// that stops keeps the state that it stopped in; what later pieces make of it counts for nothing.
+template <class T>
+std::vector<PointResult> run_in_pieces(const Problem& problem, State<T> state, const Control<T>& control,
+                                       RolloutOptions options, int piece) {
+  const int steps = options.steps, nu = problem.model.topology.nu, worlds = state.q.worlds();
+  Memory& memory = memory_beside(state.q);
+  const auto observer = observe_loss<T>(problem, control, options, worlds, memory);
+  std::vector<WorldStatus> status(worlds);
+  std::vector<PointResult> stopped(worlds);
+  Trajectory<T> last;
+  for (int done = 0; done < steps; done += options.steps) {
+    if (interrupted()) return {};
+    options.steps = std::min(piece, steps - done);
+    Control<T> part;
+    if (!control.u.empty()) {
+      part.u = Buffer<T>(memory, options.steps * nu, worlds);
+      part.u.copy_rows(0, control.u, done * nu, options.steps * nu);
+    }
+    last = rollout<T>(problem.model, state, part, options, memory);
+    if (observer) observer->forward(last, done);
+    state = last.final;
+    for (int w = 0; w < worlds; ++w) {
+      const WorldStatus& now = (*last.status)[w];
+      if (status[w].stopped()) continue;
+      if (now.unsolved_step >= 0 && status[w].unsolved_step < 0) status[w].unsolved_step = done + now.unsolved_step;
+      if (!now.stopped()) continue;
+      status[w].stopped_step = done + now.stopped_step;
+      status[w].joint = now.joint;
+      stopped[w].q = column(last.final.q, w);
+      stopped[w].qd = column(last.final_velocity(), w);
+    }
+  }
+  options.steps = last.steps = steps;
+  std::vector<PointResult> results = results_of(problem, last, control, options, observer.get());
+  for (int w = 0; w < worlds; ++w) {
+    results[w].status = status[w];
+    if (!status[w].stopped()) continue;
+    results[w].q = std::move(stopped[w].q);
+    results[w].qd = std::move(stopped[w].qd);
+    results[w].loss = NAN;
+  }
+  return results;
+}
+
 template <class T>
 std::vector<PointResult> run_batch_on(std::span<const Problem> points, int threads, Memory& memory) {
   const int worlds = static_cast<int>(points.size());
@@ -115,23 +190,11 @@ std::vector<PointResult> run_batch_on(std::span<const Problem> points, int threa
   options.threads = threads;
   options.keep_states = wants_states(problem);
   state = place_bodies<T>(nullptr, problem.model, state, options, memory);
+  // A device is not waited for step by step.
+  const int piece = memory.backend() ? options.steps : first_piece(problem, worlds);
+  if (piece < options.steps) return run_in_pieces<T>(problem, state, control, options, piece);
   const Trajectory<T> trajectory = rollout<T>(problem.model, state, control, options, memory);
-  LossResult<T> loss;
-  if (!problem.loss.empty()) loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr);
-
-  const Buffer<T> q = on_host(trajectory.final.q), qd = on_host(trajectory.final_velocity());
-  const Buffer<T> terms = on_host(loss.terms), total = on_host(loss.total);
-  std::vector<PointResult> results(worlds);
-  for (int w = 0; w < worlds; ++w) {
-    PointResult& r = results[w];
-    r.q = column(q, w);
-    r.qd = column(qd, w);
-    r.status = (*trajectory.status)[w];
-    if (problem.loss.empty()) continue;
-    r.terms = column(terms, w);
-    r.loss = static_cast<double>(total(0, w));
-  }
-  return results;
+  return results_of(problem, trajectory, control, options, static_cast<const LossObserver<T>*>(nullptr));
 }
 
 }  // namespace

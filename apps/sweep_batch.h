@@ -22,7 +22,7 @@ bool same_batch(const Problem& a, const Problem& b);
 /// One problem whose model has the parameters of all, a set per world where they differ.
 Problem merge(std::span<const Problem> points);
 
-/// Runs problems, all of them same_batch, as the worlds of one batch on each device.
+/// Runs problems, all of them same_batch, as the worlds of one batch on each device. Nothing where it is interrupted.
 std::vector<PointResult> run_batch(std::span<const Problem> points, const ExecutionOptions& how);
 
 }  // namespace backdrive::app

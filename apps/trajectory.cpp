@@ -112,7 +112,8 @@ class Columns {
         const int term = find_effort(control.row, EffortPart::actuator);
         if (term >= 0) {
           add_of_steps(name, [this, term](int row) { return effort(row, term); });
-          name.replace(name.rfind("effort"), 6, "command");
+          const auto components = effort_components(model_.joint_types[control.controlled]);
+          name = model_.joint_names[control.controlled] + "/" + command_name(components[control.component]);
         }
       }
       columns_.push_back({std::move(name), problem_.simulation.steps, [this, at = control.row](int row) {
@@ -124,23 +125,32 @@ class Columns {
   double effort(int row, int term) const {
     return result_.efforts[static_cast<std::size_t>(row) * efforts_.size() + static_cast<std::size_t>(term)];
   }
-  /// Of the joint whose velocity is row v; −1: not in the table.
+  /// Of the degree of freedom whose velocity is row v; −1: not in the table.
   int find_effort(int v, EffortPart part, bool power = false) const {
     for (std::size_t k = 0; k < efforts_.size(); ++k) {
       const EffortTerm& term = efforts_[k];
-      if (t_.links[term.link].v == v && term.part == part && term.power == power) return static_cast<int>(k);
+      if (t_.links[term.link].v + term.dof == v && term.part == part && term.power == power) return static_cast<int>(k);
     }
     return -1;
   }
   void efforts() {
     for (const int joint : asked_.efforts) {
-      const int v = t_.links[model_.link_of_joint(joint)].v;
-      for (const auto& [part, word] : kParts) {
-        add_of_steps(model_.joint_names[joint] + "/effort/" + word,
-                     [this, term = find_effort(v, part)](int row) { return effort(row, term); });
+      const std::string& name = model_.joint_names[joint];
+      const int first = t_.links[model_.link_of_joint(joint)].v;
+      std::vector<int> powers;
+      int v = first;
+      for (const JointComponent& component : effort_components(model_.joint_types[joint])) {
+        for (const auto& [part, word] : kParts) {
+          add_of_steps(name + "/" + component.name() + "/" + word,
+                       [this, term = find_effort(v, part)](int row) { return effort(row, term); });
+        }
+        powers.push_back(find_effort(v++, EffortPart::actuator, true));
       }
-      add_of_steps(model_.joint_names[joint] + "/power",
-                   [this, term = find_effort(v, EffortPart::actuator, true)](int row) { return effort(row, term); });
+      add_of_steps(name + "/power", [this, powers](int row) {
+        double sum = 0;
+        for (const int term : powers) sum += effort(row, term);
+        return sum;
+      });
     }
   }
 
@@ -249,12 +259,21 @@ class Columns {
     });
     add("energy/potential", [this](int row) {
       const Vec gravity{model_.gravity(0, 0), model_.gravity(0, 1), model_.gravity(0, 2)};
-      double energy = -mass_ * dot(gravity, center_at(row));
+      double energy = -sum<double>(
+          [&](int body) {
+            const double share = 1 - model_.bodies.gravity_compensation(body);
+            return share * masses_[body].mass * dot(gravity, center(row, body).position);
+          },
+          0);
       for (const Link& link : t_.links) {
         const double stiffness = model_.joints.spring.stiffness(link.joint);
-        if (!has_one_degree(model_.joint_types[link.joint]) || stiffness == 0) continue;
-        const double q = result_.q[static_cast<std::size_t>(row) * t_.nq + link.q];
-        energy += 0.5 * stiffness * std::pow(q - model_.joints.spring.rest(link.joint), 2);
+        if (!may_be_driven(link.type) || stiffness == 0) continue;
+        const double* const q = &result_.q[static_cast<std::size_t>(row) * t_.nq + link.q];
+        const bool ball = link.type == JointType::ball;
+        const double angle =
+            2 * std::atan2(std::hypot(q[0], ball ? q[1] : 0, ball ? q[2] : 0), std::abs(ball ? q[3] : 1));
+        const double stretch = ball ? angle : q[0] - model_.joints.spring.rest(link.joint);
+        energy += 0.5 * stiffness * stretch * stretch;
       }
       for (int c = 0; c < couplings(); ++c) {
         const double stretch =
@@ -295,14 +314,18 @@ class Columns {
 std::vector<EffortTerm> efforts_in_table(const Model& model, const RecordedColumns& columns) {
   std::vector<EffortTerm> terms;
   for (int joint = 0; joint < static_cast<int>(model.joint_names.size()); ++joint) {
-    if (!has_one_degree(model.joint_types[joint])) continue;
+    const int degrees = joint_size(model.joint_types[joint]).nv;
     const bool asked = std::ranges::find(columns.efforts, joint) != columns.efforts.end();
-    const bool driven = model.topology.links[model.link_of_joint(joint)].target >= 0;
-    if (driven) terms.push_back(effort_term(model, joint, EffortPart::actuator));
-    if (asked) {
-      for (const auto& [part, word] : kParts) terms.push_back(effort_term(model, joint, part));
+    for (int k = 0; k < degrees; ++k) {
+      const auto add = [&](EffortPart part, bool power = false) {
+        terms.push_back(effort_term(model, joint, part, power, k));
+      };
+      if (is_driven(model, joint)) add(EffortPart::actuator);
+      for (const auto& [part, word] : kParts) {
+        if (asked) add(part);
+      }
+      if (asked || columns.energy) add(EffortPart::actuator, true);
     }
-    if (asked || columns.energy) terms.push_back(effort_term(model, joint, EffortPart::actuator, true));
   }
   return terms;
 }

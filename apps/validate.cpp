@@ -121,10 +121,10 @@ int run_validate(const Options& options) {
 void add_validate(CLI::App& app, Invocation& invocation) {
   CLI::App* const command = app.add_subcommand(
       "validate",
-      "Check a scene without running it. Prints OK and a summary, or the first error with file, line,\n"
-      "column, the offending value and what was expected (exit 3). Warns of what is hardly meant: angles of\n"
-      "more than a turn without a unit, starts beyond limits, shapes that begin in one another, quaternions\n"
-      "that look like (w, x, y, z), loops that are open.");
+      "Check a scene without running it. Prints OK and a summary, or every error (twenty at most) with file,\n"
+      "line, column, the offending value and what was expected (exit 3; with --json as objects). Warns of\n"
+      "what is hardly meant: angles of more than a turn without a unit, starts beyond limits, shapes that begin\n"
+      "in one another, quaternions that look like (w, x, y, z), loops that are open.");
   static Options options;
   add_scene(*command, options);
   add_json_and_quiet(*command, options);

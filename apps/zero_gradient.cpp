@@ -43,7 +43,7 @@ std::string limit_reason(const Problem& problem, const SimulationResult& motion,
 std::string drive_reason(const Problem& problem, const SimulationResult& motion, int joint, bool of_limit) {
   const DriveParameters& drive = problem.model.joints.drive;
   const Link& link = problem.model.topology.links[problem.model.link_of_joint(joint)];
-  if (link.target < 0) return "";
+  if (link.target < 0 || !has_one_degree(problem.model.joint_types[joint])) return "";
   const Control<double> control = initial_control<double>(problem, 1);
   const auto u = [&](int row) { return control.u.empty() ? 0.0 : control.u(row, 0); };
   int saturated = 0;

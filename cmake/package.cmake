@@ -5,7 +5,15 @@ add_library(backdrive::backdrive ALIAS backdrive)
 target_link_libraries(backdrive INTERFACE backdrive_engine backdrive_models backdrive_integrators backdrive_autodiff
                       backdrive_scenes)
 install(TARGETS backdrive EXPORT backdrive-targets)
-install(FILES ${PROJECT_SOURCE_DIR}/backdrive.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/backdrive)
+# All but what only the build's own definitions make a header of, and what needs Eigen, which consumers do not.
+install(CODE "
+  set(ROOT \"${PROJECT_SOURCE_DIR}\")
+  set(BINARY \"${PROJECT_BINARY_DIR}/include\")
+  set(FOLDERS engine models integrators autodiff scenes)
+  set(KEPT_BACK integrators/rollout/instance.h integrators/contact/point_instances.h
+      integrators/reference/link_motion.h autodiff/optimize/lbfgs.h)
+  set(INTO \"${CMAKE_INSTALL_INCLUDEDIR}\")")
+install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake)
 install(EXPORT backdrive-targets NAMESPACE backdrive:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/backdrive)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/backdrive-config.cmake.in
   ${PROJECT_BINARY_DIR}/backdrive-config.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/backdrive

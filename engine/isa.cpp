@@ -1,11 +1,28 @@
 #include "engine/isa.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 
 #include "engine/error.h"
 
 namespace backdrive {
+namespace {
+
+constexpr int kNoneChosen = -1;
+std::atomic<int> chosen = kNoneChosen;
+
+Isa highest_isa() {
+  Isa best = Isa::v2;
+  if (!supports(best))
+    throw Error(ErrorKind::device, "this processor is below x86-64-v2 (SSE4.2), the lowest supported");
+  for (Isa isa : {Isa::v3, Isa::v4}) {
+    if (supports(isa)) best = isa;
+  }
+  return best;
+}
+
+}  // namespace
 
 bool supports(Isa isa) {
 #if defined(__x86_64__)
@@ -31,13 +48,18 @@ bool supports(Isa isa) {
   return false;
 }
 
-Isa best_isa() {
-  Isa best = Isa::v2;
-  if (!supports(best))
-    throw Error(ErrorKind::device, "this processor is below x86-64-v2 (SSE4.2), the lowest supported");
-  for (Isa isa : {Isa::v3, Isa::v4}) {
-    if (supports(isa)) best = isa;
+void choose_isa(Isa isa) {
+  const Isa best = highest_isa();
+  if (isa > best) {
+    usage_error(std::string("instruction set ") + to_string(isa) + ": this processor supports only up to " +
+                to_string(best));
   }
+  chosen = static_cast<int>(isa);
+}
+
+Isa best_isa() {
+  if (const int choice = chosen; choice != kNoneChosen) return static_cast<Isa>(choice);
+  const Isa best = highest_isa();
   const char* const asked = std::getenv("BACKDRIVE_ISA");
   if (asked == nullptr || *asked == '\0') return best;
   const std::string word = asked;

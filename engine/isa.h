@@ -13,8 +13,12 @@ enum class Isa {
 /// Whether this processor and its operating system run code of that level.
 bool supports(Isa isa);
 
-/// The highest level supported, or the one that the environment variable BACKDRIVE_ISA (v2, v3 or
-/// v4) names. Throws Error: usage when the variable holds another word or a level that is not
+/// From now on best_isa() is this one. What has run kernels keeps those that it has (kernel_isa() of
+/// integrators/kernels.h says which): to be called first. Throws Error (usage) for one that is not supported.
+void choose_isa(Isa isa);
+
+/// The one of choose_isa(); else the one that the environment variable BACKDRIVE_ISA (v2, v3 or v4) names; else the
+/// highest level supported. Throws Error: usage when the variable holds another word or a level that is not
 /// supported, device when not even v2 is.
 Isa best_isa();
 

@@ -18,6 +18,9 @@
 #define BACKDRIVE_PART BACKDRIVE_INLINE
 #endif
 
+// Larger than what is worth inlining, or seldom called.
+#define BACKDRIVE_CALLED BACKDRIVE_HD __attribute__((noinline))
+
 namespace backdrive {
 
 /// Storage is what lies in a buffer, Scalar what a literal is rounded to, lanes how many worlds one Real carries.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "models/contact_pairs.h"
@@ -111,17 +112,36 @@ void check_loop(const Model& model, size_t joint) {
   }
 }
 
+/// What lets go: its child has to have another joint by which it moves on, and no effort may be left to act.
+void check_release(const Model& model, size_t joint) {
+  const double at = model.joint_releases[joint];
+  if (at == std::numeric_limits<double>::infinity()) return;
+  const std::string path = "joints/" + model.joint_names[joint] + "/release";
+  if (!(at > 0)) throw ModelError(path + "/at", "a release at " + std::to_string(at) + " s, expected a time > 0");
+  if (model.topology.integrator != Integrator::semi_implicit) {
+    throw ModelError(path, "a release with the integrator featherstone, expected integrator semi_implicit");
+  }
+  if (!model.joint_loops[joint] || model.joint_types[joint] != JointType::fixed) {
+    throw ModelError(path,
+                     std::string("a release of a ") + to_string(model.joint_types[joint]) + " joint" +
+                         (model.joint_loops[joint] ? "" : " of the tree") +
+                         ", expected a fixed joint that closes a loop (loop: true), beside the joint, of type free for "
+                         "one, by which its child moves on");
+  }
+}
+
 void check_references(const Model& model, const std::vector<bool>& driven) {
   for (size_t j = 0; j < model.joint_names.size(); ++j) {
     const std::string path = "joints/" + model.joint_names[j];
     check_body_index(model, path + "/parent", model.joint_parents[j], true);
     check_body_index(model, path + "/child", model.joint_children[j], false);
     const JointType type = model.joint_types[j];
-    if (driven[j] && !has_one_degree(type)) {
-      throw ModelError(path + "/drive", "a drive on a " + std::string(to_string(type)) +
-                                            " joint, expected a revolute or prismatic joint");
+    if (driven[j] && !may_be_driven(type)) {
+      throw ModelError(path + "/drive",
+                       "a drive on a " + std::string(to_string(type)) + " joint, expected one of another type");
     }
     check_loop(model, j);
+    check_release(model, j);
     if (type == JointType::free && model.joint_parents[j] != ModelBuilder::world) {
       throw ModelError(path + "/parent", "body " + quoted(model.body_names[model.joint_parents[j]]) +
                                              " of a free joint, expected the world");
@@ -290,8 +310,10 @@ void number_components(Topology& topology, const PoolVector<JointType>& types, c
   topology.joint_nv = topology.nu = topology.nv;
   for (size_t j = 0; j < types.size(); ++j) {
     if (!driven[j]) continue;
-    link_of[j]->target = topology.nu;
-    topology.nu += 2;
+    for (Link* link = link_of[j]; link <= &topology.links.back() && link->joint == static_cast<int>(j); ++link) {
+      link->target = topology.nu;
+      topology.nu += 2 * joint_size(link->type).nv;
+    }
   }
 }
 
@@ -383,6 +405,7 @@ JointIndex ModelBuilder::add_joint(const std::string& name, JointType type, Body
   model_.joint_parents.push_back(parent);
   model_.joint_children.push_back(child);
   model_.joint_loops.push_back(options.loop);
+  model_.joint_releases.push_back(options.release);
   driven_.push_back(options.driven);
   spins_.push_back(options.spins);
   append_item(model_, FieldGroup::joints, joint + 1);

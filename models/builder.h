@@ -1,4 +1,5 @@
 #pragma once
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -37,6 +38,8 @@ struct JointOptions {
   /// Closes a loop: the child hangs on another joint already. What places it then is child_frame.
   bool loop = false;
   Frame child_frame = {};
+  /// s from the start of a rollout: when a fixed joint that closes a loop, a grip, lets go.
+  double release = std::numeric_limits<double>::infinity();
   BACKDRIVE_AXIS_PARAMETERS(BACKDRIVE_OPTION, )
   BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_OPTION, )
   /// The child may turn by a good part of a radian in a step: its gyroscopic couple is that of the whole step, which

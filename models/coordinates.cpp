@@ -13,6 +13,17 @@ constexpr JointComponent kPlanar[] = {{"position", "x", false}, {"position", "y"
 constexpr JointComponent kPlanarRate[] = {
     {"velocity", "x", false}, {"velocity", "y", false}, {"velocity", "angle", true}};
 constexpr JointComponent kPlanarEffort[] = {{"effort", "x", false}, {"effort", "y", false}, {"effort", "angle", true}};
+constexpr JointComponent kTurnTarget[] = {{"target_position", "", true}}, kTurnGoal[] = {{"target_velocity", "", true}};
+constexpr JointComponent kSlideTarget[] = {{"target_position", "", false}},
+                         kSlideGoal[] = {{"target_velocity", "", false}};
+constexpr JointComponent kTurnTargets[] = {
+    {"target_position", "x", true}, {"target_position", "y", true}, {"target_position", "z", true}};
+constexpr JointComponent kTurnGoals[] = {
+    {"target_velocity", "x", true}, {"target_velocity", "y", true}, {"target_velocity", "z", true}};
+constexpr JointComponent kPlanarTarget[] = {
+    {"target_position", "x", false}, {"target_position", "y", false}, {"target_position", "angle", true}};
+constexpr JointComponent kPlanarGoal[] = {
+    {"target_velocity", "x", false}, {"target_velocity", "y", false}, {"target_velocity", "angle", true}};
 constexpr JointComponent kFree[] = {
     {"orientation", "x", false}, {"orientation", "y", false}, {"orientation", "z", false}, {"orientation", "w", false},
     {"position", "x", false},    {"position", "y", false},    {"position", "z", false}};
@@ -34,6 +45,11 @@ void each_quaternion_of_all(const Topology& topology, const Visit& visit) {
 }
 
 }  // namespace
+
+std::string command_name(const JointComponent& effort) {
+  const std::string name = effort.name(), plain = "effort";
+  return "command" + (name.starts_with(plain) ? name.substr(plain.size()) : "/" + name);
+}
 
 std::span<const JointComponent> position_components(JointType type) {
   switch (type) {
@@ -116,30 +132,63 @@ std::vector<std::string> velocity_names(const Model& model) {
   return component_names(model, velocity_components);
 }
 
+const char* to_string(ControlChannel channel) {
+  switch (channel) {
+    case ControlChannel::effort:
+      return "effort";
+    case ControlChannel::target_position:
+      return "target_position";
+    case ControlChannel::target_velocity:
+      return "target_velocity";
+  }
+  return "unknown";
+}
+
+std::span<const JointComponent> channel_components(JointType type, ControlChannel channel) {
+  if (channel == ControlChannel::effort) return effort_components(type);
+  const bool position = channel == ControlChannel::target_position;
+  if (type == JointType::revolute) return position ? kTurnTarget : kTurnGoal;
+  if (type == JointType::prismatic) return position ? kSlideTarget : kSlideGoal;
+  if (type == JointType::planar) return position ? kPlanarTarget : kPlanarGoal;
+  const std::span turns(position ? kTurnTargets : kTurnGoals);
+  if (type == JointType::universal) return turns.first(2);
+  return type == JointType::ball ? turns : std::span<const JointComponent>();
+}
+
+DegreeOfFreedom degree_of_freedom(const Model& model, int joint, int k) {
+  const int link = model.link_of_joint(joint);
+  const bool chain = joint_size(model.topology.links[link].type).nv < joint_size(model.joint_types[joint]).nv;
+  return chain ? DegreeOfFreedom{link + k, 0} : DegreeOfFreedom{link, k};
+}
+
+bool is_driven(const Model& model, int joint) {
+  return model.topology.links[model.link_of_joint(joint)].target >= 0;
+}
+
 std::vector<ControlRow> control_rows(const Model& model) {
   std::vector<ControlRow> rows;
-  for (std::size_t joint = 0; joint < model.joint_names.size(); ++joint) {
-    const std::string name = model.joint_names[joint] + "/";
-    const auto components = effort_components(model.joint_types[joint]);
-    if (components.empty()) continue;
-    const Link& link = model.topology.links[model.link_of_joint(static_cast<int>(joint))];
-    int row = link.v;
-    for (const JointComponent& c : components) {
-      rows.push_back({name + c.name(), ControlChannel::effort, row++, c.turns});
+  for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
+    const int joint = static_cast<int>(j);
+    for (const ControlChannel channel :
+         {ControlChannel::effort, ControlChannel::target_position, ControlChannel::target_velocity}) {
+      if (channel != ControlChannel::effort && !is_driven(model, joint)) break;
+      int component = 0;
+      for (const JointComponent& c : channel_components(model.joint_types[j], channel)) {
+        rows.push_back({model.joint_names[j] + "/" + c.name(), channel, control_row(model, joint, channel, component),
+                        c.turns, joint, component});
+        ++component;
+      }
     }
-    if (link.target < 0) continue;
-    rows.push_back({name + "target_position", ControlChannel::target_position, link.target, components[0].turns});
-    rows.push_back({name + "target_velocity", ControlChannel::target_velocity, link.target + 1, components[0].turns});
   }
   for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
-    const std::string name = model.coupling_names[c] + "/";
-    const Coupling& coupling = model.topology.couplings[c];
-    const JointType* const unit = unit_of_coupling(model, static_cast<int>(c));
-    const bool turns = unit && *unit == JointType::revolute;
-    if (coupling.effort >= 0) rows.push_back({name + "effort", ControlChannel::effort, coupling.effort, turns});
-    if (coupling.target < 0) continue;
-    rows.push_back({name + "target_position", ControlChannel::target_position, coupling.target, turns});
-    rows.push_back({name + "target_velocity", ControlChannel::target_velocity, coupling.target + 1, turns});
+    const int controlled = static_cast<int>(model.joint_names.size() + c);
+    for (const ControlChannel channel :
+         {ControlChannel::effort, ControlChannel::target_position, ControlChannel::target_velocity}) {
+      const int row = control_row(model, controlled, channel);
+      if (row < 0) continue;
+      const JointComponent& one = controlled_components(model, controlled, channel)[0];
+      rows.push_back({model.coupling_names[c] + "/" + one.name(), channel, row, one.turns, controlled, 0});
+    }
   }
   return rows;
 }
@@ -190,17 +239,27 @@ double coupling_velocity(const Model& model, int coupling, std::span<const doubl
   return rate;
 }
 
-const JointType* unit_of_controlled(const Model& model, int controlled) {
+std::span<const JointComponent> controlled_components(const Model& model, int controlled, ControlChannel channel) {
   const int coupling = coupling_of(model, controlled);
-  return coupling < 0 ? &model.joint_types[controlled] : unit_of_coupling(model, coupling);
+  if (coupling < 0) return channel_components(model.joint_types[controlled], channel);
+  const JointType* const unit = unit_of_coupling(model, coupling);
+  return channel_components(unit ? *unit : JointType::prismatic, channel);
 }
 
-int control_row(const Model& model, int controlled, ControlChannel channel) {
+const JointType* unit_of_controlled(const Model& model, int controlled, ControlChannel channel, int component) {
+  static constexpr JointType turns = JointType::revolute, slides = JointType::prismatic;
+  const int coupling = coupling_of(model, controlled);
+  if (coupling >= 0) return unit_of_coupling(model, coupling);
+  return channel_components(model.joint_types[controlled], channel)[component].turns ? &turns : &slides;
+}
+
+int control_row(const Model& model, int controlled, ControlChannel channel, int component) {
   const int coupling = coupling_of(model, controlled);
   int effort, target;
   if (coupling < 0) {
-    const Link& link = model.topology.links[model.link_of_joint(controlled)];
-    effort = link.v, target = link.target;
+    const auto [at, dof] = degree_of_freedom(model, controlled, component);
+    const Link& link = model.topology.links[at];
+    effort = link.v + dof, target = link.target < 0 ? -1 : link.target + 2 * dof;
   } else {
     effort = model.topology.couplings.at(coupling).effort, target = model.topology.couplings.at(coupling).target;
   }

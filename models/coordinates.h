@@ -21,6 +21,10 @@ struct JointComponent {
   std::string name() const { return *axis ? std::string(quantity) + "/" + axis : quantity; }
 };
 
+/// What the number of an effort is called that is commanded, where its own name stands for what acts: "command",
+/// "command/x", "command/torque/x".
+std::string command_name(const JointComponent& effort);
+
 /// In the order of Topology's rows.
 std::span<const JointComponent> position_components(JointType type);
 std::span<const JointComponent> velocity_components(JointType type);
@@ -29,12 +33,29 @@ std::span<const JointComponent> effort_components(JointType type);
 /// Which of a joint's control channels: an effort, or a target of its drive.
 enum class ControlChannel { effort, target_position, target_velocity };
 
+/// "effort", "target_position", "target_velocity".
+const char* to_string(ControlChannel channel);
+
+/// The numbers of a channel, one for each degree of freedom; none where the joint cannot have it. Efforts of ball and
+/// free joints are called torque and force.
+std::span<const JointComponent> channel_components(JointType type, ControlChannel channel);
+
+/// Degree of freedom k of a joint, k < joint_size(type).nv: its link, and which of that link's it is.
+struct DegreeOfFreedom {
+  int link, dof;
+};
+DegreeOfFreedom degree_of_freedom(const Model& model, int joint, int k);
+
+/// Whether a joint has control channels for targets.
+bool is_driven(const Model& model, int joint);
+
 /// One number of a step's controls, named joint/effort and the like.
 struct ControlRow {
   std::string name;
   ControlChannel channel;
   int row;
   bool turns;  ///< as in JointComponent
+  int controlled, component;
 };
 /// All of them, joint by joint, then coupling by coupling. O(joints).
 std::vector<ControlRow> control_rows(const Model& model);
@@ -44,15 +65,18 @@ std::vector<ControlRow> control_rows(const Model& model);
 /// −1 when there is none of that name.
 int find_controlled(const Model& model, const std::string& name);
 const std::string& name_of_controlled(const Model& model, int controlled);
-/// A joint's type; of a coupling revolute or prismatic where all its joints are, else null: whose unit its position
-/// has.
-const JointType* unit_of_controlled(const Model& model, int controlled);
+/// Revolute or prismatic where all joints of a coupling are, else null: whose unit its position has.
 const JointType* unit_of_coupling(const Model& model, int coupling);
+/// The numbers of a channel, as those of a joint; whether a coupling's turns says unit_of_coupling().
+std::span<const JointComponent> controlled_components(const Model& model, int controlled, ControlChannel channel);
+/// Revolute or prismatic, for what turns and what slides; null: neither unit, a coupling's of both.
+const JointType* unit_of_controlled(const Model& model, int controlled, ControlChannel channel, int component);
 /// Position of a coupling at the positions q, and its rate at the velocities qd. O(terms).
 double coupling_position(const Model& model, int coupling, std::span<const double> q);
 double coupling_velocity(const Model& model, int coupling, std::span<const double> qd);
-/// Row of a channel in a step's controls, of a joint of one degree of freedom or a coupling; −1: it does not have it.
-int control_row(const Model& model, int controlled, ControlChannel channel);
+/// Row within a step's controls of one number of a channel; −1: a joint without a drive, a coupling without one or that
+/// is held, has none.
+int control_row(const Model& model, int controlled, ControlChannel channel, int component = 0);
 /// A link of it: what moves it moves with that.
 int link_of_controlled(const Model& model, int controlled);
 

@@ -148,16 +148,22 @@ void refresh_features(Model& model, const Parameters* direction) {
     s.resists_turns = counts(BACKDRIVE_PICK(shapes.material.torsional_friction), s.shape) ||
                       counts(BACKDRIVE_PICK(shapes.material.rolling_friction), s.shape);
   }
+  const auto lifted = [&](int body) {
+    constexpr auto pick = BACKDRIVE_PICK(bodies.gravity_compensation);
+    const Parameter& p = pick(model);
+    return p.requires_grad(body) || in_any_world(p, body, not_zero) ||
+           (direction && in_any_world(pick(*direction), body, not_zero));
+  };
   const JointParameters& joints = model.joints;
   const auto finite = [](double x) { return std::isfinite(x); };
   for (Link& link : model.topology.links) {
-    const bool moves = joint_size(link.type).nv > 0;
+    const bool moves = joint_size(link.type).nv > 0, driven = may_be_driven(model.joint_types[link.joint]);
     link.acts.drive = link.target >= 0;
-    link.acts.spring =
-        has_one_degree(model.joint_types[link.joint]) && counts(BACKDRIVE_PICK(joints.spring.stiffness), link.joint);
-    link.acts.limit =
-        has_one_degree(model.joint_types[link.joint]) &&
-        (in_any_world(joints.limit.lower, link.joint, finite) || in_any_world(joints.limit.upper, link.joint, finite));
+    link.acts.spring = driven && counts(BACKDRIVE_PICK(joints.spring.stiffness), link.joint);
+    link.acts.limit = driven && (in_any_world(joints.limit.lower, link.joint, finite) ||
+                                 in_any_world(joints.limit.upper, link.joint, finite));
+    link.acts.speed = driven && in_any_world(joints.limit.velocity, link.joint, finite);
+    link.lifted = link.body >= 0 && lifted(link.body);
     link.acts.friction = moves && counts(BACKDRIVE_PICK(joints.friction), link.joint);
   }
   const LimitParameters& limit = model.couplings.limit;

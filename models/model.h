@@ -91,7 +91,7 @@ struct ContactPair {
 
 /// Smoothing velocity of joint friction, rad/s or m/s.
 constexpr double kFrictionVelocity = 0.01;
-/// Width over which a limit's spring reaches its full stiffness, rad or m.
+/// Width over which a limit's spring reaches its full stiffness, rad or m; and the damper of a speed, rad/s or m/s.
 constexpr double kLimitRamp = 0.01;
 
 /// About or along what a link of one degree of freedom moves: its joint's `axis`, or an axis of the joint's frame.
@@ -116,7 +116,7 @@ class CheckedNumbers {
 /// What acts on a joint in some world, or would if a gradient that is wanted were followed (refresh_features). The same
 /// for all worlds: kernels branch on it.
 struct EffortParts {
-  bool spring = false, limit = false, drive = false;  ///< of revolute and prismatic joints only
+  bool spring = false, limit = false, drive = false, speed = false;  ///< not of free joints; speed: its limit
   bool friction = false;
 };
 
@@ -133,11 +133,12 @@ struct Link {
   int q = 0;                ///< first position component
   int v = 0;                ///< first velocity component; the control's efforts stand at the same index
   int loop_child = -1;      ///< of a joint that closes a loop the link that carries its child; −1: of the tree
-  int target = -1;          ///< first of two control channels (target position, target velocity); −1: no drive
+  int target = -1;          ///< first of two controls (target position, velocity) per degree of freedom; −1: no drive
   bool leaf = true;         ///< has no children
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
   EffortParts acts = {};
   bool touches = false;             ///< its body has shapes that may touch others
+  bool lifted = false;              ///< gravity compensation of its body acts, or would as in EffortParts
   bool spins = false;               ///< its body's gyroscopic couple is that of the whole step (JointOptions::spins)
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };
@@ -171,8 +172,8 @@ struct Topology {
   int joint_nv = 0;  ///< velocity components of the joints = degrees of freedom of all joints
   int nq = 0;        ///< position components: the joints', and with semi_implicit the bodies'
   int nv = 0;        ///< velocity components, likewise
-  /// Control components: joint_nv efforts, then two targets per driven joint; then of each coupling that does not hold
-  /// an effort and, of a driven one, two targets.
+  /// Control components: joint_nv efforts, then two targets per degree of freedom of driven joints; then of each
+  /// coupling that does not hold an effort and, of a driven one, two targets.
   int nu = 0;
   PoolVector<ContactShape> contact_shapes;  ///< those of contact_pairs
   PoolVector<ContactPair> contact_pairs;
@@ -199,6 +200,7 @@ struct TopologyView {
   int contact_point_count = 0;  ///< of all pairs
   int most_points_of_pair = 0;
   bool resists_turns = false;           ///< any of the contact shapes does
+  bool lifted = false;                  ///< any of the links is
   const Coupling* couplings = nullptr;  ///< [coupling_count]
   int coupling_count = 0;
   const CouplingTerm* coupling_terms = nullptr;  ///< [coupling_term_count]
@@ -209,6 +211,7 @@ inline TopologyView view_of(const Topology& t) {
   TopologyView view{
       t.links.data(),         count(t.links),        t.nq, t.nv, t.nu, t.contact_shapes.data(), count(t.contact_shapes),
       t.contact_pairs.data(), count(t.contact_pairs)};
+  for (const Link& link : t.links) view.lifted = view.lifted || link.lifted;
   view.couplings = t.couplings.data();
   view.coupling_count = count(t.couplings);
   view.coupling_terms = t.coupling_terms.data();
@@ -242,9 +245,14 @@ constexpr JointSize joint_size(JointType type) {
 constexpr bool has_quaternion(JointType type) {
   return type == JointType::ball || type == JointType::free;
 }
-/// Whether there is one position and one velocity, for which limits, drives and targets have a meaning.
+/// Whether there is one position and one velocity.
 constexpr bool has_one_degree(JointType type) {
   return type == JointType::revolute || type == JointType::prismatic;
+}
+
+/// Whether a joint can have limits, springs and drives.
+constexpr bool may_be_driven(JointType type) {
+  return type != JointType::fixed && type != JointType::free;
 }
 
 /// How many components of geometry.scale a type uses; the others are stored as 0.
@@ -281,6 +289,8 @@ struct Model : Parameters {
   PoolVector<int> joint_parents;  ///< body index, −1: world
   PoolVector<int> joint_children;
   PoolVector<bool> joint_loops;  ///< whether it closes a loop: its child hangs on another joint
+  /// s from the start of a rollout: from there on, to whole steps, a joint holds nothing. +inf: never. No parameter.
+  PoolVector<double> joint_releases;
   /// Whether a body may have an inertia that no rigid body has: a principal moment below zero or above the sum of the
   /// other two. Robot files hold such ones.
   PoolVector<bool> unphysical_inertias;

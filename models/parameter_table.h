@@ -30,7 +30,8 @@ enum class ValueRange { any, nonnegative, positive };
 #define BACKDRIVE_BODY_PARAMETERS(X, at)                                                                               \
   X(at, mass,               0.0,                          nonnegative, "kg",     "beside what shapes with a density add") \
   X(at, com,                (Numbers3{0, 0, 0}),          any,         "m",      "centre of mass, link axes, from the link origin") \
-  X(at, inertia,            (Numbers6{0, 0, 0, 0, 0, 0}), any,         "kg·m²",  "xx, yy, zz, xy, xz, yz about the com, link axes")
+  X(at, inertia,            (Numbers6{0, 0, 0, 0, 0, 0}), any,         "kg·m²",  "xx, yy, zz, xy, xz, yz about the com, link axes") \
+  X(at, gravity_compensation, 0.0,                        any,         "1",      "share of its weight that is cancelled: 0 none, 1 all of it")
 
 #define BACKDRIVE_AXIS_PARAMETERS(X, at)                                                                               \
   X(at, axis,               (Numbers3{0, 0, 1}),          any,         "1",      "unit vector in the joint frame")
@@ -49,7 +50,9 @@ enum class ValueRange { any, nonnegative, positive };
   X(at, lower,              -kInfinity,                   any,         "rad or m",           "lowest position; -inf: none")  \
   X(at, upper,              kInfinity,                    any,         "rad or m",           "highest position; +inf: none") \
   X(at, stiffness,          1e3,                          nonnegative, "N·m/rad or N/m",     "spring beyond the limits")     \
-  X(at, damping,            10.0,                         nonnegative, "N·m·s/rad or N·s/m", "damper beyond the limits")
+  X(at, damping,            10.0,                         nonnegative, "N·m·s/rad or N·s/m", "damper beyond the limits")     \
+  X(at, velocity,           kInfinity,                    nonnegative, "rad/s or m/s",       "highest speed; +inf: none")    \
+  X(at, velocity_damping,   1e3,                          nonnegative, "N·m·s/rad or N·s/m", "damper beyond that speed")
 
 #define BACKDRIVE_DRIVE_PARAMETERS(X, at)                                                                              \
   X(at, stiffness,          0.0,                          nonnegative, "N·m/rad or N/m",     "gain on the position error")   \
@@ -59,11 +62,11 @@ enum class ValueRange { any, nonnegative, positive };
 // G(type, member, its parameters, what it is, passed on): nests of the effort.
 #define BACKDRIVE_EFFORT_NESTS(G, X)                                                                                   \
   G(Spring, spring, BACKDRIVE_SPRING_PARAMETERS,                                                                       \
-    "Spring of a revolute or prismatic joint. It acts from the start of a step, so that it keeps energy; it needs steps of less than 2/ω, ω its fastest oscillation. What is stiffer is a drive.", X) \
+    "Spring of a joint. It acts from the start of a step, so that it keeps energy; it needs steps of less than 2/ω, ω its fastest oscillation. What is stiffer is a drive. Universal and planar joints: the same at each degree of freedom. Ball: towards orientation zero, with the angle of the turn. Free joints have none.", X) \
   G(Limit, limit, BACKDRIVE_LIMIT_PARAMETERS,                                                                          \
-    "Soft limits of the position of a revolute or prismatic joint: beyond them a spring of C¹ onset and a damper that acts only there.", X)             \
+    "Soft limits of a joint's position: beyond them a spring of C¹ onset and a damper that acts only there; and of its speed. Universal and planar joints: the same at each degree of freedom. Ball: `upper` is the greatest angle of its turn, about any axis, and `velocity` that of its angular velocity. Free joints have none.", X) \
   G(Drive, drive, BACKDRIVE_DRIVE_PARAMETERS,                                                                          \
-    "Position and velocity servo of a revolute or prismatic joint, treated implicitly: stiffness·(target − q⁺) + damping·(target velocity − q̇⁺). A joint with one has the control channels `target_position` and `target_velocity`.", X)
+    "Position and velocity servo of a joint, treated implicitly: stiffness·(target − q⁺) + damping·(target velocity − q̇⁺). A joint with one has the control channels `target_position` and `target_velocity`. Universal and planar joints: the same gains at each degree of freedom. Ball: the target is a rotation vector (its axis times its angle) of the child against the joint. Free joints have none.", X)
 #define BACKDRIVE_EFFORT_NEST_(type, member, parameters, what, X) parameters(X, member.)
 #define BACKDRIVE_EFFORT_PARAMETERS(X)                                                                                 \
   BACKDRIVE_RESISTANCE_PARAMETERS(X, )                                                                                 \

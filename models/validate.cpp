@@ -69,32 +69,32 @@ void normalize_all(Parameter& parameter, const std::string& group, const std::ve
   }
 }
 
-/// Springs are of joints with one position.
-void check_joints_with_springs(const Model& model) {
-  const Parameter& stiffness = model.joints.spring.stiffness;
-  for (int w = 0; w < stiffness.worlds(); ++w) {
-    for (int j = 0; j < stiffness.items(); ++j) {
-      if (has_one_degree(model.joint_types[j]) || !(stiffness(j, 0, w) > 0)) continue;
-      throw ModelError("joints/" + model.joint_names[j] + "/spring",
-                       "a spring on a " + std::string(to_string(model.joint_types[j])) +
-                           " joint, expected a revolute or prismatic joint");
-    }
-  }
-}
-
-/// Limits are of joints with one position.
-void check_joints_with_limits(const Model& model) {
-  const LimitParameters& limit = model.joints.limit;
-  for (const Parameter* bound : {&limit.lower, &limit.upper}) {
-    for (int w = 0; w < bound->worlds(); ++w) {
-      for (int j = 0; j < bound->items(); ++j) {
-        if (joint_size(model.joint_types[j]).nv < 2 || !std::isfinite((*bound)(j, 0, w))) continue;
-        throw ModelError("joints/" + model.joint_names[j] + "/limit",
-                         "a limit on a " + std::string(to_string(model.joint_types[j])) +
-                             " joint, expected a revolute or prismatic joint");
+/// What joints of some types cannot have.
+void check_joint_kinds(const Model& model) {
+  const JointParameters& joints = model.joints;
+  const auto refuse = [&](const Parameter& parameter, const char* key, const char* what, const auto& is_wrong) {
+    for (int w = 0; w < parameter.worlds(); ++w) {
+      for (int j = 0; j < parameter.items(); ++j) {
+        const JointType type = model.joint_types[j];
+        if (!is_wrong(type, parameter(j, 0, w))) continue;
+        throw ModelError("joints/" + model.joint_names[j] + "/" + key,
+                         std::string(what) + to_string(type) + " joint" + in_world(parameter, w));
       }
     }
+  };
+  const auto free_has = [](JointType type, bool has) { return joint_size(type).nv > 0 && !may_be_driven(type) && has; };
+  refuse(joints.spring.stiffness, "spring", "a spring, expected none on a ",
+         [&](JointType type, double x) { return free_has(type, x > 0); });
+  for (const Parameter* bound : {&joints.limit.lower, &joints.limit.upper, &joints.limit.velocity}) {
+    refuse(*bound, "limit", "a limit, expected none on a ",
+           [&](JointType type, double x) { return free_has(type, std::isfinite(x)); });
   }
+  refuse(joints.limit.lower, "limit/lower", "a lowest angle, expected none: `upper` bounds the turn of a ",
+         [](JointType type, double x) { return type == JointType::ball && std::isfinite(x); });
+  refuse(joints.limit.upper, "limit/upper", "an angle that is not above 0, expected more for the turn of a ",
+         [](JointType type, double x) { return type == JointType::ball && !(x > 0); });
+  refuse(joints.spring.rest, "spring/rest", "an angle, expected 0: orientation zero is where the spring pulls a ",
+         [](JointType type, double x) { return type == JointType::ball && x != 0; });
 }
 
 void check_limits(const Model& model, const ParametersView& view) {
@@ -284,8 +284,7 @@ void validate(Model& model) {
                 "a quaternion");
   normalize_all(model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation", "a quaternion");
   const ParametersView view = view_of(model);
-  check_joints_with_springs(model);
-  check_joints_with_limits(model);
+  check_joint_kinds(model);
   check_limits(model, view);
   check_coupling_numbers(model, view);
   check_inertias(model, view);

@@ -26,7 +26,12 @@ void fail(const Sources& sources, Place place, const std::string& path, const st
   if (!what.empty()) message += what + ": ";
   message += "expected " + expected;
   if (!hint.empty()) message += "; did you mean '" + hint + "'?";
-  input_error(message);
+  SceneMistake mistake{message, sources.name(place), 0, 0, path, what, expected, hint};
+  if (place.source <= 0) {
+    mistake.file = place.source < 0 ? sources.robots.at(-place.source - 1) : sources.file;
+    mistake.line = place.line, mistake.column = place.column;
+  }
+  throw SceneError({std::move(mistake)});
 }
 
 NodePtr Node::find(std::string_view key) const {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/error.h"
+#include "scenes/scene_error.h"
 
 namespace backdrive::scene {
 
@@ -74,7 +74,7 @@ std::string to_yaml(const Node& node);
 std::string excerpt(const Node& node, size_t limit = 60);
 std::string excerpt(std::string_view text, size_t limit = 60);
 
-/// Throws Error (input): "<place>: <path>: <what>: expected <expected>[; did you mean '<hint>'?]".
+/// Throws SceneError: "<place>: <path>: <what>: expected <expected>[; did you mean '<hint>'?]".
 [[noreturn]] void fail(const Sources& sources, Place place, const std::string& path, const std::string& what,
                        const std::string& expected, const std::string& hint = {});
 

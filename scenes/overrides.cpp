@@ -145,7 +145,8 @@ class Setter {
     NodePtr result = copy(node, NodeKind::list, i);
     const size_t size = result->list.size();
     const bool is_vector = schema.kind == SchemaKind::vector;
-    const int index = index_of(path_[i], size, is_vector);
+    int index = index_of(path_[i], size, is_vector);
+    if (path_[i] == "angle" && of_planar_joint()) index = 2;
     if (index < 0) {
       fail(sources_, place_, prefix(i), "index '" + path_[i] + "'",
            size == 0 ? "no index: the list is empty" : "an index from 0 to " + std::to_string(size - 1));
@@ -153,6 +154,13 @@ class Setter {
     static const Schema scalar{};
     result->list[index] = set(result->list[index], is_vector ? scalar : *schema.entry, i + 1);
     return result;
+  }
+
+  /// Whether the path leads to the three numbers of a planar joint.
+  bool of_planar_joint() const {
+    if (path_[0] != "initial_state") return false;
+    const NodePtr type = value_at(root_, {"model", "joints", path_[1], "type"});
+    return type && type->text == "planar";
   }
 
   static std::vector<std::string> known_keys(const Schema& schema) {

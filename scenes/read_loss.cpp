@@ -53,13 +53,53 @@ void read_target(const View& view, Dimension dimension, const JointType* joint, 
   view.refuse("a number that is not none");
 }
 
+/// The k-th of as many numbers.
+struct NumberOf {
+  std::size_t k, count;
+};
+
+/// The target or range of one of a joint's numbers, from a number or a list; false where it is `none`.
+bool read_number(const View& view, const NumberOf& which, Dimension dimension, JointType unit, LossTerm& term) {
+  const auto number = [&](const View& of) {
+    const bool listed = of.kind() == NodeKind::list;
+    if (listed != (which.count > 1) || (listed && of.node()->list.size() != which.count)) {
+      of.refuse(which.count > 1 ? std::to_string(which.count) + " numbers, of which some may be none" : "a number");
+    }
+    return of.number_at(which.k, dimension, unit);
+  };
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  const auto is_none = [](const View& of) {
+    const auto& list = of.node()->list;
+    return std::ranges::all_of(list, [](const NodePtr& x) { return x->text == "none"; }) && !list.empty();
+  };
+  if (!is_range(view)) {
+    if (is_none(view)) view.refuse("a number that is not none");
+    term.target[0] = number(view);
+    return !std::isnan(term.target[0]);
+  }
+  const auto end = [&](const char* key, double none) {
+    const double x = view.given(key) ? number(view[key]) : none;
+    return std::isnan(x) ? none : x;
+  };
+  term.target[0] = end("at_least", -infinite);
+  term.upper[0] = end("at_most", infinite);
+  if (term.target[0] > term.upper[0]) view["at_most"].refuse("numbers that are not below those of at_least");
+  const bool all_none =
+      (!view.given("at_least") || is_none(view["at_least"])) && (!view.given("at_most") || is_none(view["at_most"]));
+  if (all_none) view.refuse("a number that is not none");
+  return !std::isinf(term.target[0]) || !std::isinf(term.upper[0]);
+}
+
 }  // namespace
 
 void ProblemReader::read_loss() {
   const View loss = root_["optimize"]["loss"];
-  for (const View& view : loss["terminal"].items()) read_term(view, {.name = "terminal"});
-  for (const View& view : loss["running"].items()) read_term(view, running_term(view));
-  for (const View& view : loss["waypoints"].items()) read_term(view, waypoint(view));
+  const auto read = [&](const char* list, const auto& term_of) {
+    for (const View& view : loss[list].items()) mistakes_.attempt([&] { read_term(view, term_of(view)); });
+  };
+  read("terminal", [](const View&) { return LossTerm{.name = "terminal"}; });
+  read("running", [&](const View& view) { return running_term(view); });
+  read("waypoints", [&](const View& view) { return waypoint(view); });
 }
 
 int ProblemReader::steps_until(const View& time) const {
@@ -180,22 +220,26 @@ void ProblemReader::read_control_term(const View& view, LossTerm term) {
   const View name = view["control"];
   term.quantity = LossQuantity::control;
   term.index = controlled(name);
-  term.channel = channel_of(view["channel"]);
-  check_channel(term.index, term.channel, view["channel"]);
-  const JointType* const type = unit_of_controlled(problem_.model, term.index);
-  read_target(view["target"], dimension_of(term.channel), type, term);
+  const std::string& word = view["channel"].text();
+  term.channel = channel_of(word);
   term.weight = view["weight"].number();
-  const bool is_effort = term.channel == ControlChannel::effort;
-  add_term(term, name.text() + "/" + (is_effort ? "effort" : view["channel"].text()));
+  for (const NamedComponent& part : asked_parts(channel_parts(term.index, word, view["channel"]), view)) {
+    LossTerm one = term;
+    one.component = part.index;
+    read_target(view["target"], dimension_of(term.channel), part.unit(), one);
+    add_term(std::move(one), name.text() + "/" + part.component.name());
+  }
 }
 
-bool ProblemReader::on_circle(const View& view, int joint) const {
+bool ProblemReader::on_circle(const View& view, int joint, const NamedComponent& part) const {
   const JointParameters& joints = problem_.model.joints;
-  const bool turns = problem_.model.joint_types[joint] == JointType::revolute;
+  const JointType type = problem_.model.joint_types[joint];
+  const bool turns = part.component.turns;
   const bool unlimited = std::isinf(joints.limit.lower(joint)) && std::isinf(joints.limit.upper(joint));
   const bool range = is_range(view["position"]);
   const bool result = view.given("on_circle") ? view["on_circle"].flag() : turns && unlimited && !range;
-  if (result && !turns) view["on_circle"].refuse("false for a joint that is not revolute");
+  if (result && !turns && type == JointType::planar) return false;
+  if (result && !turns) view["on_circle"].refuse("false for a position that is no angle");
   if (result && range) view["on_circle"].refuse("false beside a range");
   return result;
 }
@@ -215,38 +259,90 @@ void ProblemReader::read_quantity_term(const View& view, const RecordedQuantity&
   add_term(std::move(term), owner + "/" + quantity);
 }
 
+void ProblemReader::read_joint_quantity(const View& view, LossQuantity of, const RecordedQuantity& what,
+                                        const LossTerm& term, const std::vector<NamedComponent>& parts) {
+  const View target = view[what.quantity];
+  const std::size_t several = parts.size();
+  for (std::size_t k = 0; k < several; ++k) {
+    const JointType unit = *parts[k].unit();
+    LossTerm one = term;
+    one.quantity = of;
+    one.component = parts[k].index;
+    RecordedQuantity number = what;
+    number.joint = &unit;
+    number.axis = parts[k].component.axis;
+    number.part = k, number.parts = several;
+    if (of == LossQuantity::joint_position) one.on_circle = on_circle(view, term.index, parts[k]);
+    if (is_record(target)) {
+      follow(target, number, one);
+    } else if (!read_number(target, {k, several}, what.dimension, unit, one)) {
+      continue;  // none: not scored
+    }
+    one.weight = weight_of(view["weight"], what.quantity.c_str());
+    const std::string suffix = number.axis.empty() ? "" : "/" + number.axis;
+    add_term(std::move(one), what.owners.front() + "/" + what.quantity + suffix);
+  }
+}
+
+void ProblemReader::read_limit_margin(const View& view, LossTerm term) {
+  const View margin = view["limit_margin"];
+  if (!margin) return;
+  const JointType type = problem_.model.joint_types[term.index];
+  if (has_quaternion(type)) margin.refuse(std::string("no such key for a ") + to_string(type) + " joint");
+  const LimitParameters& limit = problem_.model.joints.limit;
+  const double by = margin.number(Dimension::joint_position, type == JointType::planar ? nullptr : &type);
+  term.target[0] = limit.lower(term.index) + by;
+  term.upper[0] = limit.upper(term.index) - by;
+  if (std::isinf(term.target[0]) && std::isinf(term.upper[0])) {
+    margin.refuse("no such key for a joint without limits");
+  }
+  if (term.target[0] > term.upper[0]) margin.refuse("at most half of the way between the limits");
+  term.weight = weight_of(view["weight"], "limit_margin");
+  int component = 0;
+  for (const JointComponent& c : position_components(type)) {
+    LossTerm one = term;
+    one.component = component++;
+    add_term(std::move(one), view["joint"].text() + "/limit_margin" + (*c.axis ? std::string("/") + c.axis : ""));
+  }
+}
+
 void ProblemReader::read_joint_term(const View& view, LossTerm term) {
   const View name = view["joint"];
-  const int joint = term.index = joint_of_one_degree(name);
-  const JointParameters& joints = problem_.model.joints;
-  const JointType* const type = &problem_.model.joint_types[joint];
-  const auto add = [&](LossTerm one, LossQuantity of, const char* quantity, Dimension dimension) {
+  const int joint = term.index = moving_joint(name);
+  const JointType type = problem_.model.joint_types[joint];
+  const std::string is = "no such key for joint '" + name.text() + "', which is " + to_string(type);
+  const auto add = [&](LossQuantity of, const char* quantity, std::span<const JointComponent> components,
+                       Dimension dimension) {
     if (!view.given(quantity)) return;
-    one.quantity = of;
-    read_quantity_term(view, {{name.text()}, quantity, 1, dimension, type, false}, std::move(one), name.text());
-  };
-  LossTerm position = term;
-  if (view.given("position")) position.on_circle = on_circle(view, joint);
-  add(position, LossQuantity::joint_position, "position", Dimension::joint_position);
-  add(term, LossQuantity::joint_velocity, "velocity", Dimension::joint_velocity);
-  if (const View margin = view["limit_margin"]) {
-    LossTerm inside = term;
-    const double by = margin.number(Dimension::joint_position, type);
-    inside.target[0] = joints.limit.lower(joint) + by;
-    inside.upper[0] = joints.limit.upper(joint) - by;
-    if (std::isinf(inside.target[0]) && std::isinf(inside.upper[0])) {
-      margin.refuse("no such key for a joint without limits");
+    std::vector<NamedComponent> parts;
+    for (std::size_t k = 0; k < components.size(); ++k) {
+      if (quantity == std::string_view(components[k].quantity)) parts.push_back({static_cast<int>(k), components[k]});
     }
-    if (inside.target[0] > inside.upper[0]) margin.refuse("at most half of the way between the limits");
-    inside.weight = weight_of(view["weight"], "limit_margin");
-    add_term(std::move(inside), name.text() + "/limit_margin");
+    if (parts.empty()) view[quantity].refuse(is);
+    read_joint_quantity(view, of, {{name.text()}, quantity, 1, dimension, nullptr, false}, term, parts);
+  };
+  const auto positions = position_components(type), velocities = velocity_components(type);
+  add(LossQuantity::joint_position, "position", positions, Dimension::joint_position);
+  if (view.given("orientation")) {
+    if (!has_quaternion(type)) view["orientation"].refuse(is + " (ball and free have it)");
+    LossTerm one = term;
+    one.quantity = LossQuantity::joint_orientation;
+    read_quantity_term(view, {{name.text()}, "orientation", 4, Dimension::none, nullptr, true}, std::move(one),
+                       name.text());
   }
+  add(LossQuantity::joint_velocity, "velocity", velocities, Dimension::joint_velocity);
+  add(LossQuantity::joint_velocity, "angular_velocity", velocities, Dimension::joint_velocity);
+  read_limit_margin(view, term);
   if (term.terminal) return;
   constexpr const char* parts[] = {"actuator", "command", "drive", "spring", "damping", "friction", "limit", "total"};
   const std::string& part = view["part"].text();
   term.part = static_cast<EffortPart>(std::ranges::find(parts, part) - std::begin(parts));
-  add(term, LossQuantity::joint_effort, "effort", Dimension::joint_effort);
-  add(term, LossQuantity::joint_power, "power", Dimension::power);
+  for (const char* const quantity : {"effort", "torque", "force"}) {
+    add(LossQuantity::joint_effort, quantity, effort_components(type), Dimension::joint_effort);
+  }
+  const JointComponent power[] = {{"power", "", has_one_degree(type) && type == JointType::revolute}};
+  if (view.given("power") && !has_one_degree(type)) view["power"].refuse(is);
+  add(LossQuantity::joint_power, "power", power, Dimension::power);
 }
 
 std::vector<std::string> ProblemReader::record_owners(int body) const {
@@ -288,8 +384,9 @@ void ProblemReader::read_term(const View& view, LossTerm term) {
   const bool is_joint = view.given("joint");
   const std::vector<const char*> quantities =
       !is_joint       ? std::vector{"position", "velocity", "orientation", "angular_velocity"}
-      : term.terminal ? std::vector{"position", "velocity", "limit_margin"}
-                      : std::vector{"position", "velocity", "limit_margin", "effort", "power"};
+      : term.terminal ? std::vector{"position", "velocity", "limit_margin", "orientation", "angular_velocity"}
+                      : std::vector{"position", "velocity", "limit_margin", "orientation", "angular_velocity",
+                                    "effort",   "torque",   "force",        "power"};
   std::string words;
   for (const char* const quantity : quantities) words += (words.empty() ? "" : ", ") + std::string(quantity);
   if (std::ranges::none_of(quantities, [&](const char* quantity) { return view.given(quantity); })) {

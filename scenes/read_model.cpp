@@ -87,6 +87,7 @@ class ModelReader {
       BodyOptions options;
       options.mass = body["mass"].number();
       options.com = numbers3(body["com"]);
+      options.gravity_compensation = body["gravity_compensation"].number();
       const std::vector<double> inertia = body["inertia"].numbers();
       for (size_t i = 0; i < inertia.size(); ++i) options.inertia[i] = inertia[i];
       options.unphysical_inertia = body["unphysical_inertia"].flag();
@@ -153,10 +154,11 @@ class ModelReader {
     if (joint_size(type).nv < 2) return;
     const std::string is = std::string("no such key for a ") + to_string(type) + " joint";
     if (joint.given("axis")) joint["axis"].refuse(is + ": its `frame` says how it is turned");
+    if (may_be_driven(type)) return;
 #define BACKDRIVE_KEY(type, member, parameters, what, X) #member,
     for (const char* const key : {BACKDRIVE_EFFORT_NESTS(BACKDRIVE_KEY, )}) {
 #undef BACKDRIVE_KEY
-      if (joint.given(key)) joint[key].refuse(is + ": revolute and prismatic joints have it");
+      if (joint.given(key)) joint[key].refuse(is + ": all others have it");
     }
   }
 
@@ -179,6 +181,7 @@ class ModelReader {
     if (!options.loop && joint.given("child_frame")) {
       joint["child_frame"].refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
     }
+    if (const View release = joint["release"]) options.release = release["at"].number();
     options.axis = numbers3(joint["axis"]);
     options.spins = joint["spins"].flag();
     options.driven = joint.given("drive");
@@ -339,8 +342,17 @@ class ModelReader {
       if (!next) break;
       node = next;
     }
-    input_error(root_.sources().name(place) + ": model/" + error.path() + ": value '" + excerpt(*node) +
-                "': " + error.message());
+    const std::string message = error.message(), what = "value '" + excerpt(*node) + "'";
+    const std::size_t expected = message.find(", expected ");
+    // The builder's words as they are; in parts they are as those of fail().
+    try {
+      fail(root_.sources(), place, "model/" + error.path(), what,
+           expected == std::string::npos ? message : message.substr(expected + 11));
+    } catch (const SceneError& one) {
+      SceneMistake mistake = one.mistakes()[0];
+      mistake.text = root_.sources().name(place) + ": model/" + error.path() + ": " + what + ": " + message;
+      throw SceneError({std::move(mistake)});
+    }
   }
 
   View root_;

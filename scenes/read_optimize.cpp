@@ -6,16 +6,30 @@
 #include "scenes/reader.h"
 
 namespace backdrive::scene {
-ControlChannel channel_of(const View& view) {
-  if (view.text() == "target_position") return ControlChannel::target_position;
-  if (view.text() == "target_velocity") return ControlChannel::target_velocity;
+ControlChannel channel_of(std::string_view word) {
+  if (word == "target_position") return ControlChannel::target_position;
+  if (word == "target_velocity") return ControlChannel::target_velocity;
   return ControlChannel::effort;
 }
 
 void ProblemReader::read_variables() {
-  for (const View& view : root_["optimize"]["variables"].items()) read_variable(view);
-  resolve_ties();
+  const std::vector<View> variables = root_["optimize"]["variables"].items();
+  for (const View& view : variables) mistakes_.attempt([&] { read_variable(view); });
+  if (mistakes_.empty()) mistakes_.attempt([&] { resolve_ties(); });
 }
+
+namespace {
+
+constexpr const char* kTieExpected =
+    "a variable's name, with or without a factor and a constant (2 * NAME + 1 cm), or a sum of products of names and "
+    "numbers";
+
+std::string_view without_spaces(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' '), last = text.find_last_not_of(' ');
+  return first == std::string::npos ? std::string_view() : text.substr(first, last - first + 1);
+}
+
+}  // namespace
 
 void ProblemReader::read_tie(Variable& variable, Dimension dimension, const JointType* joint, const View& view) {
   const View tie = view["same_as"];
@@ -23,66 +37,105 @@ void ProblemReader::read_tie(Variable& variable, Dimension dimension, const Join
   for (const char* const key : {"bounds", "initial", "scale", "knots", "interpolation"}) {
     if (view.given(key)) view[key].refuse("no such key beside same_as: the other variable has it");
   }
-  constexpr const char* expected = "a variable's name, with or without a factor and a constant: 2 * NAME + 1 cm";
-  std::string text = tie.text();
-  const auto trimmed = [](std::string from) {
-    const std::size_t first = from.find_first_not_of(' '), last = from.find_last_not_of(' ');
-    return first == std::string::npos ? std::string() : from.substr(first, last - first + 1);
-  };
-  const auto number = [&](const std::string& from, double& to, bool unit) {
+  ReadTie read{problem_.variables.size(), {}, tie};
+  std::string_view rest = tie.text();
+  for (double sign = 1; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(" + "), rest.find(" - "));
+    read_tie_term(without_spaces(rest.substr(0, end)), sign, dimension, joint, variable.tie, read);
+    if (end == std::string_view::npos) break;
+    sign = rest[end + 1] == '-' ? -1 : 1;
+    rest.remove_prefix(end + 3);
+    if (rest.empty()) tie.refuse(kTieExpected);
+  }
+  if (read.terms.empty()) tie.refuse(kTieExpected);
+  ties_.push_back(std::move(read));
+}
+
+void ProblemReader::read_tie_term(std::string_view text, double sign, Dimension dimension, const JointType* joint,
+                                  Tie& tie, ReadTie& to) const {
+  const bool alone = text.find(" * ") == std::string_view::npos;
+  ReadTie::Term term{sign};
+  while (true) {
+    const std::size_t star = text.find(" * ");
+    const std::string_view part = without_spaces(text.substr(0, star));
     Quantity quantity;
-    if (!parse_quantity(from, quantity).expected.empty() || (quantity.has_unit && !unit)) tie.refuse(expected);
-    if (!unit_fits(quantity, dimension, joint)) tie.refuse(dimension_words(dimension, joint) + " as the constant");
-    to = quantity.value;
-  };
-  if (const std::size_t star = text.find(" * "); star != std::string::npos) {
-    number(trimmed(text.substr(0, star)), variable.tie.factor, false);
-    text = text.substr(star + 3);
+    if (part.empty()) to.view.refuse(kTieExpected);
+    if (!parse_quantity(part, quantity).expected.empty()) {
+      if (std::string_view("0123456789.+-").find(part[0]) != std::string_view::npos) to.view.refuse(kTieExpected);
+      term.of.emplace_back(part);
+    } else if (quantity.has_unit && !alone) {
+      to.view.refuse(kTieExpected);
+    } else if (!unit_fits(quantity, dimension, joint)) {
+      to.view.refuse(dimension_words(dimension, joint) + " as the constant");
+    } else {
+      term.factor *= quantity.value;
+    }
+    if (star == std::string_view::npos) break;
+    text.remove_prefix(star + 3);
   }
-  for (const char sign : {'+', '-'}) {
-    const std::size_t at = text.find(std::string(" ") + sign + " ");
-    if (at == std::string::npos) continue;
-    number(trimmed(text.substr(at + 3)), variable.tie.shift, true);
-    if (sign == '-') variable.tie.shift = -variable.tie.shift;
-    text = text.substr(0, at);
-    break;
+  if (term.of.empty()) {
+    tie.shift += term.factor;
+  } else if (term.factor == 0) {
+    to.view.refuse("a factor that is not zero");
+  } else {
+    to.terms.push_back(std::move(term));
   }
-  if (variable.tie.factor == 0) tie.refuse("a factor that is not zero");
-  ties_.push_back({problem_.variables.size(), trimmed(text), tie});
 }
 
 void ProblemReader::resolve_ties() {
   std::vector<std::string> names;
   for (const Variable& variable : problem_.variables) names.push_back(variable.name);
+  for (const ReadTie& tie : ties_) resolve_tie(tie, names);
   for (const ReadTie& tie : ties_) {
-    Variable& variable = problem_.variables[tie.variable];
-    const auto found = std::ranges::find(names, tie.to);
-    if (found == names.end()) {
-      tie.view.refuse("the name of another variable", nearest_name(tie.to.substr(0, 200), names));
-    }
-    variable.tie.to = static_cast<int>(found - names.begin());
-    const Variable& to = problem_.variables[variable.tie.to];
-    const bool is_tied = std::ranges::any_of(
-        ties_, [&](const ReadTie& other) { return other.variable == static_cast<std::size_t>(variable.tie.to); });
-    if (is_tied) tie.view.refuse("a variable that is not tied itself");
-    if (variable.is_control() && to.is_control()) variable.knots = to.knots, variable.hold = to.hold;
-    if (variable.is_control() != to.is_control()) {
-      tie.view.refuse(variable.is_control() ? "another control" : "a variable that is no control");
-    }
-    const auto numbers = [&](const Variable& of) {
-      if (of.kind != VariableKind::parameter || of.parameter.component >= 0) return 1;
-      return ParameterChart(problem_.model, of.parameter).size();
-    };
-    if (numbers(variable) != numbers(to)) {
-      tie.view.refuse("a variable of " + std::to_string(numbers(variable)) + " numbers (this one has " +
-                      std::to_string(numbers(to)) + ")");
+    const Variable& variable = problem_.variables[tie.variable];
+    if (tie.terms.size() == 1 && variable.tie.terms.size() == 1 && variable.tie.terms[0].of.size() == 1) {
+      Tie& simple = problem_.variables[tie.variable].tie;
+      simple.to = simple.terms[0].of[0], simple.factor = simple.terms[0].factor;
+      simple.terms.clear();
     }
   }
 }
 
+int ProblemReader::tie_numbers(const Variable& of) const {
+  if (of.kind != VariableKind::parameter || of.parameter.component >= 0) return 1;
+  return ParameterChart(problem_.model, of.parameter).size();
+}
+
+void ProblemReader::resolve_tie(const ReadTie& tie, std::span<const std::string> names) {
+  Variable& variable = problem_.variables[tie.variable];
+  bool any_control = false;
+  for (const ReadTie::Term& read : tie.terms) {
+    TieTerm term{read.factor};
+    for (const std::string& name : read.of) {
+      const auto found = std::ranges::find(names, name);
+      if (found == names.end()) {
+        tie.view.refuse("the name of another variable", nearest_name(name.substr(0, 200), names));
+      }
+      const int index = static_cast<int>(found - names.begin());
+      const Variable& to = problem_.variables[index];
+      const bool is_tied = std::ranges::any_of(
+          ties_, [&](const ReadTie& other) { return other.variable == static_cast<std::size_t>(index); });
+      if (is_tied) tie.view.refuse("a variable that is not tied itself");
+      if (to.is_control() && !variable.is_control()) tie.view.refuse("a variable that is no control");
+      if (to.is_control() && any_control && (to.knots != variable.knots || to.hold != variable.hold)) {
+        tie.view.refuse("controls of the same knots and interpolation");
+      }
+      if (to.is_control()) variable.knots = to.knots, variable.hold = to.hold, any_control = true;
+      const int own = tie_numbers(variable), others = tie_numbers(to);
+      const bool one_for_all = tie.terms.size() + read.of.size() > 2 && others == 1;
+      if (!variable.is_control() && own != others && !one_for_all) {
+        tie.view.refuse("a variable of " + std::to_string(own) + " numbers (this one has " + std::to_string(others) +
+                        ")");
+      }
+      term.of.push_back(index);
+    }
+    variable.tie.terms.push_back(std::move(term));
+  }
+  if (variable.is_control() && !any_control) tie.view.refuse("another control");
+}
+
 void ProblemReader::read_variable(const View& view) {
   const Model& model = problem_.model;
-  Variable variable;
   if (view.given("parameter")) {
     const View path = view["parameter"];
     std::vector<FieldSelection> selections;
@@ -100,26 +153,36 @@ void ProblemReader::read_variable(const View& view) {
       const JointType* type = nullptr;
       if (selection.field->group == FieldGroup::joints) type = &model.joint_types[selection.item];
       if (selection.field->group == FieldGroup::couplings) type = unit_of_coupling(model, selection.item);
+      // What slides and turns takes either unit.
+      if (type && (*type == JointType::planar || *type == JointType::free)) type = nullptr;
       const int numbers = selection.component < 0 ? selection.field->components : 1;
       add_variable(std::move(one), dimension_of(*selection.field), type, {static_cast<size_t>(numbers)}, view);
     }
     return;
   }
-  if (!view.given("control")) return read_initial_state_variable(view);
+  view.given("control") ? read_control_variable(view) : read_initial_state_variable(view);
+}
+
+void ProblemReader::read_control_variable(const View& view) {
   const View name = view["control"];
+  Variable variable;
   variable.joint = controlled(name);
-  const JointType* type = unit_of_controlled(model, variable.joint);
-  variable.channel = channel_of(view["channel"]);
-  check_channel(variable.joint, variable.channel, view["channel"]);
+  const std::string& word = view["channel"].text();
+  variable.channel = channel_of(word);
+  const std::vector<NamedComponent> parts = channel_parts(variable.joint, word, view["channel"]);
   variable.hold = view["interpolation"].text() == "hold";
   if (const View knots = view["knots"]) {
     variable.knots = knots.integer();
     check_knots(variable.knots, knots);
   }
-  const char* const suffix[] = {"", "/target_position", "/target_velocity"};
-  variable.name = "control/" + name.text() + suffix[static_cast<int>(variable.channel)];
   const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.control_steps();
-  add_variable(std::move(variable), dimension_of(channel_of(view["channel"])), type, {numbers}, view);
+  for (const NamedComponent& part : asked_parts(parts, view)) {
+    Variable one = variable;
+    const std::string quantity = part.component.name();
+    one.name = "control/" + name.text() + (quantity == "effort" ? "" : "/" + quantity);
+    one.component = part.index;
+    add_variable(std::move(one), dimension_of(variable.channel), part.unit(), {numbers}, view);
+  }
 }
 
 void ProblemReader::read_initial_state_variable(const View& view) {
@@ -128,26 +191,26 @@ void ProblemReader::read_initial_state_variable(const View& view) {
   if (problem_.model.joint_loops[joint]) name.refuse(kJointOfTheTree);
   const JointType type = problem_.model.joint_types[joint];
   const bool is_position = quantity.text() == "position";
-  const auto components = is_position ? position_components(type) : velocity_components(type);
-  const auto parts = static_cast<size_t>(
-      std::ranges::count_if(components, [&](const JointComponent& c) { return quantity.text() == c.quantity; }));
-  size_t part = 0;
-  for (std::size_t k = 0; k < components.size(); ++k) {
-    const JointComponent& c = components[k];
-    if (quantity.text() != c.quantity) continue;
-    Variable variable;
-    variable.joint = joint;
-    variable.component = static_cast<int>(k);
-    variable.kind = is_position ? VariableKind::initial_position : VariableKind::initial_velocity;
-    variable.name = "initial_state/" + name.text() + "/" + c.name();
-    const JointType unit = c.turns ? JointType::revolute : JointType::prismatic;
-    add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity, &unit,
-                 {1, part++, parts}, view);
+  std::vector<NamedComponent> parts;
+  int index = 0;
+  for (const JointComponent& c : is_position ? position_components(type) : velocity_components(type)) {
+    if (quantity.text() == c.quantity) parts.push_back({index, c});
+    ++index;
   }
-  if (parts == 0) {
+  if (parts.empty()) {
     const bool turns = has_quaternion(type) && is_position;
     quantity.refuse("a quantity that can vary of joint '" + name.text() + "', which is " + to_string(type) +
                     (turns ? " (its orientation is fixed)" : ""));
+  }
+  const std::vector<NamedComponent> asked = asked_parts(parts, view);
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    Variable variable;
+    variable.joint = joint;
+    variable.component = asked[k].index;
+    variable.kind = is_position ? VariableKind::initial_position : VariableKind::initial_velocity;
+    variable.name = "initial_state/" + name.text() + "/" + asked[k].component.name();
+    add_variable(std::move(variable), is_position ? Dimension::joint_position : Dimension::joint_velocity,
+                 asked[k].unit(), {1, k, asked.size()}, view);
   }
 }
 

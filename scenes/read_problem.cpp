@@ -35,15 +35,6 @@ int ProblemReader::moving_joint(const std::string& name, Place place, const std:
   return joint;
 }
 
-int ProblemReader::joint_of_one_degree(const View& name) const {
-  const int joint = moving_joint(name.text(), name.node()->place, name.path());
-  const JointType type = problem_.model.joint_types[joint];
-  if (!has_one_degree(type)) {
-    name.refuse("a revolute or prismatic joint (this one is " + std::string(to_string(type)) + ")");
-  }
-  return joint;
-}
-
 int ProblemReader::body(const View& view) const {
   const int body = problem_.model.find_body(view.text());
   if (body < 0) {
@@ -83,30 +74,37 @@ void ProblemReader::read_initial_state() {
   problem_.initial_velocity.assign(model.topology.nv, 0.0);
   std::vector<bool> positions(model.joint_names.size(), false), velocities = positions;
   for (const auto& [name, view, place] : root_["initial_state"].entries()) {
-    const int joint = moving_joint(name, place, view.path());
-    if (model.joint_loops[joint]) view.refuse(kJointOfTheTree);
-    const Link& link = model.topology.links[link_of_joint_[joint]];
-    const JointType type = model.joint_types[joint];
-    positions[joint] = view.given("position");
-    velocities[joint] = view.given("velocity");
-    read_components(view["position"], joint, "position", position_components(type), &problem_.initial_position[link.q]);
-    read_components(view["velocity"], joint, "velocity", velocity_components(type), &problem_.initial_velocity[link.v]);
-    for (const char* const key : {"orientation", "angular_velocity"}) {
-      if (view.given(key) && !has_quaternion(type)) {
-        view[key].refuse("no such key for joint '" + name + "', which is " + to_string(type) +
-                         " (ball and free have it)");
-      }
-    }
-    if (const View orientation = view["orientation"]) {
-      const std::array<double, 4> q = read_orientation(orientation);
-      std::copy(q.begin(), q.end(), problem_.initial_position.begin() + link.q);
-    }
-    if (const View angular = view["angular_velocity"]) {
-      const std::vector<double> omega = angular.numbers();
-      std::copy(omega.begin(), omega.end(), problem_.initial_velocity.begin() + link.v);
-    }
+    mistakes_.attempt(
+        [&, &name = name, &view = view, &place = place] { read_start(name, view, place, positions, velocities); });
   }
   follow_couplings(std::move(positions), std::move(velocities));
+}
+
+void ProblemReader::read_start(const std::string& name, const View& view, Place place, std::vector<bool>& positions,
+                               std::vector<bool>& velocities) {
+  const Model& model = problem_.model;
+  const int joint = moving_joint(name, place, view.path());
+  if (model.joint_loops[joint]) view.refuse(kJointOfTheTree);
+  const Link& link = model.topology.links[link_of_joint_[joint]];
+  const JointType type = model.joint_types[joint];
+  positions[joint] = view.given("position");
+  velocities[joint] = view.given("velocity");
+  read_components(view["position"], joint, "position", position_components(type), &problem_.initial_position[link.q]);
+  read_components(view["velocity"], joint, "velocity", velocity_components(type), &problem_.initial_velocity[link.v]);
+  for (const char* const key : {"orientation", "angular_velocity"}) {
+    if (view.given(key) && !has_quaternion(type)) {
+      view[key].refuse("no such key for joint '" + name + "', which is " + to_string(type) +
+                       " (ball and free have it)");
+    }
+  }
+  if (const View orientation = view["orientation"]) {
+    const std::array<double, 4> q = read_orientation(orientation);
+    std::copy(q.begin(), q.end(), problem_.initial_position.begin() + link.q);
+  }
+  if (const View angular = view["angular_velocity"]) {
+    const std::vector<double> omega = angular.numbers();
+    std::copy(omega.begin(), omega.end(), problem_.initial_velocity.begin() + link.v);
+  }
 }
 
 void ProblemReader::follow_couplings(std::vector<bool> positions, std::vector<bool> velocities) {
@@ -140,19 +138,28 @@ void ProblemReader::read_components(const View& view, int joint, std::string_vie
                                     std::span<const JointComponent> components, double* values) const {
   if (!view) return;
   const auto is_asked = [&](const JointComponent& c) { return quantity == c.quantity; };
+  const std::string of = " for joint '" + problem_.model.joint_names[joint] + "', which is " +
+                         to_string(problem_.model.joint_types[joint]);
   const auto count = std::count_if(components.begin(), components.end(), is_asked);
+  const bool by_name = view.kind() == NodeKind::map;
   const std::size_t given = view.kind() == NodeKind::scalar ? 1 : view.node()->list.size();
-  if (given != static_cast<std::size_t>(count)) {
-    view.refuse((count == 0   ? "no such key"
-                 : count == 1 ? "a number"
-                              : std::to_string(count) + " numbers") +
-                std::string(" for joint '") + problem_.model.joint_names[joint] + "', which is " +
-                to_string(problem_.model.joint_types[joint]));
+  if (count == 0 || (by_name ? count == 1 : given != static_cast<std::size_t>(count))) {
+    view.refuse((count == 0 ? "no such key" : count == 1 ? "a number" : std::to_string(count) + " numbers") + of);
+  }
+  if (by_name) {
+    const auto has = [&](const std::string& axis) {
+      return std::ranges::any_of(components, [&](const JointComponent& c) { return is_asked(c) && axis == c.axis; });
+    };
+    for (const Entry& entry : view.node()->map) {
+      if (!has(entry.key)) view[entry.key].refuse("no such component" + of);
+    }
   }
   const Dimension dimension = quantity == "position" ? Dimension::joint_position : Dimension::joint_velocity;
   std::size_t next = 0;
   for (const JointComponent& c : components) {
-    if (is_asked(c)) *values = view.number_at(next++, dimension, c.turns ? JointType::revolute : JointType::prismatic);
+    const JointType unit = c.turns ? JointType::revolute : JointType::prismatic;
+    if (is_asked(c) && !by_name) *values = view.number_at(next++, dimension, unit);
+    if (is_asked(c) && by_name && view.given(c.axis)) *values = view[c.axis].number(dimension, &unit);
     ++values;
   }
 }
@@ -172,16 +179,9 @@ Dimension dimension_of(ControlChannel channel) {
 int ProblemReader::controlled(const std::string& name, Place place, const View& at) const {
   const Model& model = problem_.model;
   const int coupling = model.find_coupling(name);
-  if (coupling >= 0) {
-    if (!model.coupling_holds[coupling]) return find_controlled(model, name);
-    at.refuse("a coupling that is not held (the motion of this one is given), or a joint");
-  }
-  const int joint = moving_joint(name, place, at.path());
-  const JointType type = model.joint_types[joint];
-  if (!has_one_degree(type)) {
-    at.refuse("a revolute or prismatic joint (this one is " + std::string(to_string(type)) + ")");
-  }
-  return joint;
+  if (coupling < 0) return moving_joint(name, place, at.path());
+  if (!model.coupling_holds[coupling]) return find_controlled(model, name);
+  at.refuse("a coupling that is not held (the motion of this one is given), or a joint");
 }
 
 void ProblemReader::check_channel(int controlled, ControlChannel channel, const View& view) const {
@@ -198,21 +198,61 @@ void ProblemReader::check_knots(size_t knots, const View& view) const {
   }
 }
 
-ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, const View& view) const {
+std::vector<ProblemReader::NamedComponent> ProblemReader::channel_parts(int controlled, const std::string& word,
+                                                                        const View& view) const {
+  const Model& model = problem_.model;
+  const ControlChannel channel = channel_of(word);
+  std::vector<NamedComponent> parts;
+  std::string known;
+  int index = 0;
+  for (const JointComponent& c : controlled_components(model, controlled, channel)) {
+    const bool has_unit = unit_of_controlled(model, controlled, channel, index);
+    if (word == c.quantity) parts.push_back({index, c, has_unit});
+    if (known.find(c.quantity) == std::string::npos) known += (known.empty() ? "" : " or ") + std::string(c.quantity);
+    ++index;
+  }
+  const std::string of = described(controlled);
+  if (parts.empty() && channel != ControlChannel::effort) view.refuse("channel effort: " + of + ", has no drive");
+  if (parts.empty()) view.refuse("channel " + known + " of " + of);
+  check_channel(controlled, channel, view);
+  return parts;
+}
+
+std::string ProblemReader::described(int controlled) const {
+  const Model& model = problem_.model;
+  const std::string name = "'" + name_of_controlled(model, controlled) + "'";
+  if (controlled >= static_cast<int>(model.joint_names.size())) return "coupling " + name;
+  return "joint " + name + ", which is " + to_string(model.joint_types[controlled]);
+}
+
+std::vector<ProblemReader::NamedComponent> ProblemReader::asked_parts(std::vector<NamedComponent> parts,
+                                                                      const View& view) {
+  const View asked = view["component"];
+  if (!asked) return parts;
+  std::string known;
+  for (const NamedComponent& part : parts) {
+    const char* const axis = part.component.axis;
+    if (asked.text() == axis) return {part};
+    known += (known.empty() ? "one of " : ", ") + std::string(axis);
+  }
+  asked.refuse(parts.size() == 1 ? "no such key: there is one number" : known);
+}
+
+ControlSignal ProblemReader::read_signal(int controlled, ControlChannel channel, const NamedComponent& part,
+                                         const View& view) const {
   const Dimension dimension = dimension_of(channel);
-  const JointType* type = unit_of_controlled(problem_.model, joint);
-  ControlSignal signal{joint, channel, {}, false};
+  ControlSignal signal{controlled, channel, {}, false, part.index};
+  const JointType* const unit = part.unit();
   if (view.kind() != NodeKind::map) {
-    signal.values = view.numbers(dimension, type);
+    signal.values = view.numbers(dimension, unit);
   } else if (view.given("values")) {
-    signal.values = view["values"].numbers(dimension, type);
+    signal.values = view["values"].numbers(dimension, unit);
   } else if (view.given("file")) {
-    const char* const names[] = {"effort", "target_position", "target_velocity"};
-    const std::string owner = name_of_controlled(problem_.model, joint) + "/";
-    std::vector<std::string> columns{owner + names[static_cast<int>(channel)]};
+    const std::string owner = name_of_controlled(problem_.model, controlled) + "/";
+    std::vector<std::string> columns{owner + part.component.name()};
     // Where a table has both, `effort` is what acted (docs/scenes.md).
-    if (channel == ControlChannel::effort) columns.insert(columns.begin(), owner + "command");
-    signal.values = read_column(view["file"], columns, dimension, type);
+    if (channel == ControlChannel::effort) columns.insert(columns.begin(), owner + command_name(part.component));
+    signal.values = read_column(view["file"], columns, dimension, unit);
   } else {
     view.refuse("one of the keys values and file");
   }
@@ -221,33 +261,56 @@ ControlSignal ProblemReader::read_signal(int joint, ControlChannel channel, cons
   return signal;
 }
 
+void ProblemReader::read_channel(int controlled, const std::string& word, const View& view) {
+  const std::vector<NamedComponent> parts = channel_parts(controlled, word, view);
+  const ControlChannel channel = channel_of(word);
+  if (parts.size() == 1 && *parts[0].component.axis == 0) {
+    for (const Entry& entry : view.kind() == NodeKind::map ? view.node()->map : std::vector<Entry>{}) {
+      if (entry.key != "values" && entry.key != "file" && entry.key != "hold") {
+        view[entry.key].refuse("no such component of " + described(controlled));
+      }
+    }
+    problem_.controls.push_back(read_signal(controlled, channel, parts[0], view));
+    return;
+  }
+  std::string known;
+  for (const NamedComponent& part : parts) known += (known.empty() ? "" : ", ") + std::string(part.component.axis);
+  const std::string expected = "a map of the components " + known + " of " + described(controlled);
+  if (view.kind() != NodeKind::map) view.refuse(expected);
+  for (const Entry& entry : view.node()->map) {
+    const auto found =
+        std::ranges::find_if(parts, [&](const NamedComponent& p) { return entry.key == p.component.axis; });
+    if (found == parts.end()) view[entry.key].refuse(expected);
+    problem_.controls.push_back(read_signal(controlled, channel, *found, view[entry.key]));
+  }
+}
+
 void ProblemReader::read_controls() {
   for (const auto& [name, view, place] : root_["controls"].entries()) {
-    const int joint = controlled(name, place, view);
-    if (view.kind() != NodeKind::map) {
-      problem_.controls.push_back(read_signal(joint, ControlChannel::effort, view));
-      continue;
-    }
-    const std::pair<const char*, ControlChannel> channels[] = {{"effort", ControlChannel::effort},
-                                                               {"target_position", ControlChannel::target_position},
-                                                               {"target_velocity", ControlChannel::target_velocity}};
-    for (const auto& [key, channel] : channels) {
-      if (!view.given(key)) continue;
-      check_channel(joint, channel, view[key]);
-      problem_.controls.push_back(read_signal(joint, channel, view[key]));
-    }
+    mistakes_.attempt([&, &name = name, &view = view, &place = place] { read_control(name, view, place); });
+  }
+}
+
+void ProblemReader::read_control(const std::string& name, const View& view, Place place) {
+  const int owner = controlled(name, place, view);
+  if (view.kind() != NodeKind::map) return read_channel(owner, "effort", view);
+  for (const char* const key : {"effort", "torque", "force", "target_position", "target_velocity"}) {
+    if (view.given(key)) read_channel(owner, key, view[key]);
   }
 }
 
 void ProblemReader::read_requires_grad() {
-  for (const View& view : root_["requires_grad"].items()) {
+  const std::vector<View> paths = root_["requires_grad"].items();
+  for (const View& view : paths) {
     const bool on = view.kind() != NodeKind::map;
     const View path = on ? view : view["off"];
-    try {
-      set_requires_grad(problem_.model, path.text(), on);
-    } catch (const Error& error) {
-      path.refuse(std::string("the path of a model parameter (") + error.what() + ")");
-    }
+    mistakes_.attempt([&] {
+      try {
+        set_requires_grad(problem_.model, path.text(), on);
+      } catch (const Error& error) {
+        path.refuse(std::string("the path of a model parameter (") + error.what() + ")");
+      }
+    });
   }
 }
 
@@ -270,24 +333,24 @@ void ProblemReader::check_dependence() const {
   }
 }
 
-RecordedColumns ProblemReader::read_recorded_columns() const {
+RecordedColumns ProblemReader::read_recorded_columns() {
   const View record = root_["record"];
   const Model& model = problem_.model;
   RecordedColumns columns;
   const auto add = [](int item, std::vector<int>& to) {
     if (std::ranges::find(to, item) == to.end()) to.push_back(item);
   };
-  for (const View& name : record["efforts"].items()) {
+  for (const View& name : record["efforts"].items_or_itself()) {
     for (int joint = 0; name.text() == "*" && joint < static_cast<int>(model.joint_names.size()); ++joint) {
-      if (has_one_degree(model.joint_types[joint])) add(joint, columns.efforts);
+      if (joint_size(model.joint_types[joint]).nv > 0) add(joint, columns.efforts);
     }
-    if (name.text() != "*") add(joint_of_one_degree(name), columns.efforts);
+    if (name.text() != "*") mistakes_.attempt([&] { add(moving_joint(name), columns.efforts); });
   }
-  for (const View& name : record["bodies"].items()) {
+  for (const View& name : record["bodies"].items_or_itself()) {
     for (int one = 0; name.text() == "*" && one < static_cast<int>(model.body_names.size()); ++one) {
       add(one, columns.bodies);
     }
-    if (name.text() != "*") add(body(name), columns.bodies);
+    if (name.text() != "*") mistakes_.attempt([&] { add(body(name), columns.bodies); });
   }
   columns.energy = record["energy"].flag();
   columns.momentum = record["momentum"].flag();

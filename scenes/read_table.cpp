@@ -133,7 +133,8 @@ MotionRecord record_of(const RecordRows& rows, std::size_t components, bool turn
 /// first owner that has any.
 std::vector<std::size_t> record_columns(const Table& table, const RecordedQuantity& what) {
   const auto name = [&](const std::string& owner, std::size_t c) {
-    return owner + "/" + what.quantity + (what.components == 1 ? "" : std::string("/") + "xyzw"[c]);
+    const std::string axis = what.components == 1 ? what.axis : std::string(1, "xyzw"[c]);
+    return owner + "/" + what.quantity + (axis.empty() ? "" : "/" + axis);
   };
   const auto found =
       std::ranges::find_if(what.owners, [&](const std::string& owner) { return table.has(name(owner, 0)); });
@@ -160,7 +161,18 @@ MotionRecord listed_record(const View& view, const RecordedQuantity& what) {
   const View values = view["values"];
   std::vector<View> rows;
   std::vector<std::vector<double>> numbers;
-  if (what.components == 1) {
+  const bool several = what.components > 1 || what.parts > 1;
+  if (several != values.is_rows()) {
+    values.refuse(several ? "a list of rows of " + std::to_string(std::max(what.components, what.parts)) + " numbers"
+                          : "a list of numbers");
+  }
+  if (what.parts > 1) {
+    rows = values.items();
+    for (const View& row : rows) {
+      if (row.node()->list.size() != what.parts) row.refuse(std::to_string(what.parts) + " numbers");
+      numbers.push_back({row.number_at(what.part, what.dimension, *what.joint)});
+    }
+  } else if (what.components == 1) {
     for (const double x : values.numbers(what.dimension, what.joint)) numbers.push_back({x});
   } else {
     rows = values.items();

@@ -26,7 +26,8 @@ class View {
   View operator[](std::string_view key) const;
   /// Whether the document itself has the key.
   bool given(std::string_view key) const { return node_ && node_->find(key); }
-  std::vector<View> items() const;  ///< of a list
+  std::vector<View> items() const;            ///< of a list
+  std::vector<View> items_or_itself() const;  ///< of a list, or a scalar in place of a list of one
   struct Named;
   std::vector<Named> entries() const;  ///< of names
 
@@ -39,6 +40,8 @@ class View {
   std::vector<double> numbers(Dimension dimension, const JointType* joint) const;
   /// The i-th number of a list, or a single one.
   double number_at(std::size_t i, Dimension dimension, JointType joint) const;
+  /// Whether it is a list of lists.
+  bool is_rows() const { return node_ && !node_->list.empty() && node_->list[0]->kind == NodeKind::list; }
   int integer() const { return static_cast<int>(number()); }
   bool flag() const { return node_->text == "true"; }
   const std::string& text() const { return node_->text; }
@@ -104,17 +107,20 @@ std::shared_ptr<const HeightField> listed_height_field(const View& heights);
 struct RecordedQuantity {
   std::vector<std::string> owners;  ///< whose columns they may be in a file, the best first
   std::string quantity;             ///< "position", "velocity", "orientation"
-  std::size_t components;
+  std::size_t components;           ///< how many make one value
   Dimension dimension;
   const JointType* joint;  ///< as in unit_fits; null: none
   bool turns;              ///< unit quaternions
+  std::string axis = {};   ///< of a joint's one component among several: its name, behind the quantity's in columns
+  std::size_t part = 0, parts = 1;  ///< and which of how many numbers it is in rows of a scene
 };
 
 /// A record from a CSV file inside the scene's folder, or from numbers in the scene. Throws Error (input) about what
 /// names the file, or about a cell of it.
 MotionRecord read_record(const std::filesystem::path& directory, const View& view, const RecordedQuantity& what);
 
-ControlChannel channel_of(const View& view);
+/// What a word for a channel stands for: torque and force are efforts.
+ControlChannel channel_of(std::string_view word);
 
 /// What a field of the model measures, from the schema.
 Dimension dimension_of(const Field& field);
@@ -136,6 +142,8 @@ constexpr const char* kJointOfTheTree =
 class ProblemReader {
  public:
   ProblemReader(const View& root, std::filesystem::path directory, Problem& problem);
+  /// The others go on behind mistakes, of which this throws then.
+  void throw_mistakes() const { mistakes_.throw_any(); }
   void read_simulation();
   void read_initial_state();
   void read_controls();
@@ -145,29 +153,53 @@ class ProblemReader {
   void read_variables();
   void read_loss();
   void read_options();
-  RecordedColumns read_recorded_columns() const;
+  RecordedColumns read_recorded_columns();
 
  private:
   int moving_joint(const std::string& name, Place place, const std::string& path) const;
   int moving_joint(const View& name) const { return moving_joint(name.text(), name.node()->place, name.path()); }
-  /// A joint with one position and one velocity.
-  int joint_of_one_degree(const View& name) const;
   /// The numbers of one quantity of a joint among all its components.
   void read_components(const View& view, int joint, std::string_view quantity,
                        std::span<const JointComponent> components, double* values) const;
   int body(const View& view) const;
-  /// What has controls: a joint of one degree of freedom, or a coupling that is not held.
+  /// What has controls: a joint that moves, or a coupling that is not held.
   int controlled(const std::string& name, Place place, const View& at) const;
   int controlled(const View& name) const { return controlled(name.text(), name.node()->place, name); }
   /// Where the joints that couplings hold begin, if the scene does not say so.
   void follow_couplings(std::vector<bool> positions, std::vector<bool> velocities);
   void check_channel(int controlled, ControlChannel channel, const View& view) const;
-  ControlSignal read_signal(int joint, ControlChannel channel, const View& view) const;
+  /// Of one joint; `positions` and `velocities` learn whether it was said.
+  void read_start(const std::string& name, const View& view, Place place, std::vector<bool>& positions,
+                  std::vector<bool>& velocities);
+  void read_control(const std::string& name, const View& view, Place place);
+  /// A joint's or coupling's number, or one of several: where it stands among them, and how columns and paths name it.
+  struct NamedComponent {
+    int index;
+    JointComponent component;
+
+    bool has_unit = true;  ///< false: of a coupling of what turns and what slides
+
+    /// Of what turns or what slides, or null.
+    const JointType* unit() const {
+      static constexpr JointType turns = JointType::revolute, slides = JointType::prismatic;
+      if (!has_unit) return nullptr;
+      return component.turns ? &turns : &slides;
+    }
+  };
+  /// The numbers of a channel by the word for it; throws where there are none. The word is that of `view`.
+  std::vector<NamedComponent> channel_parts(int controlled, const std::string& word, const View& view) const;
+  /// "joint 'hip', which is ball", for messages.
+  std::string described(int controlled) const;
+  /// Those that `key` of `view` (`component`) asks for: one, or all.
+  static std::vector<NamedComponent> asked_parts(std::vector<NamedComponent> parts, const View& view);
+  void read_channel(int controlled, const std::string& word, const View& view);
+  ControlSignal read_signal(int controlled, ControlChannel channel, const NamedComponent& part, const View& view) const;
   /// The first of `columns` that the file has.
   std::vector<double> read_column(const View& file, std::span<const std::string> columns, Dimension dimension,
                                   const JointType* joint) const;
   void check_knots(size_t knots, const View& view) const;
   void read_variable(const View& view);
+  void read_control_variable(const View& view);
   void read_initial_state_variable(const View& view);
   /// How many numbers a variable is; which part of an entry that is several variables, each with its initial value.
   struct Extent {
@@ -175,14 +207,24 @@ class ProblemReader {
   };
   void add_variable(Variable variable, Dimension dimension, const JointType* joint, const Extent& extent,
                     const View& view);
-  /// A tie to a variable that stands before or behind it, by its name.
+  /// A tie to variables that stand before or behind it, by their names.
   struct ReadTie {
+    struct Term {
+      double factor = 1;
+      std::vector<std::string> of = {};
+    };
     std::size_t variable;
-    std::string to;
+    std::vector<Term> terms;
     View view;
   };
   void read_tie(Variable& variable, Dimension dimension, const JointType* joint, const View& view);
+  /// A part of a tie between its + and −: adds to the tie's constant, or to the terms.
+  void read_tie_term(std::string_view text, double sign, Dimension dimension, const JointType* joint, Tie& tie,
+                     ReadTie& to) const;
   void resolve_ties();
+  void resolve_tie(const ReadTie& tie, std::span<const std::string> names);
+  /// How many numbers a variable is, but a control.
+  int tie_numbers(const Variable& of) const;
   void read_initial(Variable& variable, Dimension dimension, const JointType* joint, const Extent& extent,
                     const View& view) const;
   /// Whole steps until a time of the run.
@@ -192,7 +234,8 @@ class ProblemReader {
   LossTerm waypoint(const View& view) const;
   /// The pair of two shapes that may touch; whether the model has them the other way round.
   int contact_pair(const View& view, bool& swapped) const;
-  bool on_circle(const View& view, int joint) const;
+  /// Of the position that is a component of a joint.
+  bool on_circle(const View& view, int joint, const NamedComponent& part) const;
   /// What a body's columns are called in a file: by its name, or that of the free joint that is where the body is.
   std::vector<std::string> record_owners(int body) const;
   /// Makes a running term follow a record: scored are steps within the record and the term's own.
@@ -201,6 +244,10 @@ class ProblemReader {
   void read_control_term(const View& view, LossTerm term);
   void read_contact_term(const View& view, LossTerm term);
   void read_distance_term(const View& view, LossTerm term);
+  /// A quantity of a joint: a term for each of its numbers.
+  void read_joint_quantity(const View& view, LossQuantity of, const RecordedQuantity& what, const LossTerm& term,
+                           const std::vector<NamedComponent>& parts);
+  void read_limit_margin(const View& view, LossTerm term);
   /// One quantity of a joint or body: its target or range, or a record, and its weight.
   void read_quantity_term(const View& view, const RecordedQuantity& what, LossTerm term, const std::string& owner);
   void read_joint_term(const View& view, LossTerm term);
@@ -215,6 +262,7 @@ class ProblemReader {
   std::vector<std::pair<std::string, int>> varied_;  // names and components so far
   std::vector<View> variable_views_;                 // of problem_.variables
   std::vector<ReadTie> ties_;
+  Mistakes mistakes_;
 };
 
 }  // namespace backdrive::scene

@@ -91,8 +91,9 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   reader.read_variables();
   reader.read_loss();
   reader.read_options();
-  reader.check_dependence();
   result.record = reader.read_recorded_columns();
+  reader.throw_mistakes();
+  reader.check_dependence();
   return result;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autodiff/problem/problem.h"
-#include "engine/error.h"
+#include "scenes/scene_error.h"
 
 namespace backdrive {
 
@@ -58,9 +58,9 @@ struct Scene {
   std::vector<SceneNote> notes;  ///< of its robot files
 };
 
-/// Reads a scene file, or a robot file (URDF, MJCF) as a scene that has only this. Throws Error (input) naming file, line,
-/// column, the offending value and what was expected; for overrides "--set path=value" stands in place of file, line
-/// and column.
+/// Reads a scene file, or a robot file (URDF, MJCF) as a scene that has only this. Throws Error (input) naming file,
+/// line, column, the offending value and what was expected; for overrides "--set path=value" stands in place of file,
+/// line and column.
 Scene load_scene(const std::filesystem::path& path, std::span<const Override> overrides = {},
                  const LoadOptions& options = {});
 

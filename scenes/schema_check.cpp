@@ -72,7 +72,14 @@ class Checker {
  public:
   explicit Checker(const Sources& sources) : sources_(sources) {}
 
-  void check(const Node& node, const Schema& schema, const std::string& path) const {
+  /// Throws of all that is wrong.
+  void check_all(const Node& node, const Schema& schema, const std::string& path) {
+    mistakes_.attempt([&] { check(node, schema, path); });
+    mistakes_.throw_any();
+  }
+
+ private:
+  void check(const Node& node, const Schema& schema, const std::string& path) {
     const Spot spot{node, schema, path};
     switch (schema.kind) {
       case SchemaKind::number:
@@ -111,7 +118,6 @@ class Checker {
     }
   }
 
- private:
   [[noreturn]] void wrong(const Spot& spot, const std::string& hint = {}) const {
     fail(sources_, spot.node.place, spot.path, value_words(spot.node), expectation(spot.schema), hint);
   }
@@ -129,7 +135,7 @@ class Checker {
     }
   }
 
-  void check_vector(const Spot& spot) const {
+  void check_vector(const Spot& spot) {
     const auto& lengths = spot.schema.lengths;
     if (spot.node.kind != NodeKind::list) wrong(spot);
     const int length = static_cast<int>(spot.node.list.size());
@@ -140,31 +146,35 @@ class Checker {
     for (int i = 0; i < length; ++i) {
       const Node& item = *spot.node.list[i];
       const std::string path = child_path(spot.path, std::to_string(i));
-      if (item.kind != NodeKind::scalar) {
-        fail(sources_, item.place, path, value_words(item), "a number");
-      }
-      read_quantity(item, spot.schema, spot.schema.dimension, nullptr, sources_, path);
+      mistakes_.attempt([&] {
+        if (item.kind != NodeKind::scalar) fail(sources_, item.place, path, value_words(item), "a number");
+        read_quantity(item, spot.schema, spot.schema.dimension, nullptr, sources_, path);
+      });
     }
   }
 
-  void check_list(const Spot& spot) const {
+  void check_list(const Spot& spot) {
     if (spot.node.kind != NodeKind::list) wrong(spot);
     for (size_t i = 0; i < spot.node.list.size(); ++i) {
-      check(*spot.node.list[i], *spot.schema.entry, child_path(spot.path, std::to_string(i)));
+      mistakes_.attempt(
+          [&] { check(*spot.node.list[i], *spot.schema.entry, child_path(spot.path, std::to_string(i))); });
     }
   }
 
-  void check_map(const Spot& spot) const {
+  void check_map(const Spot& spot) {
     if (spot.node.kind != NodeKind::map) wrong(spot);
+    bool all_known = true;
     for (const Entry& entry : spot.node.map) {
       const Key* key = spot.schema.key(entry.key);
-      if (!key) {
+      mistakes_.attempt([&] {
+        if (key) return check(*entry.value, *key->schema, child_path(spot.path, entry.key));
+        all_known = false;
         const auto known = key_names(spot.schema);
         fail(sources_, entry.place, spot.path, "unknown key '" + excerpt(entry.key) + "'", "one of " + joined(known),
              nearest_name(entry.key.substr(0, 100), known));
-      }
-      check(*entry.value, *key->schema, child_path(spot.path, entry.key));
+      });
     }
+    if (!all_known) return;  // a key that is missing may be the one that was mistyped
     for (const Key& key : spot.schema.keys) {
       if (key.required && !spot.node.find(key.name)) {
         fail(sources_, spot.node.place, spot.path, value_words(spot.node),
@@ -187,25 +197,28 @@ class Checker {
     }
   }
 
-  void check_names(const Spot& spot) const {
+  void check_names(const Spot& spot) {
     if (spot.node.kind != NodeKind::map) wrong(spot);
     for (const Entry& entry : spot.node.map) {
-      if (entry.key.empty() || entry.key.size() > 200 || entry.key.find_first_of("/*\n") != std::string::npos ||
-          entry.key == "world") {
-        fail(sources_, entry.place, spot.path, "name '" + excerpt(entry.key) + "'",
-             "a name of 1 to 200 bytes without '/', '*' and line breaks, other than 'world'");
-      }
-      check(*entry.value, *spot.schema.entry, child_path(spot.path, entry.key));
+      mistakes_.attempt([&] {
+        if (entry.key.empty() || entry.key.size() > 200 || entry.key.find_first_of("/*\n") != std::string::npos ||
+            entry.key == "world") {
+          fail(sources_, entry.place, spot.path, "name '" + excerpt(entry.key) + "'",
+               "a name of 1 to 200 bytes without '/', '*' and line breaks, other than 'world'");
+        }
+        check(*entry.value, *spot.schema.entry, child_path(spot.path, entry.key));
+      });
     }
   }
 
-  void check_option(const Spot& spot) const {
+  void check_option(const Spot& spot) {
     const Schema* option = resolve(spot.schema, spot.node);
     if (!option) wrong(spot);
     check(spot.node, *option, spot.path);
   }
 
   const Sources& sources_;
+  Mistakes mistakes_;
 };
 
 std::string number_words(const Schema& schema, Dimension dimension, const JointType* joint) {
@@ -216,6 +229,18 @@ std::string number_words(const Schema& schema, Dimension dimension, const JointT
   if (schema.allow_none) words += ", or none";
   if (schema.allow_auto) words += ", or auto";
   return words;
+}
+
+}  // namespace
+
+namespace {
+
+/// Whether a choice is between numbers and rows of numbers.
+bool several_lists(const Schema& choice) {
+  const auto has = [&](SchemaKind kind) {
+    return std::ranges::any_of(choice.options, [=](const SchemaPtr& option) { return option->kind == kind; });
+  };
+  return has(SchemaKind::vector) && has(SchemaKind::list);
 }
 
 }  // namespace
@@ -235,6 +260,13 @@ const Schema* resolve(const Schema& schema, const Node& node) {
     if (option->kind == SchemaKind::map || option->kind == SchemaKind::names) kind = NodeKind::map;
     if (option->kind == SchemaKind::variants) {
       if (node.kind == NodeKind::map) return resolve(*option, node);
+      continue;
+    }
+    // Of two kinds of lists, rows are the one whose items are lists.
+    const bool rows = option->kind == SchemaKind::list && option->entry->kind == SchemaKind::vector;
+    if (rows && several_lists(schema) && (node.list.empty() || node.list[0]->kind != NodeKind::list)) continue;
+    if (option->kind == SchemaKind::vector && several_lists(schema) && !node.list.empty() &&
+        node.list[0]->kind == NodeKind::list) {
       continue;
     }
     if (node.kind == kind) return option.get();
@@ -313,7 +345,7 @@ void check_document(const Node& root, const Sources& sources) {
 }
 
 void check_value(const Node& node, const Schema& schema, const Sources& sources, const std::string& path) {
-  Checker(sources).check(node, schema, path);
+  Checker(sources).check_all(node, schema, path);
 }
 
 }  // namespace backdrive::scene

@@ -141,4 +141,13 @@ inline Key repeated() {
 SchemaPtr model_schema();
 SchemaPtr orientation_schema();
 
+/// Names of the components of a joint's quantities, as columns of tables have them.
+constexpr const char* kComponents[] = {"x", "y", "z", "angle"};
+/// What stands under a joint's name in `initial_state` and `controls`, a word for a channel, and the key that picks one
+/// of the numbers of a joint (schema_inputs.cpp).
+SchemaPtr initial_state_schema();
+SchemaPtr control_schema();
+SchemaPtr channel_schema();
+Key component_key(const char* all);
+
 }  // namespace backdrive::scene

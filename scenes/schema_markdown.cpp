@@ -84,7 +84,26 @@ optimize:
   results, `simctl convert`. Before there are copies, `--set` may change the entry and their number:
   `--set 'bodies/link$(i)/repeat/i=0..7'`.
 
-Every mistake is reported with file, line, column, the value and what was expected, and `simctl` exits with 3.
+## Robots from files
+
+A scene goes on from URDF and MJCF files ([robots.md](robots.md)); [gallery.md](gallery.md) has larger ones. Two arms of one file:
+
+```yaml
+model:
+  robots:
+    left: {file: arm.urdf, frame: {position: [0, 0.5, 0]}}
+    right: {file: arm.urdf, frame: {position: [0, -0.5, 0], orientation: {axis: [0, 0, 1], angle: 180 deg}}}
+  joints:
+    $(arm)_elbow: {repeat: {arm: [left, right]}, drive: {stiffness: 200, damping: 20}}
+controls:
+  left_elbow: {target_position: 0.5}
+```
+
+## Mistakes
+
+Every mistake is reported with file, line, column, the value and what was expected, up to 20 of a file at once, and
+`simctl` exits with 3. With `--json` they are objects: `error/mistakes`, each with `file`, `line`, `column`, `path`, `value`,
+`expected` and, where a known name is near, `did_you_mean`.
 )";
 
 /// The map among the options of a choice, for the documentation of its keys.

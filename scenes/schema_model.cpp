@@ -28,6 +28,7 @@ Dimension dimension_of(std::string_view unit) {
       {"N·m/rad", angular_stiffness},
       {"N·m·s/rad", angular_damping},
       {"rad or m", joint_position},
+      {"rad/s or m/s", joint_velocity},
       {"N·m or N", joint_effort},
       {"N·m/rad or N/m", joint_stiffness},
       {"N·m·s/rad or N·s/m", joint_damping},
@@ -175,6 +176,7 @@ SchemaPtr body() {
           key_of(group, "com", "[0, 0, 0]"),
           optional("inertia", vector(Dimension::inertia, {3, 6}), "[0, 0, 0, 0, 0, 0]",
                    "About the com, link axes: xx, yy, zz, xy, xz, yz, or just xx, yy, zz."),
+          key_of(group, "gravity_compensation"),
           optional("unphysical_inertia", boolean(), "false",
                    "Whether `inertia` may be one that no rigid body has: a principal moment below zero, or above "
                    "the sum of the other two. Robot files hold such ones."),
@@ -241,10 +243,11 @@ SchemaPtr joint() {
           optional("child_frame", frame(group, "child_frame"), "",
                    "Of a joint that closes a loop: the joint in the child's frame."),
           key_of(group, "axis", "[0, 0, 1]"),
-          optional("spins", boolean(), "false",
-                   "Whether the child turns by a good part of a radian in a step, as a rotor: its gyroscopic couple is then "
-                   "taken over the whole step, which keeps its energy bounded. Bodies of free and ball joints are treated "
-                   "so anyhow, and all with semi_implicit."),
+          optional(
+              "spins", boolean(), "false",
+              "Whether the child turns by a good part of a radian in a step, as a rotor: its gyroscopic couple is then "
+              "taken over the whole step, which keeps its energy bounded. Bodies of free and ball joints are treated "
+              "so anyhow, and all with semi_implicit."),
           key_of(group, "armature"),
           key_of(group, "damping"),
           key_of(group, "friction"),
@@ -255,6 +258,13 @@ SchemaPtr joint() {
                   "attachment", nest(group, "attachment"), "",
                   "Springs and dampers with which the integrator `semi_implicit` holds what the joint does not let go. "
                   "They act implicitly: stiff ones need no smaller steps."),
+          absent(
+              "release",
+              map({required("at", positive(Dimension::time), "The time, from the start, rounded to whole steps.")}),
+              "never",
+              "Of a joint of type `fixed` that closes a loop, a grip: when it lets go. From there on its child moves "
+              "by its other joint, say of type `free`. The time is not varied. The two bodies do not touch each "
+              "other, before and after, but for pairs that `model/contacts/include` names."),
           repeated(),
       }),
       "model/joints/<name>",

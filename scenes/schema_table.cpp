@@ -30,53 +30,6 @@ SchemaPtr simulation() {
   return schema;
 }
 
-/// A number, numbers, or a map saying more; `dimension` is that of the channel.
-SchemaPtr signal(Dimension dimension) {
-  auto details = map({
-      absent("values", vector(dimension, {}), "", "Knots, spread evenly from the first to the last step."),
-      absent("file", text(), "",
-             "CSV file inside the scene's folder: a header, an optional first column `time` "
-             "(evenly spaced), and the "
-             "column `<joint>/<channel>` (of `effort` also `<joint>/command`, which goes before), one knot a row."),
-      optional("hold", boolean(), "false", "Between knots: `true`: the last knot's value; `false`: linear."),
-  });
-  details->exclusive_keys = {{"values", "file"}};
-  return choice({number(dimension), vector(dimension, {}), details});
-}
-
-SchemaPtr control() {
-  return choice(
-      {number(Dimension::joint_effort), vector(Dimension::joint_effort, {}),
-       titled(map({
-                  absent("effort", signal(Dimension::joint_effort), "0", "Force or torque at the joint."),
-                  absent("target_position", signal(Dimension::joint_position), "0", "Target of the joint's drive."),
-                  absent("target_velocity", signal(Dimension::joint_velocity), "0", "Target of the joint's drive."),
-                  repeated(),
-              }),
-              "controls/<joint>",
-              "What a joint is told to do over time. A channel is a number (the whole "
-              "time), a list of knots, or a map "
-              "of `values` or `file`, and `hold`. A number or a list in place of this "
-              "map is its `effort`.")});
-}
-
-SchemaPtr initial_state() {
-  return titled(
-      map({
-          absent("position", choice({number(Dimension::joint_position), vector(Dimension::varied, {2, 3})}), "zeros",
-                 "Position of the joint: an angle or a distance; universal: two angles; planar: x, y and an "
-                 "angle; free: x, y, z of the child's origin, in the joint's axes."),
-          absent("orientation", orientation_schema(), "[0, 0, 0, 1]",
-                 "Ball and free: quaternion (x, y, z, w) of the child against the joint."),
-          absent("velocity", choice({number(Dimension::joint_velocity), vector(Dimension::varied, {2, 3})}), "zeros",
-                 "Rates of the positions; free: x, y, z of the velocity of the child's origin, in the joint's axes."),
-          absent("angular_velocity", vector(Dimension::angular_velocity, {3}), "[0, 0, 0]",
-                 "Ball: in the child's axes; free: in the joint's axes."),
-          repeated(),
-      }),
-      "initial_state/<joint>", "Where a joint begins; joints that are not named begin at zero.");
-}
-
 SchemaPtr bounds() {
   return vector_or_none(Dimension::varied, {2});
 }
@@ -102,7 +55,9 @@ std::vector<Key> variable_keys() {
           "same_as", text(), "",
           "Ties it to another variable, in place of numbers of its own: the other one's name, as results have it, with "
           "or without a factor and a constant: `control/left`, `-1 * control/left`, "
-          "`2 * shapes/rod/geometry/scale/1 + 1 cm`."),
+          "`2 * shapes/rod/geometry/scale/1 + 1 cm`; or a sum of products of several variables and numbers (SI), "
+          "number "
+          "by number: `0.5 * control/left + control/right`, `bodies/rod/mass * joints/hinge/armature`."),
       repeated(),
   };
 }
@@ -112,16 +67,15 @@ SchemaPtr with_keys(std::vector<Key> first, std::string title, std::string doc) 
   return titled(map(std::move(first)), std::move(title), std::move(doc));
 }
 
-SchemaPtr channel() {
-  return word({"effort", "target_position", "target_velocity"});
-}
-
 SchemaPtr variable() {
   return variants({
       with_keys(
           {
-              required("control", name(), "A revolute or prismatic joint."),
-              optional("channel", channel(), "effort", "What of it; the targets need a `drive`."),
+              required("control", name(), "A joint."),
+              optional("channel", channel_schema(), "effort",
+                       "What of it; the targets need a `drive`, `torque` is of ball and free joints, `force` of free "
+                       "ones."),
+              component_key("each is a variable"),
               absent("knots", integer(1, 10'000'000), "one per step", "How many numbers, spread evenly over the run."),
               optional("interpolation", word({"linear", "hold"}), "linear", "Between knots."),
           },
@@ -129,8 +83,8 @@ SchemaPtr variable() {
       with_keys(
           {
               required("initial_state", name(), "A joint."),
-              required("quantity", word({"position", "velocity", "angular_velocity"}),
-                       "What of it: each component is a variable."),
+              required("quantity", word({"position", "velocity", "angular_velocity"}), "What of it."),
+              component_key("each is a variable"),
           },
           "optimize/variables/<index>, an initial state", "Where a joint begins, or how fast."),
       with_keys(
@@ -212,15 +166,18 @@ SchemaPtr target(LossList of, SchemaPtr constant, SchemaPtr values) {
 }
 
 /// A target, or a range in which nothing is scored: of a number, or of each of three.
-SchemaPtr target_or_range(SchemaPtr constant) {
+SchemaPtr target_or_range(const SchemaPtr& constant) {
   const auto of = [](std::vector<Key> keys) {
     return titled(map(std::move(keys)), "optimize/loss/<list>/<index>/<quantity>, a range",
                   "What is scored is how far the quantity is beyond the range, in place of how far it is from a "
                   "target; of a vector for each of its numbers, where `none` is no end.");
   };
-  return choice({constant, variants({of({required("at_least", constant, "Lower end of the range."),
-                                         absent("at_most", constant, "none", "Upper end of the range.")}),
-                                     of({required("at_most", constant, "Upper end of the range.")})})});
+  std::vector<SchemaPtr> options{constant};
+  if (constant->kind == SchemaKind::choice) options = constant->options;
+  options.push_back(variants({of({required("at_least", constant, "Lower end of the range."),
+                                  absent("at_most", constant, "none", "Upper end of the range.")}),
+                              of({required("at_most", constant, "Upper end of the range.")})}));
+  return choice(std::move(options));
 }
 
 SchemaPtr loss_term(LossList of, std::vector<Key> keys, std::string what, std::string doc) {
@@ -236,31 +193,52 @@ SchemaPtr rows(Dimension dimension, int numbers) {
   return list(vector(dimension, {numbers}), "row");
 }
 
+/// A number, or of a joint that has several as many, of which some may be `none`.
+SchemaPtr number_or_each(Dimension dimension) {
+  return choice({number(dimension), vector_or_none(dimension, {})});
+}
+
 SchemaPtr joint_term(LossList of) {
-  const Dimension position = Dimension::joint_position, velocity = Dimension::joint_velocity;
-  std::vector<std::string> quantities{"position", "velocity", "limit_margin"};
+  const Dimension position = Dimension::joint_position, velocity = Dimension::joint_velocity,
+                  effort = Dimension::joint_effort, turning = Dimension::angular_velocity;
+  std::vector<std::string> quantities{"position", "velocity", "limit_margin", "orientation", "angular_velocity"};
+  const auto each = [&](Dimension dimension) { return target_or_range(number_or_each(dimension)); };
+  const SchemaPtr values = choice({vector(Dimension::varied, {}), list(vector(Dimension::varied, {}), "row")});
   std::vector<Key> keys{
-      required("joint", name(), "A revolute or prismatic joint."),
-      absent("position", target(of, target_or_range(number(position)), vector(position, {})), "not scored",
-             "Where it should be: a target or a range; `running`: or a record."),
-      absent("velocity", target(of, target_or_range(number(velocity)), vector(velocity, {})), "not scored",
-             "How fast it should move: a target or a range; `running`: or a record."),
+      required("joint", name(), "A joint."),
+      absent("position", target(of, each(position), values), "not scored",
+             "Where it should be: a target or a range; `running`: or a record. Of a joint with several numbers a list "
+             "of as many, each a term of its own, `none` for what is not scored."),
+      absent("velocity", target(of, each(velocity), values), "not scored",
+             "How fast it should move: a target or a range; `running`: or a record. Several numbers as `position`."),
       absent("limit_margin", at_least(0, position), "not scored",
              "How far inside its limits it should stay: scored is what is missing of that."),
+      absent("orientation", target(of, orientation_schema(), rows(Dimension::none, 4)), "not scored",
+             "Ball and free: how the child should be turned against the joint; `running`: or a record. The square of "
+             "the error is that of a body's `orientation`."),
+      absent("angular_velocity", target(of, target_or_range(vector_or_none(turning, {3})), rows(turning, 3)),
+             "not scored", "Ball and free, as `velocity`; axes are those of `initial_state`."),
   };
   // In no state does an effort act.
   if (of != LossList::terminal) {
-    quantities.insert(quantities.end(), {"effort", "power"});
-    keys.push_back(absent("effort", target_or_range(number(Dimension::joint_effort)), "not scored",
-                          "What should act at it, a target or a range, of what `part` says."));
-    keys.push_back(absent("power", target_or_range(number(Dimension::power)), "not scored",
-                          "The power of that: effort times velocity; its integral is the work."));
+    quantities.insert(quantities.end(), {"effort", "torque", "force", "power"});
+    keys.push_back(absent("effort", each(effort), "not scored",
+                          "What should act at it, a target or a range, of what `part` says. Several numbers as "
+                          "`position`."));
+    keys.push_back(absent("torque", target_or_range(vector_or_none(effort, {3})), "not scored",
+                          "The same of a ball or free joint."));
+    keys.push_back(
+        absent("force", target_or_range(vector_or_none(effort, {3})), "not scored", "The same of a free joint."));
+    keys.push_back(
+        absent("power", target_or_range(number(Dimension::power)), "not scored",
+               "The power of that: effort times velocity; its integral is the work. Of a joint of one degree "
+               "of freedom."));
     keys.push_back(optional(
         "part", word({"actuator", "command", "drive", "spring", "damping", "friction", "limit", "total"}), "actuator",
-        "Of `effort` and `power`: the command and the drive together, within the drive's limit; one part; or all."));
+        "Of efforts and `power`: the command and the drive together, within the drive's limit; one part; or all."));
   }
   keys.push_back(optional("weight", weights(quantities), "1", "Weight of all, or a map with one for each."));
-  keys.push_back(absent("on_circle", boolean(), "true for a revolute joint without limits and range",
+  keys.push_back(absent("on_circle", boolean(), "true for an angle without limits and range",
                         "Score 2 − 2 cos(q − target), so that whole turns do not count, instead of "
                         "(q − target)²."));
   return loss_term(of, std::move(keys), "joint", "Weight times the squared error of a joint.");
@@ -310,8 +288,9 @@ SchemaPtr distance_term(LossList of) {
 SchemaPtr control_term(LossList of) {
   return loss_term(of,
                    {
-                       required("control", name(), "A revolute or prismatic joint."),
-                       optional("channel", channel(), "effort", "What of it."),
+                       required("control", name(), "A joint."),
+                       optional("channel", channel_schema(), "effort", "What of it."),
+                       component_key("each is a term"),
                        optional("target", target_or_range(number(Dimension::varied)), "0",
                                 "What it should be, or a range; unit of the channel."),
                        optional("weight", at_least(0, Dimension::none), "1", "Weight."),
@@ -381,18 +360,23 @@ SchemaPtr optimize() {
       "optimize", "What `simctl optimize` varies and scores. `simctl run` prints the loss, too.");
 }
 
+/// A list of names, or a single one.
+SchemaPtr names_or_one(const char* of) {
+  return choice({list(name(), of), name()});
+}
+
 SchemaPtr record() {
   return titled(
       map({
-          optional(
-              "efforts", list(name(), "joint"), "[]",
-              "Joints, or `*`: of each `<joint>/effort/command`, `…/drive`, `…/spring`, `…/damping`, `…/friction`, "
-              "`…/limit` and `…/total`, as they acted in the step that begins there, and `<joint>/power`, that of "
-              "its actuator (command and drive)."),
-          optional(
-              "bodies", list(name(), "body"), "[]",
-              "Bodies, or `*`: of each `bodies/<body>/position/x` and so on, `…/orientation`, `…/velocity` (of its "
-              "origin) and `…/angular_velocity`, world axes."),
+          optional("efforts", names_or_one("joint"), "[]",
+                   "Joints, or `*` for every one: of each `<joint>/effort/command`, `…/drive`, `…/spring`, "
+                   "`…/damping`, `…/friction`, "
+                   "`…/limit` and `…/total`, as they acted in the step that begins there, and `<joint>/power`, that of "
+                   "its actuator (command and drive)."),
+          optional("bodies", names_or_one("body"), "[]",
+                   "Bodies, or `*` for every one: of each `bodies/<body>/position/x` and so on, `…/orientation`, "
+                   "`…/velocity` (of its "
+                   "origin) and `…/angular_velocity`, world axes."),
           optional("energy", boolean(), "false",
                    "`energy/kinetic`, armatures included, `energy/potential`, of gravity and joint springs, and "
                    "`energy/work`, what actuators have done so far."),
@@ -404,7 +388,10 @@ SchemaPtr record() {
       "What `trajectory.csv` has beside `time`, `<joint>/position`, `<joint>/velocity` and, in the row of the state "
       "that a "
       "step begins with, `<joint>/effort`, that of command and drive together within the drive's limit, and of a joint "
-      "with a drive `<joint>/command`, `<joint>/target_position` and `<joint>/target_velocity`.");
+      "with a drive `<joint>/command`, `<joint>/target_position` and `<joint>/target_velocity`. Of several numbers "
+      "each, with the component's name behind: `<joint>/position/x`; of a ball joint with a drive `<joint>/torque/x` "
+      "and "
+      "`<joint>/command/torque/x`.");
 }
 
 SchemaPtr switched_off() {
@@ -419,8 +406,8 @@ SchemaPtr root() {
           optional("description", text(), "\"\"", "What it shows."),
           optional("simulation", simulation(), "", "How time goes on."),
           required("model", model_schema(), "What is simulated."),
-          optional("initial_state", names(initial_state(), "joint"), "{}", "Where joints begin, by joint."),
-          optional("controls", names(control(), "joint"), "{}", "What joints are told to do, by joint."),
+          optional("initial_state", names(initial_state_schema(), "joint"), "{}", "Where joints begin, by joint."),
+          optional("controls", names(control_schema(), "joint"), "{}", "What joints are told to do, by joint."),
           optional("requires_grad", list(choice({name(), switched_off()}), "path"), "[]",
                    "Paths of model parameters whose gradients are computed, and, as `{off: path}`, of some that "
                    "are not after all; `*` stands for every name. Later entries win."),

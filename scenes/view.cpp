@@ -35,6 +35,11 @@ std::vector<View> View::items() const {
   return views;
 }
 
+std::vector<View> View::items_or_itself() const {
+  if (node_ && node_->kind == NodeKind::scalar) return {*this};
+  return items();
+}
+
 std::vector<View::Named> View::entries() const {
   std::vector<Named> views;
   if (!node_) return views;

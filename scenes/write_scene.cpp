@@ -34,7 +34,6 @@ void put(const NodePtr& map, const std::string& key, const NodePtr& value) {
 }
 
 NodePtr controls_node(const Problem& filled) {
-  const char* const channels[] = {"effort", "target_position", "target_velocity"};
   NodePtr controls = make_map();
   for (const ControlSignal& signal : filled.controls) {
     if (signal.values.empty()) continue;
@@ -45,7 +44,15 @@ NodePtr controls_node(const Problem& filled) {
     NodePtr node = make_map();
     put(node, "values", list_node(signal.values, path));
     if (signal.hold) put(node, "hold", make_scalar("true"));
-    put(of_joint, channels[static_cast<int>(signal.channel)], node);
+    const JointComponent& component =
+        controlled_components(filled.model, signal.joint, signal.channel)[signal.component];
+    if (*component.axis == 0) {
+      put(of_joint, component.quantity, node);
+      continue;
+    }
+    NodePtr of_channel = of_joint->find(component.quantity);
+    if (!of_channel) put(of_joint, component.quantity, of_channel = make_map());
+    put(of_channel, component.axis, node);
   }
   return controls;
 }

@@ -4,6 +4,7 @@
 const Backdrive = (() => {
 const $ = id => document.getElementById(id);
 const floats = text => {
+  if (text instanceof Float32Array) return text;
   const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
   return new Float32Array(bytes.buffer);
 };
@@ -12,10 +13,20 @@ const palette = ['#4c7edb', '#e08a3c', '#4fa66a', '#c75a6b', '#8a6bc9', '#3fa7b5
 
 // ---- time: one for all that is shown
 
+function nearestFrame(times, t) {
+  let low = 0, high = times.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (times[middle] < t) low = middle; else high = middle;
+  }
+  return t - times[low] < times[high] - t ? low : high;
+}
+
 // The times (s) of the frames of a motion, which of them is shown, and whether it plays.
 class Time {
   constructor(times) {
     this.frame = 0;
+    this.share = 0;
     this.playing = false;
     this.clock = 0;
     this.watchers = [];
@@ -31,22 +42,21 @@ class Time {
     this.frame = this.nearest(now);
   }
   watch(tell) { this.watchers.push(tell); }
-  show(k) {
+  show(k, share = 0) {  // and a share of the way to the next
     this.frame = Math.max(0, Math.min(this.last, k));
+    this.share = this.frame < this.last ? share : 0;
     $('time').value = this.frame;
     $('clock').textContent = this.times[this.frame].toFixed(3) + ' of ' + this.times[this.last].toFixed(2) + ' s';
     for (const tell of this.watchers) tell();
   }
-  nearest(t) {  // frame
-    const {times} = this;
-    let low = 0, high = this.last;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (times[middle] < t) low = middle; else high = middle;
-    }
-    return t - times[low] < times[high] - t ? low : high;
-  }
+  nearest(t) { return nearestFrame(this.times, t); }
   showTime(t) { this.show(this.nearest(t)); }
+  showBetween(t) {  // between frames, too
+    const {times} = this;
+    let k = this.nearest(t);
+    if (k > 0 && times[k] > t) --k;
+    this.show(k, k < this.last ? Math.max(0, Math.min(1, (t - times[k]) / (times[k + 1] - times[k]))) : 0);
+  }
   play(on) {
     this.playing = on;
     $('play').textContent = on ? 'Pause' : 'Play';
@@ -341,10 +351,14 @@ class Stage {
       this.replace('robot', this.makeBodies());
       this.drawn = true;
     }
+    const {share} = this.time, next = this.bodies.length * 7, at = new THREE.Vector3(), turn = new THREE.Quaternion();
     const put = (group, numbers, b) => {
       const i = (this.time.frame * this.bodies.length + b) * 7;
-      group.position.set(numbers[i], numbers[i + 1], numbers[i + 2]);
-      group.quaternion.set(numbers[i + 3], numbers[i + 4], numbers[i + 5], numbers[i + 6]);
+      group.position.fromArray(numbers, i);
+      group.quaternion.fromArray(numbers, i + 3);
+      if (!share) return;
+      group.position.lerp(at.fromArray(numbers, i + next), share);
+      group.quaternion.slerp(turn.fromArray(numbers, i + next + 3), share);
     };
     this.links.forEach((link, b) => put(link, this.poses, b));
     if (this.before) this.ghosts.forEach((ghost, b) => put(ghost, this.before, b));
@@ -453,6 +467,17 @@ class Stage {
     this.renderer.render(this.scene, this.camera);
   }
 
+  // For videos: nothing but the motion in all of the window, and the picture of a time as PNG.
+  fillWindow() {
+    Object.assign(this.canvas.parentElement.style, {position: 'fixed', inset: 0, height: 'auto', borderRadius: 0, zIndex: 9});
+    this.resize(), this.home();
+  }
+  picture(t) {
+    this.time.showBetween(t);
+    this.draw();
+    return this.canvas.toDataURL('image/png');
+  }
+
   // Where a point of a body is on the canvas, in CSS pixels.
   project(b, point) {
     const p = this.links[b].localToWorld(new THREE.Vector3(...point)).project(this.camera);
@@ -463,14 +488,12 @@ class Stage {
 // A stage for data, or null and a word of it in the page.
 function makeStage(time, data) {
   let renderer;
-  try {
-    renderer = new THREE.WebGLRenderer({canvas: $('scene'), antialias: true, preserveDrawingBuffer: true});
-  } catch (error) {
+  try { renderer = new THREE.WebGLRenderer({canvas: $('scene'), antialias: true, preserveDrawingBuffer: true}); } catch (error) {
     $('message').textContent = 'This browser draws no WebGL; the plots work.';
     return null;
   }
-  return new Stage(renderer, time, data);
+  return window.backdriveStage = new Stage(renderer, time, data);
 }
 
-return {$, floats, colour, palette, Time, makeStage};
+return {$, floats, colour, palette, nearestFrame, geometries, Time, makeStage};
 })();

@@ -5,8 +5,11 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <span>
 
+#include "autodiff/check/differences.h"
 #include "autodiff/check/gradient_probes.h"
 #include "models/model_validity.h"
 
@@ -16,31 +19,35 @@ namespace {
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 /// Steps of the differences: scale · kSmallest · kRatioᵏ.
-constexpr int kSteps = 6;
-constexpr double kSmallest = 0x1p-24, kSmallestAgain = 0x1p-39, kRatio = 8;
+constexpr double kSmallest = 0x1p-24, kSmallestAgain = 0x1p-39;
+constexpr int kSteps = Ladder::kSteps;
+constexpr double kRatio = Ladder::kRatio;
 /// Worlds with disturbed inputs, and how much they are disturbed: some 45 ulp, what a rollout's own
 /// rounding amounts to.
 constexpr int kDisturbedWorlds = 16;
 constexpr double kDisturbance = 1e-14;
-/// Room around the measured errors: they are estimates, and a maximum of sixteen draws is not the
-/// worst case.
-constexpr double kSafety = 4;
 /// Rounding that a disturbance of the inputs does not show, relative to the row's largest gradient.
 constexpr double kRelativeFloor = 1e-12;
 /// A loss that a disturbance of its inputs moves by more than this part of itself has no difference quotients.
 constexpr double kNoisyLoss = 1e-3;
-/// Adjoint and dual that agree to this part of the derivative are the same.
-constexpr double kAgreement = 1e-9;
-/// What would move the loss by less than this part of what the largest gradient does, over numbers of their own size, is
-/// what rounding leaves of zero.
+/// What would move the loss by less than this part of what the largest gradient does, over numbers of their own size,
+/// is what rounding leaves of zero.
 constexpr double kNegligible = 1e-12;
 /// A tolerance above this part of the gradient resolves nothing of it.
 constexpr double kResolved = 0.1;
 /// A tolerance above this part of the gradient is pointed out.
 constexpr double kRough = 1e-2;
+/// In float32: how much inputs are disturbed, as many ulp as in float64; what is left of a zero, as kNegligible; and
+/// which part of a row's largest gradient is another gradient, not rounding: impacts and stiff friction cost some per
+/// cent.
+constexpr double kDisturbanceFloat32 = 5.4e-6, kNegligibleFloat32 = 1e-6, kAnotherFloat32 = 0.1;
+/// A slope over a distance outside [kParts, 1 / kParts] of the derivative is another.
+constexpr double kParts = 0.5;
+/// Changes of the loss over a distance are none below this part of the largest.
+constexpr double kSmallChange = 1e-6;
 
 std::string text(const char* format, auto... arguments) {
-  char buffer[256];
+  char buffer[400];
   std::snprintf(buffer, sizeof buffer, format, arguments...);
   return buffer;
 }
@@ -66,82 +73,6 @@ Rounding measure_rounding(const ProbedGradients& disturbed) {
   return rounding;
 }
 
-/// A difference quotient with the least estimated error of all steps.
-struct Difference {
-  double value = std::numeric_limits<double>::quiet_NaN();
-  double step = 0, truncation = kInfinity, round_off = kInfinity;
-  bool settles = true;  ///< as the step shrinks, until rounding takes over
-  bool kink = false;    ///< one-sided, since the loss has another slope on the other side
-  double other_slope = 0;
-  double tolerance() const { return kSafety * (truncation + round_off); }
-  bool agrees_with(double slope) const { return std::abs(value - slope) <= tolerance(); }
-};
-
-/// Losses of one probe at x ± h for each step of a ladder.
-struct Ladder {
-  const double* losses;  ///< +h and −h for each step, in order
-  double smallest;
-  double scale;  ///< bounds x, whose own rounding makes h uncertain by ε·scale
-  double loss_rounding;
-
-  double step(int k) const { return smallest * std::pow(kRatio, k); }
-  double central(int k) const { return (losses[2 * k] - losses[2 * k + 1]) / (2 * step(k)); }
-  /// From x, where the loss is f0, to x + sign·h.
-  double one_sided(int k, double f0, int sign) const { return sign * (losses[2 * k + (sign < 0)] - f0) / step(k); }
-};
-
-/// The best of D(h) for all steps h. The truncation of a central D(h) is c h² + … where the loss is
-/// smooth at that scale, 1/63 of |D(8h) − D(h)|. A rollout may have finer features (friction, a
-/// limit's onset), so only first order is claimed, a seventh of that change, and this only when the
-/// change to D(64h) is larger by `growth` as it should be. Where it is not and round-off does not
-/// explain it, h is too large: no use (but for the smallest, if there is none better).
-template <class Quotient>
-Difference best_difference(const Ladder& ladder, double growth, Quotient quotient) {
-  Difference best;
-  bool settles = true, judged = false;
-  for (int k = 0; k + 2 < kSteps; ++k) {
-    const double h = ladder.step(k), value = quotient(k);
-    const double near = std::abs(quotient(k + 1) - value), far = std::abs(quotient(k + 2) - quotient(k + 1));
-    const double round_off = (ladder.loss_rounding + kEpsilon * ladder.scale * std::abs(value)) / h;
-    const bool grows = far >= growth * near, explained = near <= kRatio * round_off;
-    if (!explained && !judged) {  // the smallest step that rounding leaves something of
-      settles = grows;
-      judged = true;
-    }
-    if (!grows && !explained && k > 0) continue;
-    const double truncation = grows ? std::max(near, far / (kRatio * kRatio)) / (kRatio - 1) : near;
-    const Difference now{value, h, truncation, round_off};
-    const bool finite = std::isfinite(now.value) && std::isfinite(now.truncation);
-    if (finite && now.tolerance() < best.tolerance()) best = now;
-  }
-  best.settles = settles;
-  return best;
-}
-
-/// What the differences are to be compared with.
-struct Slopes {
-  double adjoint, dual;
-};
-
-/// The central difference; or, where that is not the exact derivative, the one-sided one that the
-/// adjoint agrees with, if the other side has another slope: x stands on a kink, and the gradient
-/// is that of one branch (not always the dual's).
-Difference difference_at(const Ladder& ladder, double f0, const Slopes& slopes) {
-  const Difference central = best_difference(ladder, kRatio, [&](int k) { return ladder.central(k); });
-  if (central.agrees_with(slopes.dual)) return central;
-  // One-sided quotients are of first order: changes grow by about the ratio itself.
-  const auto side = [&](int sign) {
-    return best_difference(ladder, kRatio / 2, [&](int k) { return ladder.one_sided(k, f0, sign); });
-  };
-  Difference right = side(1), left = side(-1);
-  if (std::abs(right.value - left.value) <= right.tolerance() + left.tolerance()) return central;
-  right.kink = left.kink = true;
-  right.other_slope = left.value;
-  left.other_slope = right.value;
-  if (right.agrees_with(slopes.adjoint)) return right;
-  return left.agrees_with(slopes.adjoint) ? left : central;
-}
-
 /// The numbers of one probe, as they go into a row.
 struct Comparison {
   double adjoint, per_world, dual, dual_tolerance;
@@ -158,7 +89,8 @@ struct Comparison {
       const double r = error / tolerance;
       return std::isfinite(error) && std::isfinite(tolerance) && !std::isnan(r) ? r : kInfinity;
     };
-    return std::max(ratio(difference_error(), difference.tolerance()), ratio(dual_error(), dual_tolerance));
+    const double of_difference = difference.taken ? ratio(difference_error(), difference.tolerance()) : 0;
+    return std::max(of_difference, ratio(dual_error(), dual_tolerance));
   }
   bool is_derivative() const { return dual_error() <= dual_tolerance; }
 };
@@ -178,7 +110,7 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
     }
     exact_zero = exact_zero && c.adjoint == 0 && c.dual == 0;
     near_zero = near_zero && std::abs(c.adjoint) <= c.dual_tolerance && std::abs(c.dual) <= c.dual_tolerance &&
-                std::abs(c.difference.value) <= c.difference.tolerance();
+                (!c.difference.taken || std::abs(c.difference.value) <= c.difference.tolerance());
   }
   // Of those equally good show the largest gradient.
   for (size_t i = 0; i < all.size(); ++i) {
@@ -198,9 +130,10 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
   row.dual_error = c.dual_error();
   row.dual_tolerance = c.dual_tolerance;
   const bool agrees = c.badness() <= 1;
-  row.passed = derivative && std::isfinite(c.difference.value);
+  const bool taken = c.difference.taken;
+  row.passed = derivative && (!taken || std::isfinite(c.difference.value));
   row.zero = agrees && near_zero;
-  row.unresolved = row.passed && !row.zero && c.difference.tolerance() > kResolved * std::abs(c.dual);
+  row.unresolved = row.passed && !row.zero && taken && c.difference.tolerance() > kResolved * std::abs(c.dual);
   row.truncation = kSafety * c.difference.truncation;
   row.round_off = kSafety * c.difference.round_off;
   row.tolerance_source = text(
@@ -208,7 +141,7 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
       "disturbed by %.0e, over h); dual: %.0f × rounding, from the gradient with the same inputs",
       kSafety, kDisturbance, kSafety);
   if (row.zero) row.note = exact_zero ? "zero: the loss does not depend on it" : "zero to rounding";
-  if (!row.zero && c.difference.tolerance() > kRough * std::abs(c.dual)) {
+  if (!row.zero && taken && c.difference.tolerance() > kRough * std::abs(c.dual)) {
     row.note = text("differences resolve only %.0e of it here", c.difference.tolerance() / std::abs(c.dual));
   }
   if (c.difference.kink) {
@@ -221,8 +154,36 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
   row.parted = row.passed && !agrees && !no_measure;
   if (row.rough) row.note = "differences do not settle as their step shrinks";
   if (row.parted) row.note = text("over %.0e to each side the loss has another slope", c.difference.step);
-  if (!std::isfinite(c.difference.value)) row.note = "differences: the loss is not finite at any step";
+  if (taken && !std::isfinite(c.difference.value)) row.note = "differences: the loss is not finite at any step";
   if (!std::isfinite(c.adjoint)) row.note = "the adjoint's gradient is not finite";
+}
+
+void fill_float32(GradientCheckRow& row, std::span<const Float32Check> all, const std::vector<int>& index) {
+  double worst = -1;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Float32Check& c = all[i];
+    const double badness = c.passed ? c.error / std::max(c.tolerance, 1e-300) : kInfinity;
+    if (!(badness > worst)) continue;
+    worst = badness;
+    row.float32 = c;
+    row.float32.worst = index[i];
+    row.float32.unresolved = c.passed && !row.zero && c.resolution > kResolved * std::abs(c.dual);
+  }
+  row.passed = row.passed && row.float32.passed;
+  if (!row.float32.passed) row.note = "in float32 the adjoint is another";
+}
+
+void fill_macroscopic(GradientCheckRow& row, std::span<const MacroscopicSlope> all, const std::vector<int>& index) {
+  double worst = -1;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const MacroscopicSlope& m = all[i];
+    const double gap = std::isfinite(m.slope) ? std::abs(m.slope - m.derivative) * m.distance : kInfinity;
+    const double badness = m.parts ? 1 + gap : gap / (1 + gap);
+    if (!m.done || !(badness > worst)) continue;
+    worst = badness;
+    row.macroscopic = m;
+    row.macroscopic.worst = index[i];
+  }
 }
 
 /// A parameter that no motion depends on must have a gradient of exactly zero.
@@ -291,11 +252,11 @@ std::vector<Difference> differences_of(const ProbedProblem& probed, std::span<co
   return result;
 }
 
-/// Differences of all probes. Where they disagree with the exact derivative the motion may be so
+/// Differences of probes. Where they disagree with the exact derivative the motion may be so
 /// sensitive that even the smallest step was too large: those are taken again with a ladder of
 /// smaller steps, and judged by that.
-std::vector<Difference> all_differences(const ProbedProblem& probed, const std::vector<Probe>& probes,
-                                        const std::vector<Slopes>& slopes, const Baseline& baseline) {
+std::vector<Difference> best_differences(const ProbedProblem& probed, std::span<const Probe> probes,
+                                         std::span<const Slopes> slopes, const Baseline& baseline) {
   std::vector<Difference> result = differences_of(probed, probes, slopes, kSmallest, baseline);
   std::vector<Probe> again;
   std::vector<Slopes> again_slopes;
@@ -311,28 +272,168 @@ std::vector<Difference> all_differences(const ProbedProblem& probed, const std::
   return result;
 }
 
+/// Numbers 0 to n − 1, or a seeded sample of `count` of them, in their order.
+std::vector<size_t> sampled(size_t n, int count, std::uint64_t seed) {
+  std::vector<size_t> numbers(n);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  if (count < 0 || static_cast<size_t>(count) >= n) return numbers;
+  std::mt19937_64 generator(seed);
+  for (size_t k = 0; k < static_cast<size_t>(count); ++k) std::swap(numbers[k], numbers[k + generator() % (n - k)]);
+  numbers.resize(static_cast<size_t>(count));
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+/// The loss's slopes over the distance that a user would move each number.
+std::vector<MacroscopicSlope> macroscopic_slopes(const ProbedProblem& probed, std::span<const Probe> probes,
+                                                 std::span<const double> dual, double distance,
+                                                 const Baseline& baseline) {
+  std::vector<MacroscopicSlope> slopes(probes.size());
+  if (!(distance > 0)) return slopes;
+  std::vector<ProbedProblem::Step> steps;
+  for (const Probe& probe : probes) {
+    const double h = distance * (probe.unit > 0 ? probe.unit : probe.scale);
+    steps.push_back({probe, h});
+    steps.push_back({probe, probed.may_fall(probe, h) ? -h : 0});
+  }
+  const std::vector<double> losses = probed.losses(steps);
+  double largest = 0;
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    MacroscopicSlope& m = slopes[i];
+    m.done = true;
+    m.distance = steps[2 * i].amount;
+    m.derivative = dual[i];
+    m.slope = (losses[2 * i] - losses[2 * i + 1]) / (m.distance - steps[2 * i + 1].amount);
+    const double change = std::max(std::abs(m.slope), std::abs(m.derivative)) * m.distance;
+    if (std::isfinite(change)) largest = std::max(largest, change);
+  }
+  for (MacroscopicSlope& m : slopes) {
+    const double gap = std::abs(m.slope - m.derivative);
+    const double most = std::max(std::abs(m.slope), std::abs(m.derivative));
+    const bool small = gap * m.distance <= std::max(kSafety * baseline.loss_rounding, kSmallChange * largest);
+    m.parts = std::isnan(gap) || (!small && gap > kParts * most);
+  }
+  return slopes;
+}
+
+/// What was computed of every probe.
+struct Findings {
+  ProbedGradients adjoint, disturbed;
+  Rounding rounding;
+  std::vector<double> dual;
+  std::vector<Difference> differences;
+  std::vector<MacroscopicSlope> macroscopic;
+  std::vector<Float32Check> float32;  ///< empty: not asked for
+  double largest = 0;                 ///< of what the numbers' own sizes change the loss by, to first order
+};
+
+/// The adjoint in float32 of all probes.
+std::vector<Float32Check> float32_checks(const ProbedProblem& probed, std::span<const Probe> probes, const Findings& f,
+                                         const GradientCheckOptions& options) {
+  const ProbedGradients adjoint = probed.gradients<float>();
+  const Rounding rounding = measure_rounding(probed.disturbed_gradients<float>(kDisturbedWorlds, kDisturbanceFloat32));
+  std::vector<Float32Check> checks;
+  std::size_t at = 0;
+  for (const ProbeGroup& group : probed.groups()) {
+    const double factor = group.name == options.fault_row ? options.fault_factor_float32 : 1;
+    double row_largest = 0;
+    for (std::size_t i = 0; i < group.probes.size(); ++i) row_largest = std::max(row_largest, std::abs(f.dual[at + i]));
+    for (std::size_t i = 0; i < group.probes.size(); ++i, ++at) {
+      // Along a random direction of unit length: what comes of single ones, some of which cancel.
+      if (probes[at].kind == Probe::Kind::all_controls)
+        row_largest = std::max(row_largest, 3 * f.adjoint.by_controls[0]);
+      Float32Check c;
+      c.done = true;
+      c.adjoint = factor * adjoint.gradient[0][at];
+      c.dual = f.dual[at];
+      c.error = std::abs(c.adjoint - c.dual);
+      c.resolution = kSafety * rounding.gradient[at] + kNegligibleFloat32 * f.largest / probes[at].scale;
+      c.tolerance = c.resolution + kAnotherFloat32 * row_largest;
+      c.passed = c.error <= c.tolerance;
+      checks.push_back(c);
+    }
+  }
+  return checks;
+}
+
+Findings find_all(const ProbedProblem& probed, const GradientCheckOptions& options) {
+  const std::vector<Probe> probes = all_probes(probed);
+  Findings f;
+  f.adjoint = probed.gradients<double>();
+  f.disturbed = probed.disturbed_gradients<double>(kDisturbedWorlds, kDisturbance);
+  f.rounding = measure_rounding(f.disturbed);
+  f.dual = probed.derivatives(probes);
+  const std::vector<size_t> sample = sampled(probes.size(), options.differences, options.seed);
+  std::vector<Probe> chosen;
+  std::vector<Slopes> slopes;
+  std::vector<double> dual;
+  for (const size_t i : sample) {
+    chosen.push_back(probes[i]);
+    slopes.push_back({f.adjoint.gradient[0][i], f.dual[i]});
+    dual.push_back(f.dual[i]);
+  }
+  const Baseline baseline{f.adjoint.loss[0], f.rounding.loss};
+  const std::vector<Difference> differences = best_differences(probed, chosen, slopes, baseline);
+  const std::vector<MacroscopicSlope> macroscopic =
+      macroscopic_slopes(probed, chosen, dual, options.distance, baseline);
+  f.differences.assign(probes.size(), Difference{.taken = false});
+  f.macroscopic.resize(probes.size());
+  for (size_t k = 0; k < sample.size(); ++k) {
+    f.differences[sample[k]] = differences[k];
+    f.macroscopic[sample[k]] = macroscopic[k];
+  }
+  // What a gradient of the loss's size would be along each probe bounds rounding from below.
+  for (size_t i = 0; i < probes.size(); ++i) f.largest = std::max(f.largest, std::abs(f.dual[i]) * probes[i].scale);
+  if (options.float32) f.float32 = float32_checks(probed, probes, f, options);
+  return f;
+}
+
+/// How exact two ways of computing a derivative can be.
+struct Exactness {
+  double agreement;  ///< relative
+  double safety;     ///< of the rounding
+  double stiff;      ///< amplification()
+};
+
+/// The probes of a group, which begin at `first`, as they go into its row.
+std::vector<Comparison> comparisons(const Findings& f, const ProbeGroup& group, size_t first,
+                                    const Exactness& exactness, double factor) {
+  const double stiff = exactness.stiff;
+  double row_largest = 0;
+  for (size_t i = 0; i < group.probes.size(); ++i) row_largest = std::max(row_largest, std::abs(f.dual[first + i]));
+  std::vector<Comparison> all;
+  for (size_t i = 0; i < group.probes.size(); ++i) {
+    const size_t at = first + i;
+    const double floor = std::max(kRelativeFloor, 16 * kEpsilon * stiff) * row_largest +
+                         std::max(kNegligible, 4 * kEpsilon * stiff) * f.largest / group.probes[i].scale;
+    all.push_back(
+        {factor * f.adjoint.gradient[0][at], factor * f.disturbed.gradient[0][at], f.dual[at],
+         std::max(exactness.safety * (f.rounding.gradient[at] + floor), exactness.agreement * std::abs(f.dual[at])),
+         f.differences[at]});
+  }
+  return all;
+}
+
+void count_row(const GradientCheckRow& row, GradientCheck& check) {
+  check.numbers += row.count;
+  check.passed = check.passed && row.passed;
+  check.zero_rows += row.used && row.zero;
+  check.unresolved_rows += row.unresolved;
+  check.rough_rows += row.rough;
+  check.parted_rows += row.parted;
+  check.float32_unresolved_rows += row.float32.unresolved;
+  check.macroscopic_rows += row.macroscopic.parts;
+}
+
 }  // namespace
 
 GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const ProbedProblem probed(problem, options);
-  const std::vector<Probe> probes = all_probes(probed);
-  const ProbedGradients adjoint = probed.gradients();
-  const ProbedGradients disturbed = probed.disturbed_gradients(kDisturbedWorlds, kDisturbance);
-  const Rounding rounding = measure_rounding(disturbed);
-  const std::vector<double> dual = probed.derivatives(probes);
-  std::vector<Slopes> slopes;
-  for (size_t i = 0; i < probes.size(); ++i) slopes.push_back({adjoint.gradient[0][i], dual[i]});
-  const std::vector<Difference> differences = all_differences(probed, probes, slopes, {adjoint.loss[0], rounding.loss});
-
-  // What a gradient of the loss's size would be along each probe bounds rounding from below.
-  double largest = 0;
-  for (size_t i = 0; i < probes.size(); ++i) {
-    largest = std::max(largest, std::abs(dual[i]) * probes[i].scale);
-  }
-  const double stiff = amplification(problem);
+  Findings found = find_all(probed, options);
+  const Exactness exactness{options.agreement, options.safety, amplification(problem)};
   GradientCheck check;
-  check.loss = adjoint.loss[0];
+  check.loss = found.adjoint.loss[0];
   check.passed = true;
   size_t at = 0;
   for (const ProbeGroup& group : probed.groups()) {
@@ -340,31 +441,20 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
     row.name = group.name;
     row.unit = group.unit;
     row.total = group.total;
+    const size_t count = group.probes.size();
     if (group.unused) {
-      fill_unused(row, group, adjoint.parameters);
+      fill_unused(row, group, found.adjoint.parameters);
     } else {
-      const double factor = row.name == options.fault_row ? options.fault_factor : 1;
-      const size_t first = at;
-      double row_largest = 0;
-      for (size_t i = 0; i < group.probes.size(); ++i) {
-        row_largest = std::max(row_largest, std::abs(dual[first + i]));
+      const bool faulty = row.name == options.fault_row;
+      fill_row(row, comparisons(found, group, at, exactness, faulty ? options.fault_factor : 1), group.index,
+               found.rounding.loss > kNoisyLoss * std::abs(check.loss));
+      if (options.float32) {
+        fill_float32(row, std::span(found.float32).subspan(at, count), group.index);
       }
-      std::vector<Comparison> all;
-      for (; at < first + group.probes.size(); ++at) {
-        const double floor = std::max(kRelativeFloor, 16 * kEpsilon * stiff) * row_largest +
-                             std::max(kNegligible, 4 * kEpsilon * stiff) * largest / probes[at].scale;
-        all.push_back({factor * adjoint.gradient[0][at], factor * disturbed.gradient[0][at], dual[at],
-                       std::max(kSafety * (rounding.gradient[at] + floor), kAgreement * std::abs(dual[at])),
-                       differences[at]});
-      }
-      fill_row(row, all, group.index, rounding.loss > kNoisyLoss * std::abs(check.loss));
-      check.numbers += row.count;
+      fill_macroscopic(row, std::span(found.macroscopic).subspan(at, count), group.index);
     }
-    check.passed = check.passed && row.passed;
-    check.zero_rows += row.used && row.zero;
-    check.unresolved_rows += row.unresolved;
-    check.rough_rows += row.rough;
-    check.parted_rows += row.parted;
+    at += count;
+    count_row(row, check);
     check.rows.push_back(std::move(row));
   }
   check.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

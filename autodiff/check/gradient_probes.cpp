@@ -12,8 +12,15 @@
 namespace backdrive {
 namespace {
 
-/// Worlds of one batch; bounds memory.
-constexpr int kWorlds = 128;
+/// Worlds of one batch, fewer of long runs: bounds memory, and the time in which nothing is told. No bit depends on it.
+constexpr int kWorlds = 128, kLeastWorlds = 16, kStepsOfBatch = 200'000;
+
+int batch_size(int steps) {
+  return std::clamp(kStepsOfBatch / std::max(steps, 1) / kLeastWorlds * kLeastWorlds, kLeastWorlds, kWorlds);
+}
+
+/// For each number that is held against differences: two for each of six steps and for the distance.
+constexpr long long kRolloutsOfDifference = 14;
 
 /// In [0, 1), the same on every platform.
 double uniform(std::mt19937_64& generator) {
@@ -80,6 +87,57 @@ ProbedProblem::ProbedProblem(const Problem& problem, const GradientCheckOptions&
   add_state_groups();
   add_control_groups(options.controls, options.seed);
   add_parameter_groups();
+  add_units(problem);
+  long long probes = 0;
+  for (const ProbeGroup& group : groups_) probes += static_cast<long long>(group.probes.size());
+  const long long differences = options.differences < 0 ? probes : std::min<long long>(options.differences, probes);
+  expected_ =
+      probes + kRolloutsOfDifference * differences + (options.float32 ? 34 : 17);  // adjoints and disturbed ones
+}
+
+void ProbedProblem::tell(std::size_t rollouts) const {
+  done_ += static_cast<long long>(rollouts);
+  if (progress_) progress_(done_, std::max(done_, expected_));
+}
+
+void ProbedProblem::add_units(const Problem& problem) {
+  const Topology& t = problem.model.topology;
+  for (const Variable& variable : problem.variables) {
+    if (variable.is_tied() || variable.scale == 1) continue;
+    const bool of_state =
+        variable.kind == VariableKind::initial_position || variable.kind == VariableKind::initial_velocity;
+    const Link* const link = of_state ? &t.links[problem.model.link_of_joint(variable.joint)] : nullptr;
+    int channel = -1;
+    if (variable.is_control()) {
+      channel = channel_row(problem.model, variable.joint, variable.channel, variable.component, {"", variable.name});
+    }
+    const auto varies = [&](const ProbeGroup& group, const Probe& probe) {
+      const FieldSelection& own = variable.parameter;
+      switch (variable.kind) {
+        case VariableKind::parameter:
+          return probe.kind == Probe::Kind::parameter && group.field.field == own.field &&
+                 group.field.item == own.item && (own.component < 0 || own.component == probe.component);
+        case VariableKind::initial_position:
+          return probe.kind == Probe::Kind::position && probe.row == link->q + variable.component;
+        case VariableKind::initial_velocity:
+          return probe.kind == Probe::Kind::velocity && probe.row == link->v + variable.component;
+        case VariableKind::control:
+          return probe.kind == Probe::Kind::control && probe.row % t.nu == channel;
+      }
+      return false;
+    };
+    for (ProbeGroup& group : groups_) {
+      for (Probe& probe : group.probes) {
+        if (varies(group, probe)) probe.unit = variable.scale;
+      }
+    }
+  }
+}
+
+bool ProbedProblem::may_fall(const Probe& probe, double amount) const {
+  if (probe.kind != Probe::Kind::parameter) return true;
+  const ParameterChart& chart = charts_[probe.chart];
+  return chart.field().values == ValueRange::any || chart.start()[probe.component] > amount;
 }
 
 void ProbedProblem::add_state_groups() {
@@ -270,8 +328,9 @@ ProbedProblem::Batch<T> ProbedProblem::batch(std::span<const Step> steps) const 
 std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
   std::vector<double> result;
   Memory memory = memory_;
-  for (size_t begin = 0; begin < steps.size(); begin += kWorlds) {
-    const Batch<double> b = batch<double>(steps.subspan(begin, std::min<size_t>(kWorlds, steps.size() - begin)));
+  const auto worlds = static_cast<size_t>(batch_size(options_.steps));
+  for (size_t begin = 0; begin < steps.size(); begin += worlds) {
+    const Batch<double> b = batch<double>(steps.subspan(begin, std::min(worlds, steps.size() - begin)));
     const Control<double> control = detach(b.control, memory);
     const State<double> start =
         place_bodies<double>(nullptr, b.problem.model, detach(b.state, memory), options_, memory);
@@ -279,7 +338,7 @@ std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
     const auto loss = evaluate_loss<double>(b.problem, trajectory, control, options_, nullptr);
     const Buffer<double> total = on_host(loss.total);
     for (int w = 0; w < total.worlds(); ++w) result.push_back(total(0, w));
-    if (progress_) progress_(static_cast<long long>(result.size()), static_cast<long long>(steps.size()));
+    tell(static_cast<std::size_t>(total.worlds()));
   }
   return result;
 }
@@ -287,9 +346,10 @@ std::vector<double> ProbedProblem::losses(std::span<const Step> steps) const {
 std::vector<double> ProbedProblem::derivatives(std::span<const Probe> probes) const {
   using D = Dual<double>;
   std::vector<double> result;
-  for (size_t begin = 0; begin < probes.size(); begin += kWorlds) {
+  const auto worlds = static_cast<size_t>(batch_size(options_.steps));
+  for (size_t begin = 0; begin < probes.size(); begin += worlds) {
     std::vector<Step> steps;
-    for (size_t i = begin; i < std::min(probes.size(), begin + kWorlds); ++i) steps.push_back({probes[i], 1.0});
+    for (size_t i = begin; i < std::min(probes.size(), begin + worlds); ++i) steps.push_back({probes[i], 1.0});
     const Batch<D> b = batch<D>(steps);
     RolloutOptions options = options_;
     options.direction = &b.direction;
@@ -297,15 +357,17 @@ std::vector<double> ProbedProblem::derivatives(std::span<const Probe> probes) co
     const auto trajectory = rollout(b.problem.model, start, b.control, options);
     const auto loss = evaluate_loss<D>(b.problem, trajectory, b.control, options, nullptr);
     for (int w = 0; w < loss.total.worlds(); ++w) result.push_back(loss.total(0, w).dot);
+    tell(steps.size());
   }
   return result;
 }
 
-ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
-  Tape<double> tape(memory_);
-  const State<double> state = detach(b.state, tape.memory());
-  const Control<double> control = detach(b.control, tape.memory());
-  const State<double> start = place_bodies(&tape, b.problem.model, state, options_);
+template <class T>
+ProbedGradients ProbedProblem::gradients_of(Batch<T>& b) const {
+  Tape<T> tape(memory_);
+  const State<T> state = detach(b.state, tape.memory());
+  const Control<T> control = detach(b.control, tape.memory());
+  const State<T> start = place_bodies(&tape, b.problem.model, state, options_);
   const auto trajectory = rollout(tape, b.problem.model, start, control, options_);
   const auto loss = evaluate_loss(b.problem, trajectory, control, options_, &tape);
   if (const WorldStatus& s = (*trajectory.status)[0]; s.stopped()) {
@@ -313,14 +375,19 @@ ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
                                            (s.joint >= 0 ? b.problem.model.joint_names[s.joint] : "?") +
                                            "' is no longer finite");
   }
-  const Gradients<double> g = std::move(tape).backward(loss.seeds, Disconnected::zero);  // every one there is
+  const Gradients<T> g = std::move(tape).backward(loss.seeds, Disconnected::zero);  // every one there is
   ProbedGradients result;
   result.parameters = g.parameters();
-  const Buffer<double> total = on_host(loss.total), q_bar = on_host(g.of(state.q)), qd_bar = on_host(g.of(state.qd));
-  const Buffer<double> u_bar = control.u.empty() ? Buffer<double>() : on_host(g.of(control.u));
+  tell(static_cast<std::size_t>(b.state.q.worlds()));
+  const Buffer<T> total = on_host(loss.total), q_bar = on_host(g.of(state.q)), qd_bar = on_host(g.of(state.qd));
+  const Buffer<T> u_bar = control.u.empty() ? Buffer<T>() : on_host(g.of(control.u));
   for (int w = 0; w < b.state.q.worlds(); ++w) {
     result.loss.push_back(total(0, w));
     std::vector<double>& row = result.gradient.emplace_back();
+    double squares = 0;
+    for (int r = 0; r < u_bar.rows(); ++r)
+      squares += static_cast<double>(u_bar(r, w)) * static_cast<double>(u_bar(r, w));
+    result.by_controls.push_back(u_bar.rows() > 0 ? std::sqrt(squares / u_bar.rows()) : 0);
     for (const ProbeGroup& group : groups_) {
       for (const Probe& probe : group.probes) {
         switch (probe.kind) {
@@ -357,19 +424,23 @@ ProbedGradients ProbedProblem::gradients_of(Batch<double>& b) const {
   return result;
 }
 
+template <class T>
 ProbedGradients ProbedProblem::gradients() const {
-  Batch<double> b{problem_, initial_state<double>(problem_, 1), initial_control<double>(problem_, 1), {}};
+  Batch<T> b{problem_, initial_state<T>(problem_, 1), initial_control<T>(problem_, 1), {}};
   return gradients_of(b);
 }
 
+template <class T>
 ProbedGradients ProbedProblem::disturbed_gradients(int worlds, double relative) const {
-  Batch<double> b{problem_, initial_state<double>(problem_, worlds), initial_control<double>(problem_, worlds), {}};
+  Batch<T> b{problem_, initial_state<T>(problem_, worlds), initial_control<T>(problem_, worlds), {}};
   std::mt19937_64 generator(seed_ + 1);
   const auto disturbance = [&] { return relative * (2 * uniform(generator) - 1); };
-  for (Buffer<double>* buffer : {&b.state.q, &b.state.qd, &b.control.u}) {
+  for (Buffer<T>* buffer : {&b.state.q, &b.state.qd, &b.control.u}) {
     for (int r = 0; r < buffer->rows(); ++r) {
-      double* row = buffer->write(r);
-      for (int w = 1; w < worlds; ++w) row[w] += disturbance() * std::max(1.0, std::abs(row[w]));
+      T* row = buffer->write(r);
+      for (int w = 1; w < worlds; ++w) {
+        row[w] += static_cast<T>(disturbance() * std::max(1.0, std::abs(static_cast<double>(row[w]))));
+      }
     }
   }
   for (const Field& field : fields()) {
@@ -383,5 +454,10 @@ ProbedGradients ProbedProblem::disturbed_gradients(int worlds, double relative) 
   }
   return gradients_of(b);
 }
+
+template ProbedGradients ProbedProblem::gradients<float>() const;
+template ProbedGradients ProbedProblem::gradients<double>() const;
+template ProbedGradients ProbedProblem::disturbed_gradients<float>(int, double) const;
+template ProbedGradients ProbedProblem::disturbed_gradients<double>(int, double) const;
 
 }  // namespace backdrive

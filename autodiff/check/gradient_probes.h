@@ -18,6 +18,7 @@ struct Probe {
   int chart = -1;     ///< of a parameter
   int component = 0;  ///< in the chart
   double scale = 1;   ///< size of such numbers, in which steps are measured
+  double unit = 0;    ///< `scale` of the variable that varies this number; 0: none has one
 };
 
 /// Probes that share a row of the report.
@@ -35,6 +36,7 @@ struct ProbeGroup {
 struct ProbedGradients {
   std::vector<double> loss;
   std::vector<std::vector<double>> gradient;
+  std::vector<double> by_controls;  ///< per world: root mean square of the gradient by all controls
   Parameters parameters;
 };
 
@@ -44,12 +46,14 @@ class ProbedProblem {
 
   const std::vector<ProbeGroup>& groups() const { return groups_; }
 
-  /// The adjoint's gradients as a user gets them: one world, uniform parameters. Throws Error
-  /// (non_finite) when the world stops.
+  /// The adjoint's gradients as a user gets them: one world, uniform parameters. T is the number type of the rollout,
+  /// float or double. Throws Error (non_finite) when the world stops.
+  template <class T>
   ProbedGradients gradients() const;
   /// The same in `worlds` worlds with parameters per world, in all of which but the first every
   /// input is disturbed by a random amount up to relative·max(1, |x|) (relative·|x| for
   /// parameters).
+  template <class T>
   ProbedGradients disturbed_gradients(int worlds, double relative) const;
 
   struct Step {
@@ -58,6 +62,8 @@ class ProbedProblem {
   };
   /// Losses after moving the inputs; NaN where the world stops.
   std::vector<double> losses(std::span<const Step> steps) const;
+  /// Whether the number may be lower by so much.
+  bool may_fall(const Probe& probe, double amount) const;
   /// Exact derivatives of the loss along the probes.
   std::vector<double> derivatives(std::span<const Probe> probes) const;
 
@@ -72,14 +78,21 @@ class ProbedProblem {
   void add_state_groups();
   void add_control_groups(int sample, std::uint64_t seed);
   void add_parameter_groups();
+  /// Probes of what variables vary get their scales.
+  void add_units(const Problem& problem);
+  /// Tells that so many more rollouts are done.
+  void tell(std::size_t rollouts) const;
   double parameter_scale(const Field& field, int item) const;
-  ProbedGradients gradients_of(Batch<double>& batch) const;
+  template <class T>
+  ProbedGradients gradients_of(Batch<T>& batch) const;
 
   Problem problem_;
   Memory memory_;
   RolloutOptions options_;
   std::uint64_t seed_;
   std::function<void(long long, long long)> progress_;
+  long long expected_ = 0;  ///< rollouts
+  mutable long long done_ = 0;
   std::vector<ParameterChart> charts_;
   std::vector<double> direction_;  ///< of all controls, unit length
   std::vector<ProbeGroup> groups_;

@@ -12,12 +12,11 @@ namespace {
 
 using D = Dual<double>;
 
-/// x and its derivative as duals of the values, not scaled.
-std::vector<D> values_of(const VariableEntry& entry, const std::vector<double>& x,
-                         const std::vector<double>& direction) {
+/// Values, not scaled, of numbers and their derivatives.
+std::vector<D> values_of(const VariableEntry& entry, const std::vector<D>& numbers) {
   std::vector<D> values;
   for (int k = entry.offset; k < entry.offset + entry.size; ++k) {
-    values.push_back({x[k] * entry.scale + entry.shift, direction[k] * entry.scale});
+    values.push_back({numbers[k].value * entry.scale + entry.shift, numbers[k].dot * entry.scale});
   }
   return values;
 }
@@ -99,7 +98,13 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
 
   Inputs inputs{initial_state<D>(at, 1), initial_control<D>(at, 1), zero_parameters(model)};
   const int nu = model.topology.nu;
-  for (const VariableEntry& entry : entries) move(inputs, entry, values_of(entry, x, direction), nu);
+  std::vector<D> numbers;
+  for (std::size_t k = 0; k < x.size(); ++k) numbers.push_back({x[k], direction[k]});
+  const VariableLayout layout = variable_layout(problem);
+  const TieProducts ties = tie_products(problem, layout);
+  numbers.resize(layout.total + layout.computed);
+  for (const TieProduct& product : ties.products) TieProducts::add(product, ties.factors.data(), numbers.data(), 1);
+  for (const VariableEntry& entry : entries) move(inputs, entry, values_of(entry, numbers), nu);
   RolloutOptions options;
   options.time_step = at.simulation.time_step;
   options.steps = at.simulation.steps;
@@ -114,10 +119,16 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
   const LossResult<D> loss = evaluate_loss(at, trajectory, inputs.control, options, &tape);
   const Gradients<D> gradients = std::move(tape).backward(loss.seeds);
 
-  std::vector<D> gradient(x.size());
+  std::vector<D> gradient(numbers.size());
   for (const VariableEntry& entry : entries) {
-    pull(inputs, entry, values_of(entry, x, direction), nu, gradients, gradient);
+    pull(inputs, entry, values_of(entry, numbers), nu, gradients, gradient);
   }
+  for (const TieProduct& p : ties.products) {
+    for (int k = 0; k < p.size; ++k) {
+      TieProducts::pull(p, ties.factors.data(), k, gradient[p.to + k], numbers.data(), 1, gradient.data(), 1);
+    }
+  }
+  gradient.resize(x.size());
   HessianProduct result;
   result.loss = loss.total(0, 0).value;
   for (const D& g : gradient) {

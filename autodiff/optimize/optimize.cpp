@@ -32,11 +32,12 @@ const char* to_string(StopReason reason) {
 }
 
 OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
-                        const std::function<bool(const OptimizeProgress&)>& progress) {
+                        const std::function<bool(const OptimizeProgress&)>& progress,
+                        const std::function<void(const OptimizeProgress&)>& history) {
   if (problem.variables.empty()) input_error("nothing to optimise: the problem has no variables");
   if (problem.loss.empty()) input_error("nothing to optimise: the problem has no loss");
   const OptimizeMethod method = chosen_method(problem, options);
-  Search search(problem, options, progress);
+  Search search(problem, options, progress, history);
   std::vector<int> starts(search.starts());
   std::iota(starts.begin(), starts.end(), 0);
   const int batch = std::min(largest_batch(problem, options), search.starts());

@@ -1,6 +1,8 @@
 #pragma once
 // Minimises a problem's loss over its variables, several starts at once as worlds of one batch.
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,9 +21,12 @@ struct OptimizeProgress {
   double seconds = 0;
   int running = 0;       ///< starts still going
   WindowCounts windows;  ///< of all evaluations so far
+  std::int64_t row = 0;  ///< of the history, from 0
   /// In the history of problems with contact: the best start's numbers, scaled; of at most 1024 rows, the others have
   /// none.
   std::vector<double> x;
+  /// While `progress` is told: the best start's numbers, scaled. Searches on a device have those that it began with.
+  std::span<const double> best_x;
 };
 
 /// Why a start went no further.
@@ -56,9 +61,11 @@ struct OptimizeResult {
   double seconds = 0;
 };
 
-/// `progress` is called after every iteration of the batch; returning false interrupts. Throws Error when the problem
-/// has no variables or no loss.
+/// `progress` is called after every iteration of the batch; returning false interrupts. `history`: is given each row of
+/// the history as it comes; then the result keeps only the rows that have points, and the last, so that memory does not
+/// grow with iterations. Throws Error when the problem has no variables or no loss.
 OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
-                        const std::function<bool(const OptimizeProgress&)>& progress = {});
+                        const std::function<bool(const OptimizeProgress&)>& progress = {},
+                        const std::function<void(const OptimizeProgress&)>& history = {});
 
 }  // namespace backdrive

@@ -11,12 +11,14 @@
 namespace backdrive {
 
 Search::Search(const Problem& problem, const ExecutionOptions& options,
-               std::function<bool(const OptimizeProgress&)> progress)
+               std::function<bool(const OptimizeProgress&)> progress,
+               std::function<void(const OptimizeProgress&)> history)
     : options_(problem.optimize),
       steps_(problem.simulation.steps),
       keeps_points_(!problem.model.topology.contact_pairs.empty()),
       bounds_(variable_bounds(problem)),
-      progress_(std::move(progress)) {
+      progress_(std::move(progress)),
+      tell_(std::move(history)) {
   for (const Device& device : options.devices) objectives_.push_back(make_objective(problem, options, device));
   const int count = options.worlds > 0 ? options.worlds : problem.optimize.starts;
   for (std::vector<double>& x : initial_points(problem, count, options.seed)) {
@@ -83,15 +85,20 @@ double Search::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
-void Search::keep_point(const std::vector<double>& x) {
-  constexpr std::size_t kMost = 1024;
-  const std::size_t row = history_.size() - 1;
-  if (row % point_stride_ != 0) return;
-  history_.back().x = x;
-  if (row / point_stride_ + 1 <= kMost) return;
+void Search::keep(OptimizeProgress row, const std::vector<double>& x) {
+  constexpr std::int64_t kMost = 1024;
+  const bool has_point = keeps_points_ && row.row % point_stride_ == 0;
+  if (has_point) row.x = x;
+  if (has_point || !tell_) history_.push_back(std::move(row));
+  if (!has_point || history_.back().row / point_stride_ + 1 <= kMost) return;
   point_stride_ *= 2;
-  for (std::size_t k = 0; k < history_.size(); ++k) {
-    if (k % point_stride_ != 0) history_[k].x = {};
+  const auto loses_point = [this](const OptimizeProgress& kept) { return kept.row % point_stride_ != 0; };
+  if (tell_) {
+    std::erase_if(history_, loses_point);
+  } else {
+    for (OptimizeProgress& kept : history_) {
+      if (loses_point(kept)) kept.x = {};
+    }
   }
 }
 
@@ -115,10 +122,13 @@ bool Search::report(int running) {
   now.seconds = seconds();
   now.world_steps_per_second = now.seconds > 0 ? evaluations_ * steps_ / now.seconds : 0;
   now.running = running;
-  if (history_.empty() || history_.back().iteration != now.iteration || history_.back().best_loss != now.best_loss) {
-    history_.push_back(now);
-    if (keeps_points_) keep_point(start.x);
+  if (rows_ == 0 || last_.iteration != now.iteration || last_.best_loss != now.best_loss) {
+    now.row = rows_++;
+    last_ = now;
+    if (tell_) tell_(now);
+    keep(now, start.x);
   }
+  now.best_x = start.x;
   if (progress_ && !progress_(now)) interrupted_ = true;
   return !interrupted_;
 }
@@ -129,6 +139,7 @@ OptimizeResult Search::result(const Problem& problem) && {
   result.starts = std::move(starts_);
   const StartResult& winner = result.starts[result.best];
   result.problem = with_values(problem, winner.x);
+  if (rows_ > 0 && (history_.empty() || history_.back().row != last_.row)) history_.push_back(last_);
   result.history = std::move(history_);
   result.reached_goal = std::isfinite(winner.loss) && winner.loss <= options_.goal;
   result.seconds = seconds();

@@ -11,8 +11,8 @@ namespace backdrive {
 
 class Search {
  public:
-  Search(const Problem& problem, const ExecutionOptions& options,
-         std::function<bool(const OptimizeProgress&)> progress);
+  Search(const Problem& problem, const ExecutionOptions& options, std::function<bool(const OptimizeProgress&)> progress,
+         std::function<void(const OptimizeProgress&)> history);
 
   const OptimizeOptions& options() const { return options_; }
   const VariableBounds& bounds() const { return bounds_; }
@@ -48,22 +48,26 @@ class Search {
  private:
   void take_in(StartResult& start, const std::vector<double>& x, double loss, const std::vector<double>& gradient,
                const WorldStatus& status);
-  /// Notes the point of the last row of history. A long history has those of every second row, every fourth and so on.
-  void keep_point(const std::vector<double>& x);
+  /// A row of history, and the point where it was. A long history has the points of every second row, every fourth and
+  /// so on; where each row was told, it has only the rows of these.
+  void keep(OptimizeProgress row, const std::vector<double>& x);
   int best() const;
   double seconds() const;
 
   OptimizeOptions options_;
   int steps_;
-  bool keeps_points_;             ///< of the history
-  std::size_t point_stride_ = 1;  ///< rows of history from one point that is kept to the next
+  bool keeps_points_;              ///< of the history
+  std::int64_t point_stride_ = 1;  ///< rows of history from one point that is kept to the next
   std::vector<std::unique_ptr<BatchObjective>> objectives_;
   VariableBounds bounds_;
   std::function<bool(const OptimizeProgress&)> progress_;
+  std::function<void(const OptimizeProgress&)> tell_;  ///< of each row of history
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::vector<StartResult> starts_;
   std::vector<OptimizeProgress> history_;
-  int iteration_ = 0;  ///< of the last report
+  OptimizeProgress last_;  ///< row of history, without its point
+  std::int64_t rows_ = 0;  ///< of history
+  int iteration_ = 0;      ///< of the last report
   double evaluations_ = 0;
   WindowCounts windows_;
   bool goal_reached_ = false, interrupted_ = false;

@@ -46,7 +46,7 @@ const char* disconnected_reason(const Problem& problem, const LinkDependence& li
   if (links.moved[link]) return nullptr;
   const auto reads_it = [&](const LossTerm& term) {
     return variable.is_control() && term.is_control() && term.index == variable.joint &&
-           term.channel == variable.channel;
+           term.channel == variable.channel && term.component == variable.component;
   };
   if (std::any_of(problem.loss.begin(), problem.loss.end(), reads_it)) return nullptr;
   return links.reason_unmoved();

@@ -25,28 +25,26 @@ Buffer<T> spread(const std::vector<T>& rows, int worlds, Memory& memory) {
 
 }  // namespace
 
-void check_one_degree(const Model& model, int joint, const char* what, const std::string& name) {
-  const JointType type = model.joint_types[joint];
-  if (has_one_degree(type)) return;
-  input_error(what + name + " of joint '" + model.joint_names[joint] + "', which is " + to_string(type) +
-              ": expected a revolute or prismatic joint");
-}
-
-int channel_row(const Model& model, int controlled, ControlChannel channel, const std::string& what) {
+int channel_row(const Model& model, int controlled, ControlChannel channel, int component, const AskedBy& by) {
   const int joints = static_cast<int>(model.joint_names.size()),
             all = joints + static_cast<int>(model.coupling_names.size());
+  const std::string asked = by.what + by.name + ": ";
   if (controlled < 0 || controlled >= all) {
-    input_error(what + ": joint index " + std::to_string(controlled) + ", expected one of " + std::to_string(joints) +
+    input_error(asked + "joint index " + std::to_string(controlled) + ", expected one of " + std::to_string(joints) +
                 " joints" + (all > joints ? " and " + std::to_string(all - joints) + " couplings behind them" : ""));
   }
-  if (controlled < joints) check_one_degree(model, controlled, "", what);
-  const int row = control_row(model, controlled, channel);
+  const bool is_joint = controlled < joints;
+  const int count = static_cast<int>(controlled_components(model, controlled, channel).size());
+  const std::string owner = (is_joint ? "joint '" : "coupling '") + name_of_controlled(model, controlled) + "' ";
+  if (component < 0 || component >= count) {
+    input_error(asked + owner + (is_joint ? std::string("is ") + to_string(model.joint_types[controlled]) + ": " : "") +
+                "component " + std::to_string(component) + " of channel " + to_string(channel) + ", expected one of " +
+                std::to_string(count));
+  }
+  const int row = control_row(model, controlled, channel, component);
   if (row >= 0) return row;
-  const std::string name = "'" + name_of_controlled(model, controlled) + "'";
-  if (channel == ControlChannel::effort)
-    input_error(what + ": coupling " + name + " is held, expected no control of it");
-  input_error(what + ": " + (controlled < joints ? "joint " : "coupling ") + name +
-              " has no drive, expected one or the channel effort");
+  if (channel == ControlChannel::effort) input_error(asked + owner + "is held, expected no control of it");
+  input_error(asked + owner + "has no drive, expected one or the channel effort");
 }
 
 template <class T>
@@ -67,8 +65,10 @@ Control<T> initial_control(const Problem& problem, int worlds, Memory& memory) {
   const Topology& t = problem.model.topology;
   const int steps = problem.simulation.steps;
   std::vector<T> rows(static_cast<std::size_t>(steps) * t.nu, constant<T>(0));
+  const std::string none;
   for (const ControlSignal& signal : problem.controls) {
-    const int row = channel_row(problem.model, signal.joint, signal.channel, "a control signal");
+    const int row =
+        channel_row(problem.model, signal.joint, signal.channel, signal.component, {"a control signal", none});
     for (int step = 0; step < steps; ++step) {
       const KnotWeights k = knot_weights(static_cast<int>(signal.values.size()), problem.simulation, step, signal.hold);
       const double value = k.first_weight * signal.values[k.first] + k.second_weight * signal.values[k.second];

@@ -23,12 +23,13 @@ KnotWeights knot_weights(int knots, int steps, int step, bool hold);
 /// The same at a step of a simulation, whose controls are held over its substeps.
 KnotWeights knot_weights(int knots, const Simulation& simulation, int step, bool hold);
 
-/// Row within one step of a channel of a joint or coupling (models/coordinates.h). Throws Error (input), in which
-/// `what` is about it, where there is none.
-int channel_row(const Model& model, int controlled, ControlChannel channel, const std::string& what);
-
-/// Throws Error (input) for a joint that `what` (and its name) cannot be about: it is about one position or velocity,
-/// or one effort.
-void check_one_degree(const Model& model, int joint, const char* what, const std::string& name = {});
+/// What a row is asked for, for messages: "loss term ", and its name.
+struct AskedBy {
+  const char* what;
+  const std::string& name;
+};
+/// Row within one step of a channel's number of a joint or coupling (models/coordinates.h). Throws Error (input) where
+/// there is none; allocates nothing that stays.
+int channel_row(const Model& model, int controlled, ControlChannel channel, int component, const AskedBy& by);
 
 }  // namespace backdrive

@@ -85,7 +85,7 @@ ScoredSteps scored_steps(const LossTerm& term, const Score& score) {
   return {first, std::max(last - first + 1, 0)};
 }
 
-constexpr ErrorShape shape_of(const LossTerm& term) {
+ErrorShape shape_of(const LossTerm& term, const Model& model) {
   switch (term.quantity) {
     case LossQuantity::contact_force:
     case LossQuantity::body_angular_velocity:
@@ -94,6 +94,8 @@ constexpr ErrorShape shape_of(const LossTerm& term) {
       return ErrorShape::position;
     case LossQuantity::body_orientation:
       return ErrorShape::orientation;
+    case LossQuantity::joint_orientation:
+      return model.joint_types[term.index] == JointType::free ? ErrorShape::free : ErrorShape::ball;
     case LossQuantity::body_velocity:
       return ErrorShape::velocity;
     case LossQuantity::distance:
@@ -120,6 +122,9 @@ constexpr int kernel_numbers(ErrorShape shape) {
     case ErrorShape::position:
     case ErrorShape::velocity:
       return 6;
+    case ErrorShape::ball:
+    case ErrorShape::free:
+      return 4;
     case ErrorShape::orientation:
       break;
   }
@@ -135,6 +140,8 @@ void put_target(const std::array<double, 4>& target, const std::array<double, 3>
   if (shape == ErrorShape::orientation) {
     const Mat3<double> goal = rotation_matrix(target[0], target[1], target[2], target[3]);
     for (int k = 0; k < 9; ++k) to.push_back(constant<T>((&goal.cx.x)[k]));
+  } else if (shape == ErrorShape::ball || shape == ErrorShape::free) {
+    for (const double x : target) to.push_back(constant<T>(x));
   } else if (shape == ErrorShape::circle) {
     to.push_back(constant<T>(target[0]));
   } else {
@@ -265,13 +272,14 @@ class Evaluation {
     if (term.is_control()) return control_;
     if (term.is_contact()) return contact_;
     if (term.is_effort()) return efforts_;
-    return term.quantity == LossQuantity::joint_position ? q_[term.terminal] : qd_[term.terminal];
+    return term.quantity == LossQuantity::joint_velocity ? qd_[term.terminal] : q_[term.terminal];
   }
 
   /// Rows of the source that a term reads, from row_of() on.
   int numbers_read(const LossTerm& term) const {
     if (term.quantity == LossQuantity::body_velocity) return kMotionRows;
     if (term.quantity == LossQuantity::body_angular_velocity || term.is_contact()) return 3;
+    if (term.quantity == LossQuantity::joint_orientation) return 3;  // the turns, without the fourth row
     return term.is_of_body() ? kPoseRows : 1;
   }
 
@@ -286,10 +294,31 @@ class Evaluation {
       for (const LossTerm* other = score_.terms.data(); other != &term; ++other) before += other->is_effort();
       return before;
     }
-    if (term.is_control()) return channel_row(score_.model, term.index, term.channel, "loss term " + term.name);
-    check_one_degree(score_.model, term.index, "loss term ", term.name);
+    if (term.is_control()) {
+      return channel_row(score_.model, term.index, term.channel, term.component, {"loss term ", term.name});
+    }
+    return state_row(term);
+  }
+
+  /// Of a joint's position, velocity or orientation.
+  int state_row(const LossTerm& term) const {
+    const JointType type = score_.model.joint_types[term.index];
+    const bool velocity = term.quantity == LossQuantity::joint_velocity;
+    const auto components = velocity ? velocity_components(type) : position_components(type);
+    const auto is_one = [&](const JointComponent& c) { return std::string_view(c.quantity) != "orientation"; };
+    const bool turns = term.quantity == LossQuantity::joint_orientation;
+    const bool has = turns ? has_quaternion(type) && term.component == 0
+                           : term.component >= 0 && term.component < static_cast<int>(components.size()) &&
+                                 is_one(components[term.component]);
+    if (!has) {
+      input_error("loss term " + term.name + ": joint '" + score_.model.joint_names[term.index] + "' is " +
+                  to_string(type) + " and has no such " +
+                  (turns      ? "orientation"
+                   : velocity ? "velocity"
+                              : "position"));
+    }
     const Link& link = score_.model.topology.links[score_.model.link_of_joint(term.index)];
-    return term.quantity == LossQuantity::joint_position ? link.q : link.v;
+    return (velocity ? link.v : link.q) + term.component;
   }
 
   int body_row(const LossTerm& term, int body) const {
@@ -316,7 +345,7 @@ class Evaluation {
     // Terminal terms read the one state of the final buffers, running ones the states after each step.
     const ScoredSteps steps = term.terminal ? ScoredSteps{0, 1} : scored_steps(term, score_);
     LossTermKernel<T> kernel;
-    kernel.shape = shape_of(term);
+    kernel.shape = shape_of(term, score_.model);
     kernel.measure = term.measure;
     kernel.over = term.over;
     kernel.weight = constant<T>(weight);
@@ -340,12 +369,12 @@ class Evaluation {
 
   /// Appends the target, or that of each step.
   void put_targets(const LossTerm& term, PoolVector<T>& to) const {
-    const ErrorShape shape = shape_of(term);
+    const ErrorShape shape = shape_of(term, score_.model);
     if (term.record.empty()) return put_target(term.target, term.upper, shape, to);
     const ScoredSteps steps = scored_steps(term, score_);
     for (int k = 0; k < steps.count; ++k) {
       const double time = (score_.steps_before + steps.first + k) * score_.time_step;
-      const bool turns = shape == ErrorShape::orientation;
+      const bool turns = term.target_numbers() == 4;
       put_target(turns ? term.record.orientation_at(time) : term.record.at(time), kNoUpper, shape, to);
     }
   }
@@ -366,7 +395,8 @@ PoolVector<EffortTerm> efforts_scored(const std::vector<LossTerm>& terms, const 
   PoolVector<EffortTerm> efforts;
   for (const LossTerm& term : terms) {
     if (!term.is_effort()) continue;
-    efforts.push_back(effort_term(model, term.index, term.part, term.quantity == LossQuantity::joint_power));
+    const bool power = term.quantity == LossQuantity::joint_power;
+    efforts.push_back(effort_term(model, term.index, term.part, power, term.component));
   }
   return efforts;
 }
@@ -446,9 +476,17 @@ class RunningLoss final : public LossObserver<T> {
         qd.add(t.links[t.contact_shapes[t.contact_pairs[term.index].a].root].v);
         continue;
       }
+      if (term.is_effort()) {
+        const EffortTerm effort = effort_term(*recorded_.model, term.index, term.part, false, term.component);
+        const Link& link = t.links[effort.link];
+        for (int k = 0; k < joint_size(link.type).nq; ++k) q.add(link.q + k);
+        for (int k = 0; k < joint_size(link.type).nv; ++k) qd.add(link.v + k);
+        continue;
+      }
       const Link& link = t.links[recorded_.model->link_of_joint(term.index)];
-      if (term.quantity != LossQuantity::joint_velocity) q.add(link.q);
-      if (term.quantity != LossQuantity::joint_position) qd.add(link.v);
+      const bool velocity = term.quantity == LossQuantity::joint_velocity;
+      const int numbers = term.quantity == LossQuantity::joint_orientation ? 3 : 1;
+      for (int k = 0; k < numbers; ++k) (velocity ? qd : q).add((velocity ? link.v : link.q) + term.component + k);
     }
   }
 
@@ -530,7 +568,7 @@ class RunningLoss final : public LossObserver<T> {
 }  // namespace
 
 int LossTerm::target_numbers() const {
-  if (quantity == LossQuantity::body_orientation) return 4;
+  if (quantity == LossQuantity::body_orientation || quantity == LossQuantity::joint_orientation) return 4;
   return (is_of_body() && quantity != LossQuantity::distance) || is_contact() ? 3 : 1;
 }
 

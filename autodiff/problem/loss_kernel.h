@@ -4,6 +4,7 @@
 
 #include "autodiff/problem/loss_measure.h"
 #include "engine/real.h"
+#include "engine/rotation.h"
 #include "engine/sincos.h"
 #include "engine/status.h"
 
@@ -16,6 +17,8 @@ enum class ErrorShape {
   position,     ///< position + R point of a pose
   orientation,  ///< angle between R and R*: error² = 3 − tr(R*ᵀ R)
   velocity,     ///< v + ω × R point of a body's motion
+  ball,         ///< a quaternion of a state with turns R exp(θ), compared as `orientation`
+  free,         ///< the same with turns exp(θ) R
   distance,     ///< of position + R point of two poses, or of one and a point of the world
 };
 
@@ -32,7 +35,7 @@ struct LossTermKernel {
   std::size_t stride = 0, state_stride = 0;
   T weight = T(0);  ///< with Δt where the term is an integral over time
   /// Of the first state: an angle; lower and upper end of what costs nothing, for each number in turn, where equal ends
-  /// are a target; the nine entries of R*, column by column.
+  /// are a target; the nine entries of R*, column by column, or the four of its quaternion.
   const T* target = nullptr;
   std::size_t target_stride = 0;  ///< to that of the next state; 0: the same for all
   T point[3] = {}, other_point[3] = {};
@@ -98,6 +101,24 @@ BACKDRIVE_INLINE void angle_error(const LossTermKernel<T>& term, const T* target
   sincos(term.values ? term.values[at] - target[0] : -target[0], s, c);
 }
 
+/// Of a state's unit quaternion and its target.
+template <class T>
+struct QuaternionError {
+  Quaternion<T> q, goal;
+
+  BACKDRIVE_INLINE QuaternionError(const LossTermKernel<T>& term, const T* target, std::size_t at)
+      : q{{term.values[at], term.values[at + term.stride], term.values[at + 2 * term.stride]},
+          term.values[at + 3 * term.stride]},
+        goal{{target[0], target[1], target[2]}, target[3]} {}
+  /// Of half the angle between them.
+  BACKDRIVE_INLINE T cosine() const { return dot(q.v, goal.v) + q.w * goal.w; }
+  /// Vector part of q* goal, in the axes of R exp(θ), or of goal q*, in those of exp(θ) R: the sine of that half angle.
+  BACKDRIVE_INLINE Vec3<T> sine(bool on_the_right) const {
+    const Vec3<T> bent = cross(q.v, goal.v);
+    return goal.v * q.w - q.v * goal.w + (on_the_right ? -bent : bent);
+  }
+};
+
 /// error² of the state and world that `at` leads to.
 template <ErrorShape shape, class T>
 BACKDRIVE_INLINE T squared_error(const LossTermKernel<T>& term, const T* target, std::size_t at) {
@@ -112,6 +133,9 @@ BACKDRIVE_INLINE T squared_error(const LossTermKernel<T>& term, const T* target,
     T sum = constant<T>(3);
     for (int k = 0; k < 9; ++k) sum -= target[k] * term.values[at + (3 + k) * term.stride];
     return sum;
+  } else if constexpr (shape == ErrorShape::ball || shape == ErrorShape::free) {
+    const Vec3<T> sine = QuaternionError<T>(term, target, at).sine(shape == ErrorShape::ball);
+    return constant<T>(4) * dot(sine, sine);  // 3 − tr(R*ᵀ R) = 4 sin²
   } else if constexpr (shape == ErrorShape::distance) {
     T d[3];
     apart(term, at, d);
@@ -149,6 +173,11 @@ BACKDRIVE_INLINE void adj_squared_error(const LossTermKernel<T>& term, const T* 
     bar[0] += twice * s;
   } else if constexpr (shape == ErrorShape::orientation) {
     for (int k = 0; k < 9; ++k) bar[(3 + k) * stride] -= slope * target[k];
+  } else if constexpr (shape == ErrorShape::ball || shape == ErrorShape::free) {
+    // A turn θ of R changes the cosine by ½ sine·θ, and error² = 4 (1 − cosine²).
+    const QuaternionError<T> error(term, target, at);
+    const Vec3<T> turn = error.sine(shape == ErrorShape::ball) * (-(constant<T>(4) * slope * error.cosine()));
+    bar[0] += turn.x, bar[stride] += turn.y, bar[2 * stride] += turn.z;
   } else if constexpr (shape == ErrorShape::vector) {
     for (int axis = 0; axis < 3; ++axis) bar[axis * stride] += twice * beyond(values[axis * stride], target + 2 * axis);
   } else if constexpr (shape == ErrorShape::position) {
@@ -251,6 +280,10 @@ BACKDRIVE_INLINE void visit_shape(ErrorShape shape, Visitor&& visitor) {
       return visitor.template operator()<ErrorShape::orientation>();
     case ErrorShape::velocity:
       return visitor.template operator()<ErrorShape::velocity>();
+    case ErrorShape::ball:
+      return visitor.template operator()<ErrorShape::ball>();
+    case ErrorShape::free:
+      return visitor.template operator()<ErrorShape::free>();
     case ErrorShape::distance:
       return visitor.template operator()<ErrorShape::distance>();
   }

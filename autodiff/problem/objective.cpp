@@ -26,7 +26,8 @@ class RolloutObjective final : public BatchObjective {
   RolloutObjective(const Problem& problem, const ExecutionOptions& options, const Device& device)
       : BatchObjective(variable_layout(problem).total, default_memory(device)),
         problem_(problem),
-        entries_(variable_entries(problem)) {
+        entries_(variable_entries(problem)),
+        ties_(tie_products(problem, variable_layout(problem))) {
     rollout_options_.time_step = problem.simulation.time_step;
     rollout_options_.steps = problem.simulation.steps;
     rollout_options_.keep_contact = scores_contact(problem);
@@ -53,9 +54,11 @@ class RolloutObjective final : public BatchObjective {
     make_kernels();
   }
 
-  void evaluate(const Buffer<double>& x, Buffer<double>& loss, Buffer<double>& gradient) override {
-    const int worlds = x.worlds();
+  void evaluate(const Buffer<double>& moved, Buffer<double>& loss, Buffer<double>& gradient) override {
+    const int worlds = moved.worlds();
     prepare(worlds);
+    if (!ties_.products.empty()) compute(moved);
+    const Buffer<double>& x = ties_.products.empty() ? moved : computed_;
     write(x);
     if (has_parameters()) write_parameters(x);
 
@@ -70,10 +73,10 @@ class RolloutObjective final : public BatchObjective {
     // That the loss can depend on every variable is known of all of them together (variable_entries).
     const Gradients<T> gradients = std::move(tape).backward(result.seeds, Disconnected::zero);
     windows_ = gradients.window_tally();
-    Buffer<double>& pulled = tied_.empty() ? gradient : pulled_;
+    Buffer<double>& pulled = pulled_.empty() ? gradient : pulled_;
     read(gradients, pulled);
     if (has_parameters()) read_parameters(x, gradients, pulled);
-    if (!tied_.empty()) {
+    if (!pulled_.empty()) {
       const AddTied add{tied_table_.data(),
                         static_cast<int>(tied_.size()),
                         numbers(),
@@ -81,6 +84,19 @@ class RolloutObjective final : public BatchObjective {
                         gradient.write_address(),
                         static_cast<std::size_t>(pulled.stride()),
                         static_cast<std::size_t>(gradient.stride())};
+      for_each_index(memory().backend(), 1, worlds, add);
+    }
+    if (!ties_.products.empty()) {
+      const AddComputed add{product_table_.data(),
+                            factor_table_.data(),
+                            product_rows_.data(),
+                            static_cast<int>(ties_.products.size()),
+                            x.address(),
+                            pulled.address(),
+                            gradient.write_address(),
+                            static_cast<std::size_t>(x.stride()),
+                            static_cast<std::size_t>(pulled.stride()),
+                            static_cast<std::size_t>(gradient.stride())};
       for_each_index(memory().backend(), 1, worlds, add);
     }
     const FinishWorld<T> finish{result.total.address(),
@@ -111,14 +127,19 @@ class RolloutObjective final : public BatchObjective {
       if (problem_.variables[v].is_tied()) {
         pulled = rows;
         rows += entry.size;
-        tied_.push_back({entry.offset, pulled, entry.size});
+        if (!problem_.variables[v].is_expression()) tied_.push_back({entry.offset, pulled, entry.size});
       }
       pulled_rows_.push_back(pulled);
       if (entry.chart) continue;
       variables_.push_back({entry.kind, entry.offset, entry.size, entry.row, entry.scale, entry.shift, knots, pulled});
       knots += entry.knots.size();
     }
+    gradient_rows_ = rows;
     tied_table_ = KernelArray<TiedNumbers>(tied_, memory());
+    for (const TieProduct& product : ties_.products) row_of_product_.push_back(pulled_rows_[product.variable]);
+    product_table_ = KernelArray<TieProduct>(ties_.products, memory());
+    factor_table_ = KernelArray<TieFactor>(ties_.factors, memory());
+    product_rows_ = KernelArray<int>(row_of_product_, memory());
     variable_table_ = KernelArray<VariableKernel>(variables_, memory());
   }
 
@@ -128,7 +149,10 @@ class RolloutObjective final : public BatchObjective {
     worlds_ = worlds;
     state_ = initial_state<T>(problem_, worlds, memory());
     if (has_control_) control_ = initial_control<T>(problem_, worlds, memory());
-    if (!tied_.empty()) pulled_ = Buffer<double>(memory(), tied_.back().pulled + tied_.back().size, worlds);
+    if (gradient_rows_ > numbers()) pulled_ = Buffer<double>(memory(), gradient_rows_, worlds);
+    if (!ties_.products.empty()) {
+      computed_ = Buffer<double>(memory(), numbers() + variable_layout(problem_).computed, worlds);
+    }
     if (has_parameters()) prepare_parameters();
   }
 
@@ -151,6 +175,19 @@ class RolloutObjective final : public BatchObjective {
                                       rule_of(field), entry.scale, entry.shift, pulled_rows_[v]});
     }
     parameter_table_ = KernelArray<ParameterKernel>(parameter_variables_, memory());
+  }
+
+  void compute(const Buffer<double>& x) {
+    const ComputeNumbers kernel{product_table_.data(),
+                                factor_table_.data(),
+                                static_cast<int>(ties_.products.size()),
+                                numbers(),
+                                computed_.rows(),
+                                x.address(),
+                                computed_.write_address(),
+                                static_cast<std::size_t>(x.stride()),
+                                static_cast<std::size_t>(computed_.stride())};
+    for_each_index(memory().backend(), 1, worlds_, kernel);
   }
 
   void write(const Buffer<double>& x) {
@@ -232,12 +269,19 @@ class RolloutObjective final : public BatchObjective {
   std::vector<KnotWeights> knots_;
   std::vector<VariableKernel> variables_;  ///< of states and controls
   std::vector<TiedNumbers> tied_;
+  TieProducts ties_;
+  std::vector<int> row_of_product_;  ///< first of its variable's gradient
+  int gradient_rows_ = 0;
   std::vector<int> pulled_rows_;  ///< of each variable's gradient
   std::vector<ParameterKernel> parameter_variables_;
   KernelArray<KnotWeights> knot_table_;
   KernelArray<VariableKernel> variable_table_;
   KernelArray<TiedNumbers> tied_table_;
-  Buffer<double> pulled_;  ///< gradients before those of tied variables are added; empty: nothing is tied
+  KernelArray<TieProduct> product_table_;
+  KernelArray<TieFactor> factor_table_;
+  KernelArray<int> product_rows_;
+  Buffer<double> computed_;  ///< x with what is computed from it; empty: nothing is
+  Buffer<double> pulled_;    ///< gradients before those of tied variables are added; empty: nothing is tied
   KernelArray<ParameterKernel> parameter_table_;
   std::vector<const Field*> own_fields_;  ///< with values for every world
   std::shared_ptr<WorldParameters> parameters_;

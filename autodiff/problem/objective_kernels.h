@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "autodiff/problem/loss.h"
-#include "autodiff/problem/parameter_chart.h"
+#include "autodiff/problem/variables.h"
 #include "engine/real.h"
 #include "engine/status.h"
 #include "models/model_validity.h"
@@ -237,6 +237,41 @@ struct AddTied {
     for (int t = 0; t < count; ++t) {
       for (int k = 0; k < tied[t].size; ++k) {
         gradient[(tied[t].offset + k) * stride + world] += pulled[(tied[t].pulled + k) * pulled_stride + world];
+      }
+    }
+  }
+};
+
+/// The numbers of one world with those that are computed from them behind.
+struct ComputeNumbers {
+  const TieProduct* products;
+  const TieFactor* factors;
+  int count, numbers, all;
+  const double* x;  ///< [number][world]
+  double* to;       ///< with the computed ones, likewise
+  std::size_t x_stride, stride;
+
+  BACKDRIVE_HD void operator()(std::int64_t world) const {
+    for (int k = 0; k < numbers; ++k) to[k * stride + world] = x[k * x_stride + world];
+    for (int k = numbers; k < all; ++k) to[k * stride + world] = 0;
+    for (int p = 0; p < count; ++p) TieProducts::add(products[p], factors, to + world, stride);
+  }
+};
+/// And back: adds the gradients of what was computed to those of the numbers that it was made of.
+struct AddComputed {
+  const TieProduct* products;
+  const TieFactor* factors;
+  const int* pulled_rows;  ///< [product]: first row of its variable's gradient
+  int count;
+  const double *x, *pulled;
+  double* gradient;
+  std::size_t x_stride, pulled_stride, stride;
+
+  BACKDRIVE_HD void operator()(std::int64_t world) const {
+    for (int p = 0; p < count; ++p) {
+      for (int k = 0; k < products[p].size; ++k) {
+        TieProducts::pull(products[p], factors, k, pulled[(pulled_rows[p] + k) * pulled_stride + world], x + world,
+                          x_stride, gradient + world, stride);
       }
     }
   }

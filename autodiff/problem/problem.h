@@ -35,11 +35,17 @@ struct ControlSignal {
   ControlChannel channel = ControlChannel::effort;
   std::vector<double> values;
   bool hold = false;  ///< between knots: false: linear, true: the last knot's value
+  int component = 0;  ///< which of the channel's numbers (channel_components)
+
+  bool drives(int of_joint, ControlChannel of_channel, int of_component) const {
+    return joint == of_joint && channel == of_channel && component == of_component;
+  }
 };
 
 enum class LossQuantity {
   joint_position,
   joint_velocity,
+  joint_orientation,  ///< of a ball or free joint
   body_position,
   body_orientation,
   body_velocity,          ///< of a point
@@ -66,7 +72,9 @@ struct LossTerm {
   bool integral = true;                          ///< running: times Δt
   OverTime over = OverTime::sum;                 ///< running: otherwise without Δt
   ErrorMeasure measure = ErrorMeasure::squared;  ///< |error|², or |error|
-  int index = 0;   ///< joint, body for body_* and distance, pair of the topology's contact_pairs for contact_force
+  int index = 0;  ///< joint, body for body_* and distance, pair of the topology's contact_pairs for contact_force
+  /// Of a joint or control: which of its positions, velocities or channel's numbers (models/coordinates.h).
+  int component = 0;
   int other = -1;  ///< distance: the other body; −1: `other_point` is the world's
   ControlChannel channel = ControlChannel::effort;
   EffortPart part = EffortPart::actuator;
@@ -114,10 +122,17 @@ struct LossTerm {
 
 enum class VariableKind { control, initial_position, initial_velocity, parameter };
 
-/// value = factor · that of another variable + shift, number by number.
+/// One product of a tie: factor · the values of other variables, none of which is tied itself.
+struct TieTerm {
+  double factor = 1;
+  std::vector<int> of = {};
+};
+/// value = factor · that of another variable + shift, or Σ terms + shift, number by number; in products a variable of
+/// one number goes with every number of the others.
 struct Tie {
   int to = -1;  ///< which variable, not tied itself; −1: none
   double factor = 1, shift = 0;
+  std::vector<TieTerm> terms = {};  ///< in place of `to` and `factor`
 };
 
 /// Something the optimiser may change; a control with n knots is n numbers.
@@ -125,7 +140,7 @@ struct Variable {
   std::string name;  ///< "control/slider", "initial_state/hinge/position", "joints/hinge/damping"
   VariableKind kind = VariableKind::control;
   int joint = 0;
-  int component = 0;  ///< initial state: which of the joint's positions or velocities (models/coordinates.h)
+  int component = 0;  ///< which of the joint's positions, velocities or channel's numbers (models/coordinates.h)
   ControlChannel channel = ControlChannel::effort;
   int knots = 0;      ///< control: number of knots, 0: one value per step
   bool hold = false;  ///< as ControlSignal
@@ -143,7 +158,10 @@ struct Variable {
   Tie tie;
 
   bool is_control() const { return kind == VariableKind::control; }
-  bool is_tied() const { return tie.to >= 0; }
+  bool is_tied() const { return tie.to >= 0 || is_expression(); }
+  bool is_expression() const { return !tie.terms.empty(); }
+  /// Whether its values are made of those of variable v.
+  bool is_tied_to(int v) const;
 };
 
 enum class OptimizeMethod { automatic, lbfgs, adam };

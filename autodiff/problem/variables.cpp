@@ -29,7 +29,9 @@ const Link& link_of(const Problem& problem, const Variable& variable) {
 
 /// Row that a variable of a state or control drives.
 int variable_row(const Problem& problem, const Variable& variable) {
-  if (variable.is_control()) return channel_row(problem.model, variable.joint, variable.channel, variable.name);
+  if (variable.is_control()) {
+    return channel_row(problem.model, variable.joint, variable.channel, variable.component, {"", variable.name});
+  }
   const Link& link = link_of(problem, variable);
   const JointType type = problem.model.joint_types[variable.joint];
   const std::string joint = variable.name + ": joint '" + problem.model.joint_names[variable.joint] + "' is ";
@@ -58,7 +60,8 @@ ParameterChart chart_of(const Problem& problem, const Variable& variable) {
     ParameterChart chart{problem.model, variable.parameter, {}};
     if (chart.size() != static_cast<int>(start.size())) {
       input_error(variable.name + " of " + std::to_string(chart.size()) + " numbers is tied to " +
-                  problem.variables[variable.tie.to].name + " of " + std::to_string(start.size()));
+                  (variable.is_expression() ? "values" : problem.variables[variable.tie.to].name) + " of " +
+                  std::to_string(start.size()));
     }
     chart.start_at(start.data());
     return chart;
@@ -95,13 +98,34 @@ double unscaled(double x, const Problem& problem, const Variable& variable) {
 
 const ControlSignal* find_signal(const std::vector<ControlSignal>& signals, const Variable& variable) {
   for (const ControlSignal& signal : signals) {
-    if (signal.joint == variable.joint && signal.channel == variable.channel) return &signal;
+    if (signal.drives(variable.joint, variable.channel, variable.component)) return &signal;
   }
   return nullptr;
 }
 
+/// Of a variable that is an expression.
+std::vector<double> expression_start(const Problem& problem, const Variable& variable) {
+  std::vector<double> sum(1, variable.tie.shift);
+  for (const TieTerm& term : variable.tie.terms) {
+    std::vector<double> product(1, term.factor);
+    const auto widen = [](std::vector<double>& to, std::size_t size) {
+      if (to.size() == 1 && size > 1) to.assign(size, to[0]);
+    };
+    for (const int v : term.of) {
+      std::vector<double> values = start_values(problem, problem.variables[v]);
+      widen(product, values.size()), widen(values, product.size());
+      if (values.size() != product.size()) break;  // variable_layout() says so
+      for (std::size_t k = 0; k < values.size(); ++k) product[k] *= values[k];
+    }
+    widen(sum, product.size()), widen(product, sum.size());
+    for (std::size_t k = 0; k < std::min(sum.size(), product.size()); ++k) sum[k] += product[k];
+  }
+  return sum;
+}
+
 /// Initial value of each number of a variable, not scaled, without its random part.
 std::vector<double> start_values(const Problem& problem, const Variable& variable) {
+  if (variable.is_expression()) return expression_start(problem, variable);
   if (variable.is_tied()) {
     std::vector<double> values = start_values(problem, problem.variables[variable.tie.to]);
     for (double& value : values) value = variable.tie.factor * value + variable.tie.shift;
@@ -166,7 +190,7 @@ void check_distinct(const std::vector<Variable>& variables) {
     for (size_t b = 0; b < a; ++b) {
       const Variable &x = variables[a], &y = variables[b];
       if (x.kind != y.kind) continue;
-      bool same = x.joint == y.joint && (x.is_control() || x.component == y.component);
+      bool same = x.joint == y.joint && x.component == y.component;
       if (x.kind == VariableKind::control) same = same && x.channel == y.channel;
       if (x.kind == VariableKind::parameter) {
         const FieldSelection &p = x.parameter, &q = y.parameter;
@@ -192,7 +216,8 @@ void check_used(const Problem& problem, const Variable& variable) {
   const char* reason = unused_reason(problem.model, *s.field, s.item);
   // Whether an initial value makes what there was not: a limit, or a drive's, of a joint that can have one.
   const bool of_joint = s.field->group == FieldGroup::joints;
-  const bool can_be = !of_joint || has_one_degree(problem.model.joint_types[s.item]);
+  const JointType type = of_joint ? problem.model.joint_types[s.item] : JointType::revolute;
+  const bool can_be = may_be_driven(type) && !(type == JointType::ball && s.field->leaf == "limit/lower");
   const bool infinite_before = can_be && !std::isfinite(s.field->in(problem.model)(s.item, 0));
   if (!reason || (infinite_before && !variable.initial.empty())) return;
   const auto is_varied = [&](std::string_view leaf) {
@@ -202,8 +227,9 @@ void check_used(const Problem& problem, const Variable& variable) {
     });
   };
   if (s.field->group == FieldGroup::shapes && is_varied("density") && s.field->leaf != "density") return;
+  const bool of_speed = s.field->leaf.starts_with("limit/velocity");
   if (of_joint && can_be && s.field->leaf.starts_with("limit/") &&
-      (is_varied("limit/lower") || is_varied("limit/upper"))) {
+      (of_speed ? is_varied("limit/velocity") : is_varied("limit/lower") || is_varied("limit/upper"))) {
     return;
   }
   input_error(variable.name + " cannot change the motion: " + reason);
@@ -247,6 +273,7 @@ VariableBounds variable_bounds(const Problem& problem) {
 
 VariableScale scale_of(const Problem& problem, const Variable& variable) {
   if (!variable.is_tied()) return {variable.scale, 0};
+  if (variable.is_expression()) return {1, 0};  // its numbers are computed, and its values
   return {variable.tie.factor * problem.variables[variable.tie.to].scale, variable.tie.shift};
 }
 
@@ -263,19 +290,53 @@ VariableLayout variable_layout(const Problem& problem) {
     layout.size.push_back(size);
     if (!variable.is_tied()) layout.total += size;
   }
+  const auto check = [&](const Variable& variable, int to, int size, bool one_does) {
+    if (to < 0 || to >= static_cast<int>(problem.variables.size()) || problem.variables[to].is_tied()) {
+      input_error(variable.name + ": tied to a variable that is tied or none, expected one with numbers of its own");
+    }
+    if (layout.size[to] != size && !(one_does && layout.size[to] == 1)) {
+      input_error(variable.name + " of " + std::to_string(size) + " numbers is tied to " + problem.variables[to].name +
+                  " of " + std::to_string(layout.size[to]));
+    }
+  };
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
     if (!variable.is_tied()) continue;
-    if (variable.tie.to >= static_cast<int>(problem.variables.size()) || problem.variables[variable.tie.to].is_tied()) {
-      input_error(variable.name + ": tied to a variable that is tied or none, expected one with numbers of its own");
+    if (variable.is_expression()) {
+      for (const TieTerm& term : variable.tie.terms) {
+        for (const int to : term.of) check(variable, to, layout.size[v], true);
+      }
+      layout.offset[v] = layout.total + layout.computed;
+      layout.computed += layout.size[v];
+      continue;
     }
+    check(variable, variable.tie.to, layout.size[v], false);
     layout.offset[v] = layout.offset[variable.tie.to];
-    if (layout.size[v] != layout.size[variable.tie.to]) {
-      input_error(variable.name + " of " + std::to_string(layout.size[v]) + " numbers is tied to " +
-                  problem.variables[variable.tie.to].name + " of " + std::to_string(layout.size[variable.tie.to]));
-    }
   }
   return layout;
+}
+
+TieProducts tie_products(const Problem& problem, const VariableLayout& layout) {
+  TieProducts all;
+  for (size_t v = 0; v < problem.variables.size(); ++v) {
+    const Variable& variable = problem.variables[v];
+    if (!variable.is_expression()) continue;
+    const auto add = [&](double factor, const std::vector<int>& of) {
+      all.products.push_back({static_cast<int>(v), layout.offset[v], layout.size[v], factor,
+                              static_cast<int>(all.factors.size()), static_cast<int>(of.size())});
+      for (const int to : of) {
+        all.factors.push_back({layout.offset[to], layout.size[to] == 1 ? 0 : 1, problem.variables[to].scale});
+      }
+    };
+    for (const TieTerm& term : variable.tie.terms) add(term.factor, term.of);
+    if (variable.tie.shift != 0) add(variable.tie.shift, {});
+  }
+  return all;
+}
+
+bool Variable::is_tied_to(int v) const {
+  const auto holds = [&](const TieTerm& term) { return std::ranges::find(term.of, v) != term.of.end(); };
+  return tie.to == v || std::ranges::any_of(tie.terms, holds);
 }
 
 std::vector<VariableEntry> variable_entries(const Problem& problem) {
@@ -294,7 +355,7 @@ std::vector<VariableEntry> variable_entries(const Problem& problem) {
       entry.chart = chart_of(problem, variable);
       const bool plain = entry.chart->chart().kind == Chart::Kind::plain;
       const bool tied_to = std::ranges::any_of(
-          problem.variables, [&](const Variable& other) { return other.tie.to == static_cast<int>(v); });
+          problem.variables, [&](const Variable& other) { return other.is_tied_to(static_cast<int>(v)); });
       if (!plain && (variable.is_tied() || tied_to)) {
         input_error(variable.name + ": axes and orientations are tied to nothing, expected plain numbers");
       }
@@ -338,10 +399,15 @@ Problem with_values(const Problem& problem, const std::vector<double>& x) {
   if (static_cast<int>(x.size()) != layout.total) {
     usage_error(std::to_string(x.size()) + " numbers for variables that have " + std::to_string(layout.total));
   }
+  const TieProducts ties = tie_products(problem, layout);
+  std::vector<double> numbers = x;
+  numbers.resize(layout.total + layout.computed);
+  for (const TieProduct& product : ties.products) TieProducts::add(product, ties.factors.data(), numbers.data(), 1);
   Problem result = problem;
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];
-    std::vector<double> values(x.begin() + layout.offset[v], x.begin() + layout.offset[v] + layout.size[v]);
+    const auto own = numbers.begin() + layout.offset[v];
+    std::vector<double> values(own, own + layout.size[v]);
     for (double& value : values) value = unscaled(value, problem, variable);
     if (variable.kind == VariableKind::parameter) {
       const ParameterChart chart = chart_of(problem, variable);
@@ -353,9 +419,9 @@ Problem with_values(const Problem& problem, const std::vector<double>& x) {
     if (variable.kind == VariableKind::initial_velocity) result.initial_velocity[row] = values[0];
     if (variable.kind != VariableKind::control) continue;
     std::erase_if(result.controls, [&](const ControlSignal& signal) {
-      return signal.joint == variable.joint && signal.channel == variable.channel;
+      return signal.drives(variable.joint, variable.channel, variable.component);
     });
-    result.controls.push_back({variable.joint, variable.channel, std::move(values), variable.hold});
+    result.controls.push_back({variable.joint, variable.channel, std::move(values), variable.hold, variable.component});
   }
   refresh_features(result.model);
   return result;

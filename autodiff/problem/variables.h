@@ -9,13 +9,65 @@
 
 namespace backdrive {
 
-/// Variables as one flat list of scaled numbers, variable by variable. Tied ones stand on the numbers of others.
+/// Variables as one flat list of scaled numbers, variable by variable. Tied ones stand on the numbers of others, those
+/// that are expressions on numbers of their own behind all others, which are computed.
 struct VariableLayout {
   std::vector<int> offset;  ///< per variable
   std::vector<int> size;
-  int total = 0;
+  int total = 0;     ///< numbers that may be moved
+  int computed = 0;  ///< behind them
 };
 VariableLayout variable_layout(const Problem& problem);
+
+/// A product that computed numbers are the sum of, as kernels read it: factor · Π factors[first, first + count) is
+/// added to `size` numbers from `to` on.
+struct TieProduct {
+  int variable, to, size;
+  double factor;
+  int first, count;
+};
+/// value = number · scale: of one number for each number of the product (step 1), or of one for all.
+struct TieFactor {
+  int offset, step;
+  double scale;
+};
+struct TieProducts {
+  std::vector<TieProduct> products;
+  std::vector<TieFactor> factors;
+
+  /// A factor's value in the k-th number of a product.
+  template <class N>
+  static BACKDRIVE_HD N value(const TieFactor& f, int k, const N* numbers, std::size_t stride) {
+    return numbers[(f.offset + f.step * k) * stride] * N(f.scale);
+  }
+  /// A product without its factor number `but` (-1: with all).
+  template <class N>
+  static BACKDRIVE_HD N times(const TieProduct& p, const TieFactor* factors, int k, int but, const N* numbers,
+                              std::size_t stride) {
+    N result(p.factor);
+    for (int i = p.first; i < p.first + p.count; ++i) {
+      if (i != but) result = result * value(factors[i], k, numbers, stride);
+    }
+    return result;
+  }
+  /// Sets the computed numbers, which are zero, from the others: numbers[k · stride].
+  template <class N>
+  static BACKDRIVE_HD void add(const TieProduct& p, const TieFactor* factors, N* numbers, std::size_t stride) {
+    for (int k = 0; k < p.size; ++k) {
+      numbers[(p.to + k) * stride] = numbers[(p.to + k) * stride] + times(p, factors, k, -1, numbers, stride);
+    }
+  }
+  /// Chain rule: what a cotangent of the product's k-th number adds to those of the numbers that it is made of.
+  template <class N>
+  static BACKDRIVE_HD void pull(const TieProduct& p, const TieFactor* factors, int k, const N& bar, const N* numbers,
+                                std::size_t stride, N* gradient, std::size_t gradient_stride) {
+    for (int i = p.first; i < p.first + p.count; ++i) {
+      N& to = gradient[(factors[i].offset + factors[i].step * k) * gradient_stride];
+      to = to + bar * times(p, factors, k, i, numbers, stride) * N(factors[i].scale);
+    }
+  }
+};
+TieProducts tie_products(const Problem& problem, const VariableLayout& layout);
 /// How the values of a variable come of its numbers: of a tied one from those of the other.
 struct VariableScale {
   double scale, shift;  ///< value = number · scale + shift

@@ -56,7 +56,7 @@ const char* unused_coupling_reason(const Model& model, std::string_view leaf, in
   return nullptr;
 }
 
-constexpr const char* kNoLimitsNorDrive = "only revolute and prismatic joints have limits and drives";
+constexpr const char* kNoLimitsNorDrive = "free joints have no springs, limits and drives";
 constexpr const char* kNoMotion = "the loss does not depend on any motion";
 constexpr const char* kOtherTree = "the loss only reads what hangs from the world by other joints";
 
@@ -133,9 +133,14 @@ const char* unused_reason(const Model& model, const Field& field, int item) {
   const JointType type = model.joint_types[item];
   if (joint_size(type).nv == 0) return "a fixed joint does not move";
   if (leaf == "axis" && !has_one_degree(type)) return "the joint has no axis of its own: its frame says all";
-  if (!has_one_degree(type) && (leaf.starts_with("limit/") || leaf.starts_with("drive/"))) return kNoLimitsNorDrive;
+  const bool of_drive = leaf.starts_with("limit/") || leaf.starts_with("drive/") || leaf.starts_with("spring/");
+  if (!may_be_driven(type) && of_drive) return kNoLimitsNorDrive;
+  if (type == JointType::ball && leaf == "spring/rest") return "a ball joint's spring pulls to orientation zero";
   const JointParameters& joints = model.joints;
   const bool lower = std::isfinite(joints.limit.lower(item)), upper = std::isfinite(joints.limit.upper(item));
+  if (leaf.starts_with("limit/velocity")) {
+    return std::isfinite(joints.limit.velocity(item)) ? nullptr : "the joint's speed has no limit";
+  }
   const bool drive = model.topology.links[model.link_of_joint(item)].target >= 0;
   if (leaf.starts_with("limit/") && !lower && !upper) return "the joint has no limits";
   if ((leaf == "limit/lower" && !lower) || (leaf == "limit/upper" && !upper)) {
@@ -246,7 +251,7 @@ Components moved_controls(const Topology& topology, const LinkDependence& links)
   Components moved = components_where(topology, links.moved, [](const Link& link, Components& components) {
     // Efforts stand at the indices of velocities.
     for (int k = 0; k < joint_size(link.type).nv; ++k) components.add(link.v + k);
-    for (int k = 0; link.target >= 0 && k < 2; ++k) components.add(link.target + k);
+    for (int k = 0; link.target >= 0 && k < 2 * joint_size(link.type).nv; ++k) components.add(link.target + k);
   });
   for (const Coupling& coupling : topology.couplings) {
     if (!links.moves(topology.coupling_terms[coupling.first_term].link)) continue;

@@ -53,11 +53,11 @@ struct EffortsNode final : Tape<T>::Node {
       const EffortTerm& term = terms[k];
       if (!read->has(static_cast<int>(k))) continue;
       const Link& link = t.links[term.link];
-      q.add(link.q);
-      qd.add(link.v);
-      if (term.power) velocity.add(link.v);
-      u.add(link.v);
-      for (int c = 0; link.target >= 0 && c < 2; ++c) u.add(link.target + c);
+      const JointSize size = joint_size(link.type);
+      for (int c = 0; c < size.nq; ++c) q.add(link.q + c);
+      for (int c = 0; c < size.nv; ++c) qd.add(link.v + c), u.add(link.v + c);
+      if (term.power) velocity.add(link.v + term.dof);
+      for (int c = 0; link.target >= 0 && c < 2 * size.nv; ++c) u.add(link.target + c);
       own.moved[term.link] = true;
     }
     reach.read(trajectory.q.id(), q);
@@ -96,13 +96,14 @@ struct EffortsNode final : Tape<T>::Node {
 
 }  // namespace
 
-EffortTerm effort_term(const Model& model, int joint, EffortPart part, bool power) {
-  if (!has_one_degree(model.joint_types[joint])) {
-    input_error("the effort of joint '" + model.joint_names[joint] + "', which is " +
-                to_string(model.joint_types[joint]) + ": expected a revolute or prismatic joint");
+EffortTerm effort_term(const Model& model, int joint, EffortPart part, bool power, int degree) {
+  const int degrees = joint_size(model.joint_types[joint]).nv;
+  if (degree < 0 || degree >= degrees) {
+    input_error("the effort of degree of freedom " + std::to_string(degree) + " of joint '" + model.joint_names[joint] +
+                "', which is " + to_string(model.joint_types[joint]) + " and has " + std::to_string(degrees));
   }
-  const int at = model.link_of_joint(joint);
-  EffortTerm term{part, power, at};
+  const auto [at, dof] = degree_of_freedom(model, joint, degree);
+  EffortTerm term{part, power, at, dof};
   if (model.topology.has_bodies()) {
     using Constants = semi_implicit::JointConstants<double>;
     using Gradient = semi_implicit::JointGradient<double>;

@@ -6,8 +6,8 @@
 
 namespace backdrive {
 
-/// An effort of a joint of one degree of freedom, or its power. Throws Error (input) for another joint.
-EffortTerm effort_term(const Model& model, int joint, EffortPart part, bool power = false);
+/// The effort of a joint's degree of freedom, or its power. Throws Error (input) for a joint without that degree.
+EffortTerm effort_term(const Model& model, int joint, EffortPart part, bool power = false, int degree = 0);
 
 /// [step·count + k][world], N·m or N, or W: what each of `terms` was in each step of a rollout that kept its states.
 /// Parts are those of docs/theory.md (9) with the velocity that the step led to; of semi_implicit with the joint's rate

@@ -1,5 +1,8 @@
 #include "autodiff/tape/rollout.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "autodiff/tape/rollout_node.h"
 #include "engine/error.h"
 #include "integrators/rollout/arguments.h"
@@ -362,6 +365,11 @@ template <class T>
 State<T> step(Tape<T>& tape, const Model& model, const State<T>& state, const Control<T>& control,
               RolloutOptions options) {
   options.steps = 1;
+  const auto lets_go = [](double at) { return at < std::numeric_limits<double>::infinity(); };
+  if (std::ranges::any_of(model.joint_releases, lets_go)) {
+    usage_error(
+        "a step by itself of a model whose joints let go at a time; expected a rollout, which knows when it is");
+  }
   return rollout(tape, model, state, control, options).final;
 }
 

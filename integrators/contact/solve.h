@@ -349,13 +349,19 @@ BACKDRIVE_INLINE Vec3<Real> slip_from_impulse(const PairLaw<Real>& law, const Ve
   return choose(sticks, gap, zero3<Real>());
 }
 
+/// Whether soften() does anything.
+template <class Real>
+constexpr bool softens() {
+  return SolveLimits<Real>::narrow && !kIsDual<Real>;
+}
+
 /// In float32, K_t of a contact that sticks is no more than what the bound of friction makes of a small part of the
 /// velocities: some thousand times the mass that it stops. What K_t is beyond that changes no impulse, as slips come
 /// from these, but would leave nothing of the inertia of a light body in the sum.
 template <class Real>
 BACKDRIVE_INLINE void soften(const PairLaw<Real>& law, const ContactState<Real>& s, const ContactForce<Real>& force,
                              ContactBlock<Real>& block) {
-  if constexpr (SolveLimits<Real>::narrow && !kIsDual<Real>) {
+  if constexpr (softens<Real>()) {
     const Real slip = constant<Real>(SolveLimits<Real>::least_slip) *
                       square_root(dot(s.start.lin, s.start.lin) + dot(s.smooth.lin, s.smooth.lin));
     const Real most = law.dt * force.normal.value * law.material.friction / (slip + no_impulse<Real>());

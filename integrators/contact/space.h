@@ -24,9 +24,6 @@
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
-// Larger than what is worth inlining, here and in what follows.
-#define BACKDRIVE_CALLED BACKDRIVE_HD __attribute__((noinline))
-
 /// What carries a shape: link and the root of its tree, −1: the world; whether nothing moves it.
 struct Carrier {
   int link, root;

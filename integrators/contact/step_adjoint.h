@@ -65,6 +65,14 @@ BACKDRIVE_CALLED void begin_adjoint(Space& ws, const Bar& bar) {
   });
   const auto zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
   evaluate<false>(ws, zero < one, one < zero);
+  if constexpr (softens<Real>()) {
+    // Their adjoints are of the law as it is, and so must be the matrix: a softer one would magnify cotangents by the
+    // ratio in every step.
+    each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
+      const Spatial<Real> e = difference(pair, c, &ContactSide<Real>::twist);
+      c.block = block_of(pair.law, c.state.normal, contact_force(pair.law, c.state, e));
+    });
+  }
   load_blocks(ws);
   each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int number) {
     ContactBar<Real>& own = ws.contact.bars[number];

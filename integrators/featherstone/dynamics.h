@@ -20,8 +20,8 @@
 #include "integrators/featherstone/free_turn.h"
 #include "integrators/featherstone/joints.h"
 #include "integrators/featherstone/link_constants.h"
+#include "integrators/featherstone/link_forces.h"
 #include "integrators/rollout/broadcast.h"
-#include "integrators/rollout/joint_forces.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 template <class Layout>
@@ -153,6 +153,7 @@ struct Workspace {
   typename Layout::Real *q, *qd;
   typename Layout::Real* reported;   ///< with contact: velocity with which the last step moved q, where reported_apart
   typename Layout::Control control;  ///< [k]: Real
+  bool lifted;                       ///< gravity compensation acts on some body
   typename Layout::Link* link;
   typename Layout::Dof* dof;
   void* stack;
@@ -228,6 +229,18 @@ BACKDRIVE_PART void body_part(const Motion<Real>& m, const LinkConstants<Const>&
   s.force = {plus_cross(plus_cross(J * m.a.ang, m.v.ang, J * m.v.ang), com, f), f};
 }
 
+/// (20): m g of a body, of which its lift is taken off the bias force.
+template <class Real, class Const>
+BACKDRIVE_INLINE Vec3<Real> lift_of(const LinkConstants<Const>& c, const Vec3<Real>& gravity) {
+  return gravity * (constant<Real>(0) + c.lift);
+}
+template <class Real, class Const>
+BACKDRIVE_PART void add_lift(const Motion<Real>& m, const LinkConstants<Const>& c, const Vec3<Real>& gravity,
+                             RolloutLink<Real>& s) {
+  const Vec3<Real> f = lift_of(c, gravity) * c.mass;
+  s.force += Spatial<Real>{cross(plus_times(m.origin, m.axes, c.com), f), f};
+}
+
 /// Of a link that spins the one whose joint turns it: itself, or what it is fixed to.
 BACKDRIVE_INLINE const Link& turning_link(const Link* links, const Link& link) {
   const Link* turning = &link;
@@ -254,16 +267,6 @@ BACKDRIVE_INLINE FreeTurn<typename Layout::Real> free_turn(const Workspace<Layou
     held = ws.dof[turning.v].S.ang * ws.qd[turning.v];
   }
   return FreeTurn<Real>(J, omega, held, ws.dt);
-}
-
-/// Of degree of freedom k. Only joints with one have a use for the position.
-template <class Layout>
-BACKDRIVE_INLINE JointInput<typename Layout::Real> joint_input(const Workspace<Layout>& ws, const Link& link,
-                                                               int k = 0) {
-  const auto zero = constant<typename Layout::Real>(0);
-  const bool driven = link.target >= 0;
-  return {ws.q[link.q], ws.qd[link.v + k], ws.control[link.v + k], driven ? ws.control[link.target] : zero,
-          driven ? ws.control[link.target + 1] : zero};
 }
 
 template <class Layout>
@@ -303,6 +306,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
     if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang).correction();  // (12)
+    if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
     ws.link[i].keep(link, own);
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;
@@ -320,9 +324,10 @@ BACKDRIVE_PART void articulate_link(Workspace<Layout>& ws, const System& system,
   constexpr int last = K > 0;  // the degree on the parent's side, whose elimination is one with the sum there
   Spatial<Real> U, UD;
   Real x;
+  const auto forces = system.template joint<K>(i);
   for (int k = K - 1; k >= 0; --k) {
     typename Layout::Dof& dof = ws.dof[link.v + k];
-    const JointForce<Real> force = system.joint(i, k);
+    const JointForce<Real> force = forces(k);
     auto& factors = system.factors(dof);
     U = top.IA * dof.S;
     const Real inverse = constant<Real>(1) / (dot(dof.S, U) + force.increment);
@@ -377,11 +382,13 @@ struct SmoothSystem {
   Workspace<Layout>& ws;
 
   BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const { top.P = ws.link[i].force + top.P; }
-  BACKDRIVE_INLINE JointForce<Real> joint(int i, int k) const {
-    const Link& link = ws.links[i];
-    const JointForce<Real> force = joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt);
-    if constexpr (Layout::contact) ws.dof[link.v + k].increment = force.increment;
-    return force;
+  template <int K>
+  BACKDRIVE_INLINE auto joint(int i) const {
+    return [&ws = ws, forces = LinkForces<K, Layout>(ws, i) ](int k) __attribute__((always_inline)) {
+      const JointForce<Real> force = forces(k);
+      if constexpr (Layout::contact) ws.dof[forces.link.v + k].increment = force.increment;
+      return force;
+    };
   }
   BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof; }
 };

@@ -78,15 +78,15 @@ BACKDRIVE_HD void solve_again(Workspace<Layout>& ws) {
   solve_outwards(ws, &Layout::Dof::x, keep);
 }
 
-/// What mass, com and inertia of one body receive.
+/// What mass, com and inertia of one body receive; `lift`: the part of gravity that is taken off it.
 template <class Real, class Const>
 BACKDRIVE_PART void mass_properties_adjoint(const ParameterLink<Real>& s, const LinkConstants<Const>& c,
-                                            LinkGradient<Real>& gradient) {
+                                            const Vec3<Real>& lift, LinkGradient<Real>& gradient) {
   const Vec3<Real>&w = s.v.ang, &alpha = s.a.ang, &delta = s.delta.ang;
   const Mat3<Real>& axes = s.pose.axes;
   const Vec3<Real> com = s.pose.origin + axes * c.com;
   const Vec3<Real> v_c = s.v.lin + cross(w, com);
-  const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + cross(w, v_c);
+  const Vec3<Real> a_c = s.a.lin + cross(alpha, com) + cross(w, v_c) + lift;
   const Vec3<Real> delta_c = s.delta.lin + cross(delta, com);
   gradient.mass -= dot(delta_c, a_c);
   const Vec3<Real> Z = (cross(a_c, delta) + cross(delta_c, alpha) + cross(cross(delta_c, w), w)) * c.mass;
@@ -277,7 +277,10 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
     const Link& link = ws.links[i];
     if (link.leaf) top = body_adjoint(ws.link[i]);
     if constexpr (Layout::parameters) {
-      if (bar.wants_parameters()) mass_properties_adjoint(ws.link[i], ws.constants[i], bar.constants[i]);
+      if (bar.wants_parameters()) {
+        const Vec3<Real> lift = link.lifted ? lift_of(ws.constants[i], ws.gravity) : zero3<Real>();
+        mass_properties_adjoint(ws.link[i], ws.constants[i], lift, bar.constants[i]);
+      }
     }
     Vec3<Real> carried = zero3<Real>();
     if (link.spins) carried = adj_free_turn(ws, i, bar, top.T.ang);
@@ -301,6 +304,69 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
   }
 }
 
+/// What the increment of D of a degree of freedom is multiplied with.
+template <class Layout>
+BACKDRIVE_INLINE typename Layout::Real resisted_by(const typename Layout::Dof& dof) {
+  typename Layout::Real resisted = dof.x * dof.qdd;
+  if constexpr (Layout::contact) resisted += dof.resisted();
+  return resisted;
+}
+
+/// joint_forces_adjoint() of a ball whose components act as one.
+template <class Layout>
+BACKDRIVE_PART void ball_forces_adjoint(Workspace<Layout>& ws, int i, const StepBar<Layout>& bar,
+                                        JointEfforts<typename Layout::Real>* gradient) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const typename Layout::Dof* const dof = ws.dof + link.v;
+  const Vec3<Real> resisted{resisted_by<Layout>(dof[0]), resisted_by<Layout>(dof[1]), resisted_by<Layout>(dof[2])};
+  const BallInputBar<Real> in = adj_ball_force(link, ws.constants[i].efforts, ball_input(ws, link), ws.dt,
+                                               {{dof[0].x, dof[1].x, dof[2].x}, resisted}, gradient);
+  for (int k = 0; k < 3; ++k) {
+    bar.q[link.q + k] += component(in.turn, k);
+    bar.qd[link.v + k] += component(in.rate, k);
+    bar.control.set(link.v + k, component(in.effort, k));
+    if (link.target < 0) continue;
+    bar.control.set(link.target + 2 * k, component(in.target_position, k));
+    bar.control.set(link.target + 2 * k + 1, component(in.target_velocity, k));
+  }
+}
+
+/// What gravity compensation adds to q̄, the placements, gravity and its own factors (20), leaves to root: gravity does
+/// not turn with a subtree, so that Z of (8) lacks g × B, B = Σ m c δ_c.
+template <class Layout>
+BACKDRIVE_CALLED void lift_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  Vec3<Real> top = zero3<Real>();
+  Stack<Vec3<Real>> stack(ws.stack);
+  for (int i = ws.link_count - 1; i >= 0; --i) {
+    const Link& link = ws.links[i];
+    const auto& c = ws.constants[i];
+    if (link.leaf) top = zero3<Real>();
+    if (link.lifted) {
+      const auto& s = ws.link[i];
+      // m δ_c is the momentum of δ.
+      const Vec3<Real> moved = (s.I * s.delta).lin;
+      top += moved * (constant<Real>(0) + c.lift);
+      if constexpr (Layout::parameters) {
+        if (bar.wants_parameters()) bar.constants[i].lift -= dot(moved, ws.gravity);
+      }
+    }
+    const Spatial<Real> Z{cross(ws.gravity, top), zero3<Real>()};
+    const int turns = link.type == JointType::free ? 3 : joint_size(link.type).nv;
+    for (int k = 0; k < turns; ++k) bar.q[link.q + k] += dot(ws.dof[link.v + k].S, Z);
+    if constexpr (Layout::parameters) {
+      if (bar.wants_parameters()) {
+        if (link.parent < 0) *bar.gravity -= top;
+        placement_adjoint(link, c, ws.link[link.parent < 0 ? i : link.parent].pose, Z, bar.constants[i]);
+      }
+    }
+    if (link.parent < 0) continue;
+    if (!link.last_child) top += stack.pop();
+    if (link.parent != i - 1) stack.push(top);
+  }
+}
+
 /// Cotangents of command, targets and joint-force parameters, and their part of q̄ and q̇̄.
 template <class Layout>
 BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
@@ -308,11 +374,14 @@ BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layo
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     const int dofs = joint_size(link.type).nv;
+    JointEfforts<Real>* const gradient = bar.wants_parameters() ? &bar.constants[i].efforts : nullptr;
+    if (turns_as_one(link.type, link.acts)) {
+      ball_forces_adjoint(ws, i, bar, gradient);
+      continue;
+    }
     for (int k = 0; k < dofs; ++k) {
       const typename Layout::Dof& dof = ws.dof[link.v + k];
-      Real resisted = dof.x * dof.qdd;
-      if constexpr (Layout::contact) resisted += dof.resisted();
-      JointEfforts<Real>* const gradient = bar.wants_parameters() ? &bar.constants[i].efforts : nullptr;
+      const Real resisted = resisted_by<Layout>(dof);
       const JointInputBar<Real> in =
           adj_joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt, {dof.x, resisted}, gradient);
       if (dofs == 1) bar.q[link.q] += in.q;
@@ -358,6 +427,7 @@ BACKDRIVE_HD void step_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar
   for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = ws.dt * bar.qd[k];  // q̇⁺ = q̇ + Δt q̈
   solve_again(ws);
   reverse_sweep(ws, bar);
+  if (ws.lifted) lift_adjoint(ws, bar);
   joint_forces_adjoint(ws, bar);
   if constexpr (Layout::coupled) {
     if (is_coupled(ws)) couplings_adjoint(ws, bar);

@@ -20,6 +20,7 @@ struct LinkConstants {
   Vec3<C> com;      ///< Aᵀ com
   Sym3<C> inertia;  ///< Aᵀ J A, about the com
   JointEfforts<C> efforts;
+  C lift;  ///< share of the weight that is cancelled
 };
 template <class C>
 constexpr int kLinkConstants = kNumbers<C, LinkConstants<C>>;
@@ -32,6 +33,7 @@ struct LinkGradient {
   Vec3<C> com;
   Sym3<C> inertia;  ///< with respect to the six stored numbers: off-diagonals count twice
   JointEfforts<C> efforts;
+  C lift;
   Vec3<C> alignment;
 };
 template <class C>

@@ -41,6 +41,8 @@ struct LinkReader {
     c.com = to_link * mass.com;
     c.inertia = rotated(to_link, mass.inertia);
     c.efforts = joint_efforts(read, model.links[i].joint);
+    const int body = model.links[i].body;
+    c.lift = body < 0 ? constant<C>(0) : read.number(BACKDRIVE_PICK(bodies.gravity_compensation), body);
     return c;
   }
 };
@@ -164,6 +166,7 @@ struct ParameterGradientOfWorld {
     if (body >= 0) {
       to.add_body(link.read, body, mass,
                   {bar.mass, A * bar.com, six_numbers(rotated(A, symmetric_gradient(bar.inertia)))});
+      to.add(BACKDRIVE_PICK(bodies.gravity_compensation), body, 0, world, bar.lift);
     }
     to.add_efforts(link.read, joint, bar.efforts);
     if (!has_one_degree(to.structure.links[i].type) || to.structure.links[i].axis != LinkAxis::parameter) return;

@@ -21,7 +21,8 @@ BACKDRIVE_HD int joint_at_fault(const Workspace<Layout>& ws, int lane_index) {
       if (!is_finite(number_in(ws.q[link.q + k], lane_index))) return link.joint;
     }
     for (int k = 0; k < size.nv; ++k) {
-      const Real effort_now = joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt).effort;
+      const Real effort_now = link.type == JointType::ball ? LinkForces<Ball::dofs, Layout>(ws, i)(k).effort
+                                                           : LinkForces<1, Layout>(ws, i)(k).effort;
       const double qd = number_in(ws.qd[link.v + k], lane_index), effort = number_in(effort_now, lane_index);
       const double inverse = number_in(ws.dof[link.v + k].inverse, lane_index);
       if (!is_finite(qd) || !is_finite(effort)) return link.joint;

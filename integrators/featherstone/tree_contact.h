@@ -100,8 +100,11 @@ struct SystemWithBlocks {
     top.P = top.P - touch.load;
     top.IA += touch.block;
   }
-  BACKDRIVE_INLINE JointForce<Real> joint(int i, int k) const {
-    return {constant<Real>(0), ws.dof[ws.links[i].v + k].increment};
+  template <int>
+  BACKDRIVE_INLINE auto joint(int i) const {
+    return [dof = ws.dof + ws.links[i].v](int k) __attribute__((always_inline)) {
+      return JointForce<Real>{constant<Real>(0), dof[k].increment};
+    };
   }
   BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof.with_blocks; }
 };

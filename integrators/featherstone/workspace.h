@@ -110,6 +110,7 @@ BACKDRIVE_INLINE void set_model(Workspace<Layout>& ws, const Launch<StorageOf<ty
   ws.links = t.links;
   ws.link_count = t.link_count;
   ws.nq = t.nq, ws.nv = t.nv;
+  ws.lifted = t.lifted;
   ws.dt = typename Layout::Real(launch.time_step);
 }
 

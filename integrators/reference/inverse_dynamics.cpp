@@ -45,7 +45,7 @@ std::vector<Scalar> inverse_dynamics(const Model& model, const std::vector<Scala
   check_size("qdd", qdd.size(), t.nv);
   const auto motions = link_motions(model, q, world);
   const std::size_t n = t.links.size();
-  std::vector<Vector6<Scalar>> v(n), a(n), f(n);
+  std::vector<Vector6<Scalar>> v(n), a(n), f(n), gravity(n);
   std::vector<Scalar> tau(t.nv);
   for (std::size_t i = 0; i < n; ++i) {
     const Link& link = t.links[i];
@@ -67,7 +67,12 @@ std::vector<Scalar> inverse_dynamics(const Model& model, const std::vector<Scala
       a[i].template tail<3>() -= turning * rate.template tail<3>();
     }
     const Matrix6<Scalar> I = link_inertia(model, link, world).template cast<Scalar>();
-    f[i] = I * a[i] + force_cross<Scalar>(v[i], I * v[i]);
+    // The share of gravity that is compensated, in link axes, without what turns.
+    Vector6<Scalar> lift = Vector6<Scalar>::Zero();
+    for (int k = 0; k < 3; ++k) lift[3 + k] = model.gravity(0, k, world);
+    gravity[i] = m.X * (link.parent >= 0 ? gravity[link.parent] : lift);
+    const double share = link.body < 0 ? 0 : model.bodies.gravity_compensation(link.body, 0, world);
+    f[i] = I * (a[i] + gravity[i] * Scalar(share)) + force_cross<Scalar>(v[i], I * v[i]);
   }
   for (std::size_t i = n; i-- > 0;) {
     const Link& link = t.links[i];
@@ -114,7 +119,9 @@ double potential_energy(const Model& model, const std::vector<double>& q, int wo
     const Matrix6<double> I = link_inertia(model, model.topology.links[i], world);
     // The upper right block is m [c]×.
     const Vector3<double> first_moment(I(2, 4), I(0, 5), I(1, 3));
-    energy -= gravity.dot(I(3, 3) * poses[i].position + poses[i].rotation * first_moment);
+    const int body = model.topology.links[i].body;
+    const double share = body < 0 ? 1 : 1 - model.bodies.gravity_compensation(body, 0, world);
+    energy -= share * gravity.dot(I(3, 3) * poses[i].position + poses[i].rotation * first_moment);
   }
   return energy;
 }

@@ -101,11 +101,12 @@ struct PoseArguments {
 /// adds to the command; all of them. Armature is inertia, no part of it.
 enum class EffortPart { actuator, command, drive, spring, damping, friction, limit, total };
 
-/// An effort to look at, of a joint of one degree of freedom; or its power, effort · velocity.
+/// An effort to look at, of a joint's degree of freedom; or its power, effort · velocity.
 struct EffortTerm {
   EffortPart part = EffortPart::actuator;
   bool power = false;
   int link = 0;
+  int dof = 0;                              ///< which of the link's
   int constants_row = 0, gradient_row = 0;  ///< of its JointEfforts, among the constants and their cotangents
 };
 

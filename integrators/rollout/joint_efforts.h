@@ -24,7 +24,7 @@ struct JointEfforts {
 #undef BACKDRIVE_NEST
 #undef BACKDRIVE_NEST_MEMBER
 
-/// Far beyond any travel; stands for an absent limit, since infinity times a zero slope is NaN.
+/// Far beyond any travel and speed; stands for an absent limit, since infinity times a zero slope is NaN.
 constexpr double kNoLimit = 1e9;
 
 /// Walks them: visit(number of JointEfforts, which parameter).
@@ -43,6 +43,7 @@ BACKDRIVE_HD JointEfforts<C> joint_efforts(const ParameterReader<C>& read, int j
   each_effort_number([&](auto number, auto pick) { number(efforts) = read.number(pick, joint); });
   efforts.limit.lower = maximum(efforts.limit.lower, constant<C>(-kNoLimit));
   efforts.limit.upper = minimum(efforts.limit.upper, constant<C>(kNoLimit));
+  efforts.limit.velocity = minimum(efforts.limit.velocity, constant<C>(kNoLimit));
   return efforts;
 }
 

@@ -12,7 +12,11 @@
 //
 //   (13) sat(x − b q̈) = s (x − b q̈)      s = min(1, L/|x|)
 //
-// which ends where the drive would be content, and so cannot throw a light joint past that; L alone would.
+// which ends where the drive would be content, and so cannot throw a light joint past that; L alone would. Beyond the
+// speed limit v, with its damper c_v and the ramp r,
+//
+//   (19) T −= c_v (± r(|q̇| − v) + Δt r′(|q̇| − v) q̈)                            ±: the sign of q̇
+//
 #include "engine/real.h"
 #include "integrators/rollout/joint_efforts.h"
 
@@ -37,6 +41,18 @@ struct LimitRamp {
     const auto bent = value_of(x) > value_of(zero) && value_of(x) < value_of(width);
     curvature = select(bent, inverse, zero);
   }
+};
+
+/// Of (19): r of what a rate exceeds the speed limit by.
+template <class Real>
+struct SpeedLimit {
+  Real sign;
+  LimitRamp<Real> ramp;
+
+  template <class Const>
+  BACKDRIVE_INLINE SpeedLimit(const JointEfforts<Const>& c, const Real& qd)
+      : sign(select(value_of(qd) < value_of(constant<Real>(0)), constant<Real>(-1), constant<Real>(1))),
+        ramp(sign * qd - c.limit.velocity) {}
 };
 
 /// Of (13).
@@ -93,6 +109,11 @@ BACKDRIVE_PART JointForce<Real> joint_force(const Joint& joint, const JointEffor
   }
   effort -= damping * in.qd;
   increment += dt * damping;
+  if (joint.acts.speed) {
+    const SpeedLimit<Real> over(c, in.qd);
+    effort -= over.sign * (over.ramp.value * c.limit.velocity_damping);
+    increment += dt * (over.ramp.slope * c.limit.velocity_damping);
+  }
   return {effort, increment};
 }
 
@@ -174,6 +195,16 @@ BACKDRIVE_PART JointInputBar<Real> adj_joint_force(const Joint& joint, const Joi
     }
   }
   bar.qd -= w * damping;
+  if (joint.acts.speed) {
+    const SpeedLimit<Real> over(c, in.qd);
+    const Real along = w * over.sign, late = dt * resisted;
+    const Real excess_bar = -((along * over.ramp.slope + late * over.ramp.curvature) * c.limit.velocity_damping);
+    bar.qd += over.sign * excess_bar;
+    if (gradient) {
+      gradient->limit.velocity -= excess_bar;
+      gradient->limit.velocity_damping -= along * over.ramp.value + late * over.ramp.slope;
+    }
+  }
   return bar;
 }
 

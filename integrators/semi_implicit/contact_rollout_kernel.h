@@ -72,6 +72,7 @@ template <class Real>
 BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, ContactSet<Real>& s, int step, int number,
                              int first_world, Real& halted) {
   take_inputs(s);
+  set_time(a.launch, number, s);
   step_with_contact(s.touching, s.state, {s.inputs, nullptr}, s.state, halted);
   contact::report_contacts(a, s.touching, step, first_world);
   contact::note_unsolved(s.touching, number, first_world, a.launch.worlds, a.status);
@@ -136,6 +137,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   seed_reported(a, g, step + 1, first_world);
   seed_forces(a, g, step, first_world);
   take_inputs(s);
+  set_time(a.launch, a.launch.first_step + step, s);
   const StepInputs<Real> in{s.inputs, nullptr};
   const bool touching = recompute_with_contact(g.touching, s.state, in);
   for (int i = 0; i < t.body_count; ++i) {

@@ -38,7 +38,7 @@ BACKDRIVE_CALLED void solve_with_blocks(Space& s, bool anew,
                                         typename Space::Real CoupledStep<typename Space::Real>::*f) {
   const MassesWithBlocks<typename Space::Real> masses{s.with_blocks.body};
   if (!is_coupled(s.system)) return solve(s.system, s.ws, masses, s.with_blocks.rows);
-  solve_coupled(s.system, s.ws, masses, s.with_blocks.rows, s.response, anew, false, f);
+  solve_coupled(s.system, s.ws, masses, s.with_blocks.rows, {s.response, f, anew, false});
 }
 
 /// contact/solve.h's linear solves.

@@ -7,36 +7,6 @@
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
-/// The unit quaternion of a rotation matrix, on the side of `near`: from whichever of its numbers is largest, so that
-/// nothing is lost by cancellation.
-template <class Real>
-BACKDRIVE_INLINE Quaternion<Real> quaternion_of(const Mat3<Real>& m, const Quaternion<Real>& near) {
-  const Real one = constant<Real>(1);
-  const Quaternion<Real> by[4] = {
-      {{one + m.cx.x - m.cy.y - m.cz.z, m.cx.y + m.cy.x, m.cx.z + m.cz.x}, m.cy.z - m.cz.y},
-      {{m.cx.y + m.cy.x, one - m.cx.x + m.cy.y - m.cz.z, m.cy.z + m.cz.y}, m.cz.x - m.cx.z},
-      {{m.cx.z + m.cz.x, m.cy.z + m.cz.y, one - m.cx.x - m.cy.y + m.cz.z}, m.cx.y - m.cy.x},
-      {{m.cy.z - m.cz.y, m.cz.x - m.cx.z, m.cx.y - m.cy.x}, one + m.cx.x + m.cy.y + m.cz.z}};
-  const Real squares[4] = {by[0].v.x, by[1].v.y, by[2].v.z, by[3].w};
-  Quaternion<Real> q = by[3];
-  Real largest = squares[3];
-  for (int k = 0; k < 3; ++k) {
-    const auto larger = value_of(squares[k]) > value_of(largest);
-    largest = select(larger, squares[k], largest);
-    q.v = {select(larger, by[k].v.x, q.v.x), select(larger, by[k].v.y, q.v.y), select(larger, by[k].v.z, q.v.z)};
-    q.w = select(larger, by[k].w, q.w);
-  }
-  const Real length = square_root(dot(q.v, q.v) + q.w * q.w);
-  const auto other_side = value_of(dot(q.v, near.v) + q.w * near.w) < value_of(constant<Real>(0));
-  const Real scale = one / select(other_side, -length, length);
-  return {q.v * scale, q.w * scale};
-}
-
-template <class Real>
-BACKDRIVE_INLINE void store_quaternion(const Quaternion<Real>& q, Real* to) {
-  to[0] = q.v.x, to[1] = q.v.y, to[2] = q.v.z, to[3] = q.w;
-}
-
 /// Row of a degree of freedom's position, or of its cotangent, among those of its joint.
 BACKDRIVE_HD constexpr int position_row(JointType type, int dof) {
   return type == JointType::free && dof > 2 ? dof + 1 : dof;
@@ -77,16 +47,6 @@ BACKDRIVE_PART void read_joint(JointType type, const JointGeometry<Real>& g, con
     const int dof = dof_of_row(type, row);
     if (dof >= 0) qd[dof] = rate[row];
   }
-}
-
-/// Where the sum of the turning rows' cotangents e points: what a small turn of the child does to its joint's
-/// coordinates. Rows are their derivatives but for a universal joint's, which are only where its axes P_x and C_y are
-/// at right angles.
-template <class Real>
-BACKDRIVE_INLINE Vec3<Real> turning_of_positions(JointType type, const JointGeometry<Real>& g, const Real (&e)[kRows]) {
-  if (type != JointType::universal) return g.turn[0] * e[0] + g.turn[1] * e[1] + g.turn[2] * e[2];
-  const Real c = dot(g.P.cx, g.C.cy), scale = constant<Real>(1) / (constant<Real>(1) - c * c);
-  return ((g.P.cx - g.C.cy * c) * e[0] + (g.C.cy - g.P.cx * c) * e[1]) * scale;
 }
 
 /// Where a joint finds its bodies, and the rates of its rows.

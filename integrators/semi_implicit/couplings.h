@@ -89,15 +89,24 @@ BACKDRIVE_COUPLED void respond(const System<Real>& system, Workspace<Real>& ws, 
   eliminate(to.matrix, n);
 }
 
-/// From the solution without couplings in body[].u and joint[].rate to that with them; f into coupled[].*f. `asks`:
-/// with what they ask for, else nothing.
+/// What a solve wants of couplings.
 template <class Real>
-BACKDRIVE_COUPLED void correct(const System<Real>& system, Workspace<Real>& ws, const CouplingResponse<Real>& by,
-                               bool asks, Real CoupledStep<Real>::*f) {
+struct CoupledSolve {
+  CouplingResponse<Real> response;
+  Real CoupledStep<Real>::*f;  ///< where what they push with goes
+  bool anew;                   ///< the first solve with its factors
+  bool asks;                   ///< with what they ask for
+};
+
+/// From the solution without couplings in body[].u and joint[].rate to that with them.
+template <class Real>
+BACKDRIVE_COUPLED void correct(const System<Real>& system, Workspace<Real>& ws, const CoupledSolve<Real>& wanted) {
   const int n = system.couplings.count;
+  const CouplingResponse<Real>& by = wanted.response;
+  Real CoupledStep<Real>::*const f = wanted.f;
   CoupledStep<Real>* const now = ws.coupled;
   for (int i = 0; i < n; ++i) {
-    const Real asked = asks ? now[i].ask : constant<Real>(0);
+    const Real asked = wanted.asks ? now[i].ask : constant<Real>(0);
     now[i].*f =
         asked - now[i].increment * sum_of_terms(system, i, [&](int j, int row) { return ws.joint[j].rate[row]; });
   }
@@ -118,22 +127,32 @@ BACKDRIVE_COUPLED void correct(const System<Real>& system, Workspace<Real>& ws, 
   }
 }
 
-/// A solve as solve(), with couplings: `anew` where factors are others than those of the last one. The right-hand side
-/// waits in coupled_bodies meanwhile.
+/// A solve as solve(), with couplings. The right-hand side waits in coupled_bodies where it is the first of its
+/// factors.
 template <class Real, class Masses>
 BACKDRIVE_COUPLED void solve_coupled(const System<Real>& system, Workspace<Real>& ws, const Masses& divide_by_mass,
-                                     const Factors<Real>& factors, const CouplingResponse<Real>& response, bool anew,
-                                     bool asks, Real CoupledStep<Real>::*f) {
-  if (anew) {
+                                     const Factors<Real>& factors, const CoupledSolve<Real>& wanted) {
+  if (wanted.anew) {
     for (int i = 0; i < system.body_count; ++i) ws.coupled_bodies[i] = ws.body[i].u;
-    respond(system, ws, divide_by_mass, factors, response);
+    respond(system, ws, divide_by_mass, factors, wanted.response);
     for (int i = 0; i < system.body_count; ++i) ws.body[i].u = ws.coupled_bodies[i];
   }
   solve(system, ws, divide_by_mass, factors);
-  correct(system, ws, response, asks, f);
+  correct(system, ws, wanted);
 }
 
-/// (17): what every coupling asks for, and its I; positions at the predicted poses are at hand.
+/// Where the joints of a coupling would be if nothing kicked their bodies.
+template <class Real>
+BACKDRIVE_INLINE void predict_positions(const System<Real>& system, Workspace<Real>& ws, int c) {
+  each_term(system, c, [&](int, int j, int) {
+    Real q[4];
+    joint_positions(system.joints[j], geometry_at(system, ws, j, &BodyScratch<Real>::predicted), ws.joint[j].position,
+                    q);
+    ws.joint[j].predicted = q[0];
+  });
+}
+
+/// (17): what every coupling asks for, and its I.
 template <class Real>
 BACKDRIVE_COUPLED void prepare_couplings(const System<Real>& system, Workspace<Real>& ws) {
   const Real& dt = system.dt;
@@ -142,8 +161,9 @@ BACKDRIVE_COUPLED void prepare_couplings(const System<Real>& system, Workspace<R
     const CouplingConstants<Real>& own = system.couplings.constants[c];
     CoupledStep<Real>& s = ws.coupled[c];
     const auto sum = [&](const auto& number) { return sum_of_terms(system, c, number); };
-    s.in.q = sum([&](int j, int) { return ws.joint[j].position; }) + own.offset;
+    s.in.q = sum([&](int j, int) { return ws.joint[j].position[0]; }) + own.offset;
     s.in.qd = sum([&](int j, int row) { return ws.joint[j].start[row]; });
+    predict_positions(system, ws, c);
     if (coupling.holds) {
       s.increment = constant<Real>(1);
       s.ask = s.in.qd - (sum([&](int j, int) { return ws.joint[j].predicted; }) + own.offset) / dt;

@@ -9,8 +9,8 @@
 // which are the derivatives of their errors and of the joint's position to the last bit of algebra, and not only where
 // errors vanish: attachments conserve energy when they are not stepped over. What acts along them on the child acts
 // against it at the same point of the parent, so that momentum is kept by construction.
-#include "integrators/rollout/joint_forces.h"
-#include "integrators/semi_implicit/angle.h"
+#include "engine/angle.h"
+#include "integrators/rollout/ball_forces.h"
 #include "integrators/semi_implicit/system.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -163,19 +163,90 @@ BACKDRIVE_INLINE Real angle_about_z(const JointGeometry<Real>& g, const Real& ne
   return angle_near(near, dot(g.P.cx, g.C.cx) + dot(g.P.cy, g.C.cy), dot(g.P.cy, g.C.cx) - dot(g.P.cx, g.C.cy));
 }
 
-/// Position of a joint of one degree of freedom.
+/// The unit quaternion of a rotation matrix, on the side of `near`: from whichever of its numbers is largest, so that
+/// nothing is lost by cancellation.
 template <class Real>
-BACKDRIVE_INLINE Real joint_position(const Joint& joint, const JointGeometry<Real>& g, const Real& near) {
-  return joint.type == JointType::revolute ? angle_about_z(g, near) : dot(g.P.cz, g.r);
+BACKDRIVE_INLINE Quaternion<Real> quaternion_of(const Mat3<Real>& m, const Quaternion<Real>& near) {
+  const Real one = constant<Real>(1);
+  const Quaternion<Real> by[4] = {
+      {{one + m.cx.x - m.cy.y - m.cz.z, m.cx.y + m.cy.x, m.cx.z + m.cz.x}, m.cy.z - m.cz.y},
+      {{m.cx.y + m.cy.x, one - m.cx.x + m.cy.y - m.cz.z, m.cy.z + m.cz.y}, m.cz.x - m.cx.z},
+      {{m.cx.z + m.cz.x, m.cy.z + m.cz.y, one - m.cx.x - m.cy.y + m.cz.z}, m.cx.y - m.cy.x},
+      {{m.cy.z - m.cz.y, m.cz.x - m.cx.z, m.cx.y - m.cy.x}, one + m.cx.x + m.cy.y + m.cz.z}};
+  const Real squares[4] = {by[0].v.x, by[1].v.y, by[2].v.z, by[3].w};
+  Quaternion<Real> q = by[3];
+  Real largest = squares[3];
+  for (int k = 0; k < 3; ++k) {
+    const auto larger = value_of(squares[k]) > value_of(largest);
+    largest = select(larger, squares[k], largest);
+    q.v = {select(larger, by[k].v.x, q.v.x), select(larger, by[k].v.y, q.v.y), select(larger, by[k].v.z, q.v.z)};
+    q.w = select(larger, by[k].w, q.w);
+  }
+  const Real length = square_root(dot(q.v, q.v) + q.w * q.w);
+  const auto other_side = value_of(dot(q.v, near.v) + q.w * near.w) < value_of(constant<Real>(0));
+  const Real scale = one / select(other_side, -length, length);
+  return {q.v * scale, q.w * scale};
 }
 
-/// The inputs of joint_force for a row.
 template <class Real>
-BACKDRIVE_INLINE JointInput<Real> effort_input(const Joint& joint, int dof, const Real& position, const Real& rate,
+BACKDRIVE_INLINE void store_quaternion(const Quaternion<Real>& q, Real* to) {
+  to[0] = q.v.x, to[1] = q.v.y, to[2] = q.v.z, to[3] = q.w;
+}
+
+/// Where a joint is, for the efforts that ask: JointScratch::position. Others are not asked, and stay 0.
+template <class Real>
+BACKDRIVE_INLINE void joint_positions(const Joint& joint, const JointGeometry<Real>& g, const Real* near, Real* q) {
+  const Mat3<Real>&P = g.P, &C = g.C;
+  const bool asked = joint.acts.spring || joint.acts.limit || joint.acts.drive;
+  if (!has_one_degree(joint.type) && !asked) return;
+  switch (joint.type) {
+    case JointType::revolute:
+      q[0] = angle_about_z(g, near[0]);
+      return;
+    case JointType::prismatic:
+      q[0] = dot(P.cz, g.r);
+      return;
+    case JointType::universal:  // Pᵀ C = Rx(q₀) Ry(q₁)
+      q[0] = angle_near(near[0], dot(P.cy, C.cy), dot(P.cz, C.cy));
+      q[1] = angle_near(near[1], dot(P.cx, C.cx), dot(P.cx, C.cz));
+      return;
+    case JointType::planar:
+      q[0] = dot(P.cx, g.r), q[1] = dot(P.cy, g.r);
+      q[2] = angle_about_z(g, near[2]);
+      return;
+    case JointType::ball:
+      store_quaternion(quaternion_of(transposed(P) * C, {zero3<Real>(), constant<Real>(1)}), q);
+      return;
+    case JointType::free:
+    case JointType::fixed:
+      return;
+  }
+}
+
+/// Where the sum of the turning rows' cotangents e points: what a small turn of the child does to its joint's
+/// coordinates. Rows are their derivatives but for a universal joint's, which are only where its axes P_x and C_y are
+/// at right angles.
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> turning_of_positions(JointType type, const JointGeometry<Real>& g, const Real (&e)[kRows]) {
+  if (type != JointType::universal) return g.turn[0] * e[0] + g.turn[1] * e[1] + g.turn[2] * e[2];
+  const Real c = dot(g.P.cx, g.C.cy), scale = constant<Real>(1) / (constant<Real>(1) - c * c);
+  return ((g.P.cx - g.C.cy * c) * e[0] + (g.C.cy - g.P.cx * c) * e[1]) * scale;
+}
+
+/// The inputs of joint_force for a row, whose joint is at `position`.
+template <class Real>
+BACKDRIVE_INLINE JointInput<Real> effort_input(const Joint& joint, int dof, const Real* position, const Real& rate,
                                                const JointInputs<Real>& in) {
   const Real zero = constant<Real>(0);
-  if (!joint.acts.drive) return {position, rate, in.effort[dof], zero, zero};
-  return {position, rate, in.effort[dof], in.target_position, in.target_velocity};
+  const Real& q = joint.type == JointType::free ? zero : position[dof];
+  if (!joint.acts.drive) return {q, rate, in.effort[dof], zero, zero};
+  return {q, rate, in.effort[dof], in.target_position[dof], in.target_velocity[dof]};
+}
+/// And of ball_force, whose rows are the joint's first three.
+template <class Real>
+BACKDRIVE_INLINE BallInput<Real> ball_input(const Real* position, const Real* rate, const JointInputs<Real>& in) {
+  return {load_quaternion(position), vector_at(rate), vector_at(in.effort), vector_at(in.target_position),
+          vector_at(in.target_velocity)};
 }
 
 template <class Real>

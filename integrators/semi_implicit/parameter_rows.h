@@ -108,7 +108,8 @@ struct ConstantsOfWorld {
     const ParameterReader<C> read = to.reader(world);
     for (int body = 0; body < model.body_count; ++body) {
       const MassProperties<C> m = body_mass(model, read, body);
-      to.write(world, body * kNumbers<C, BodyConstants<C>>, body_constants<C>({m.mass, m.com, m.inertia}));
+      const C lift = read.number(BACKDRIVE_PICK(bodies.gravity_compensation), body);
+      to.write(world, body * kNumbers<C, BodyConstants<C>>, body_constants<C>({m.mass, m.com, m.inertia, lift}));
     }
     for (int joint = 0; joint < model.joint_count; ++joint) {
       to.write(world, joint_row<C>(model.body_count) + joint * kNumbers<C, JointConstants<C>>,
@@ -144,6 +145,7 @@ struct ParameterGradientOfWorld {
       auto bar = to.template read<BodyGradient<C>>(world, body * kNumbers<C, BodyGradient<C>>);
       if (to.shapes) bar.mass += contact::auto_mass_bar(model, read, i, bar_of_shape);
       to.add_body(read, body, body_mass(model, read, body), {bar.mass, bar.com, bar.inertia});
+      to.add(BACKDRIVE_PICK(bodies.gravity_compensation), body, 0, world, bar.lift);
     }
     for (int i = 0; i < model.link_count; ++i) {
       if (model.links[i].first) add_joint(read, model.links[i].joint, model.links[i].loop_child >= 0);

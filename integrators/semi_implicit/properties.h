@@ -11,6 +11,7 @@ struct BodyProperties {
   C mass;           ///< kg; positive
   Vec3<C> com;      ///< m, link axes, from the link origin
   Sym3<C> inertia;  ///< kg·m², link axes, about the com; positive definite: a point has no orientation to solve for
+  C lift = constant<C>(0);  ///< share of the weight that is cancelled
 };
 
 /// A joint frame on a body or on the world.
@@ -50,7 +51,7 @@ BACKDRIVE_HD inline Sym3<C> inverse(const Sym3<C>& s) {
 
 template <class C>
 BACKDRIVE_HD inline BodyConstants<C> body_constants(const BodyProperties<C>& p) {
-  return {p.mass, constant<C>(1) / p.mass, p.com, p.inertia, inverse(p.inertia)};
+  return {p.mass, constant<C>(1) / p.mass, p.com, p.inertia, inverse(p.inertia), p.lift};
 }
 
 /// Turn of the joint's axes that brings the axis to z; 1 for joints without an axis.

@@ -94,9 +94,12 @@ BACKDRIVE_HD void take_inputs(Space<Real>& s) {
     const JointRows& rows = t.rows[j];
     JointInputs<Real>& in = s.inputs[j];
     for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) in.effort[k] = s.control[rows.v + k];
-    in.target_position = rows.target < 0 ? constant<Real>(0) : s.control[rows.target];
-    in.target_velocity = rows.target < 0 ? constant<Real>(0) : s.control[rows.target + 1];
-    in.near = has_one_degree(t.joints[j].type) ? s.q[rows.q] : constant<Real>(0);
+    if (!may_be_driven(t.joints[j].type)) continue;
+    for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) {
+      in.target_position[k] = rows.target < 0 ? constant<Real>(0) : s.control[rows.target + 2 * k];
+      in.target_velocity[k] = rows.target < 0 ? constant<Real>(0) : s.control[rows.target + 2 * k + 1];
+      in.near[k] = s.q[rows.q + k];
+    }
   }
   for (int c = 0; c < s.system.couplings.count; ++c) {
     const Coupling& coupling = s.system.couplings.couplings[c];
@@ -150,12 +153,19 @@ BACKDRIVE_HD void follow_bodies(Space<Real>& s, const Real& halted) {
   }
 }
 
+/// When the step is: joints may let go. `number`: of the rollout.
+template <class Real, class T>
+BACKDRIVE_HD void set_time(const Launch<T>& launch, int number, Space<Real>& s) {
+  s.system.middle = (number + 0.5) * static_cast<double>(value_of(launch.time_step));
+}
+
 /// One step from q and qd, which it moves on: number `step` of this launch, `number` of the rollout. `halted` as in
 /// step().
 template <class Real>
 BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, Space<Real>& s, int, int number,
                              int first_world, Real& halted) {
   take_inputs(s);
+  set_time(a.launch, number, s);
   step(s.system, s.state, {s.inputs, nullptr}, s.ws, s.state, halted);
   blame(s, !is_finite(halted), number, first_world, a.launch.worlds, a.status);
   follow_bodies(s, halted);
@@ -279,8 +289,10 @@ BACKDRIVE_HD void store_step_cotangents(AdjointScratch<Real>& g) {
     const JointRows& rows = t.rows[j];
     for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) g.bar.control.set(rows.v + k, g.input_bar[j].effort[k]);
     if (rows.target < 0) continue;
-    g.bar.control.set(rows.target, g.input_bar[j].target_position);
-    g.bar.control.set(rows.target + 1, g.input_bar[j].target_velocity);
+    for (int k = 0; k < joint_size(t.joints[j].type).nv; ++k) {
+      g.bar.control.set(rows.target + 2 * k, g.input_bar[j].target_position[k]);
+      g.bar.control.set(rows.target + 2 * k + 1, g.input_bar[j].target_velocity[k]);
+    }
   }
   const System<Real>& system = g.ws.system;
   for (int c = 0; c < system.couplings.count; ++c) {
@@ -316,6 +328,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   set_motions(s);
   bars_of_joints_to_bodies(g, s.ws, t.elimination.order, t.joint_count);  // all of them, in whatever order
   take_inputs(s);
+  set_time(a.launch, a.launch.first_step + step, s);
   step_adjoint(s.system, s.state, {s.inputs, nullptr}, s.ws, g.step_bar());
   store_step_cotangents(g);
 }

@@ -71,17 +71,6 @@ BACKDRIVE_PART void prepare_body(const BodyConstants<Real>& body, const BodyStat
   s.predicted_velocity = {d.axes * d.omega, s.velocity.lin};
 }
 
-/// Where a joint finds its bodies, at the start or at the predicted pose.
-template <class Real>
-BACKDRIVE_INLINE JointGeometry<Real> geometry_at(const System<Real>& system, const Workspace<Real>& ws, int j,
-                                                 BodyPose<Real> BodyScratch<Real>::*pose) {
-  const Joint& joint = system.joints[j];
-  const int p = joint.parent;
-  return joint_geometry(joint.type, system.constants[j], p >= 0 ? &(ws.body[p].*pose) : nullptr,
-                        p >= 0 ? system.bodies[p].com : zero3<Real>(), ws.body[joint.child].*pose,
-                        system.bodies[joint.child].com);
-}
-
 /// K and C of an attached row.
 template <class Real>
 BACKDRIVE_INLINE const Real& row_stiffness(const Attachment<Real>& a, int row) {
@@ -109,11 +98,15 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   };
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.flown);
-  s.position = constant<Real>(0);
-  if (has_one_degree(joint.type)) {
-    s.position = joint_position(joint, s.geometry, in.near);
-    if (is_coupled(system)) s.predicted = joint_position(joint, predicted, in.near);
+  for (Real& q : s.position) q = constant<Real>(0);
+  if (!system.holds(j)) {
+    for (int row = 0; row < kRows; ++row) s.inertia[row] = s.impulse[row] = constant<Real>(0);
+    return;
   }
+  joint_positions(joint, s.geometry, in.near, s.position);
+  const bool as_one = turns_as_one(joint.type, joint.acts);
+  BallForce<Real> ball;
+  if (as_one) ball = ball_force(joint, c.efforts, ball_input(s.position, s.start, in), dt);
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);
     if (dof < 0) {
@@ -122,12 +115,19 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
       s.impulse[row] = dt * K * (dt * s.start[row] - s.error[row]);
     } else {
       const JointForce<Real> force =
-          joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt);
+          as_one ? JointForce<Real>{component(ball.effort, dof), component(ball.increment, dof)}
+                 : joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt);
       s.inertia[row] = force.increment;
       s.impulse[row] =
           dt * force.effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.flown[row] - s.start[row]);
     }
   }
+}
+
+/// What of a body's weight acts: docs/theory.md, (20).
+template <class Real>
+BACKDRIVE_INLINE Real weight_share(const BodyConstants<Real>& body) {
+  return constant<Real>(1) - body.lift;
 }
 
 /// (3)-(4): velocities after the kick, in body[].next; all that the adjoint needs stays in the workspace.
@@ -137,7 +137,8 @@ BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state,
   for (int i = 0; i < system.body_count; ++i) {
     BodyScratch<Real>& s = ws.body[i];
     prepare_body(system.bodies[i], state[i], system.dt, s);
-    s.u = {s.inertia * s.velocity.ang, (s.velocity.lin + system.gravity * system.dt) * system.bodies[i].mass};
+    s.u = {s.inertia * s.velocity.ang,
+           (s.velocity.lin + system.gravity * (system.dt * weight_share(system.bodies[i]))) * system.bodies[i].mass};
     if (in.wrenches) s.u += in.wrenches[i] * system.dt;
   }
   for (int j = 0; j < system.joint_count; ++j) {
@@ -150,8 +151,8 @@ BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state,
   factor(system, ws, ws.factors);
   if (is_coupled(system)) {
     prepare_couplings(system, ws);
-    solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors, ws.response, true, true,
-                  &CoupledStep<Real>::push);
+    solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors,
+                  {ws.response, &CoupledStep<Real>::push, true, true});
   } else {
     solve(system, ws);
   }

@@ -100,11 +100,13 @@ BACKDRIVE_PART void adj_momentum(const System<Real>& system, int i, const BodySc
   bar.turn += cross(s.inertia * lost, u) + cross(s.inertia * u, lost);
   bar.velocity = {s.inertia * u, s.u.lin * m};
   if (out.wrenches) out.wrenches[i] = s.u * system.dt;
-  if (out.gravity) *out.gravity += s.u.lin * (system.dt * m);
+  const Real fall = system.dt * weight_share(system.bodies[i]);
+  if (out.gravity) *out.gravity += s.u.lin * (fall * m);
   if (!out.bodies) return;
   BodyGradient<Real>& g = out.bodies[i];
   add_bilinear(g.inertia, transposed_times(s.pose.axes, u), transposed_times(s.pose.axes, lost));
-  g.mass += dot(s.u.lin, s.velocity.lin - s.next.lin) + system.dt * dot(s.u.lin, system.gravity);
+  g.mass += dot(s.u.lin, s.velocity.lin - s.next.lin) + fall * dot(s.u.lin, system.gravity);
+  g.lift -= system.dt * m * dot(s.u.lin, system.gravity);
 }
 
 /// Cotangents of one joint's rows: what multiplies the variation of G u, G v⁺, G v and the rates after a free flight
@@ -112,7 +114,7 @@ BACKDRIVE_PART void adj_momentum(const System<Real>& system, int i, const BodySc
 template <class Real>
 struct RowBars {
   Real u[kRows], next[kRows], start[kRows], flown[kRows], error[kRows];
-  Real position;
+  Real position[kRows];  ///< of the joint's positions by row; of a ball the turn
 };
 
 /// Cotangents of the rows' impulses (9), and gradients of the joint's forces. `resisted`: Σ (G X)(G Y) of other solves
@@ -128,15 +130,29 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
   JointGradient<Real>* const gradient = out.joint_parameters ? out.joint_parameters + j : nullptr;
   JointInputs<Real>& input_bar = out.joints[j];
   for (Real& x : input_bar.effort) x = zero;
-  input_bar.target_position = input_bar.target_velocity = input_bar.near = zero;
+  for (int k = 0; k < kMostDriven; ++k) {
+    input_bar.target_position[k] = input_bar.target_velocity[k] = input_bar.near[k] = zero;
+  }
   RowBars<Real> bar;
-  bar.position = zero;
+  if (!system.holds(j)) {
+    for (int row = 0; row < kRows; ++row) {
+      bar.u[row] = bar.next[row] = bar.start[row] = bar.flown[row] = bar.error[row] = bar.position[row] = zero;
+    }
+    return bar;
+  }
+  const bool as_one = turns_as_one(joint.type, joint.acts);
+  BallInputBar<Real> ball;
+  if (as_one) {
+    const auto of = [&](int row) { return s.rate[row] * (s.next[row] - s.start[row]) + resisted[row]; };
+    ball = adj_ball_force(joint, c.efforts, ball_input(s.position, s.start, in), dt,
+                          {vector_at(s.rate) * dt, {of(0), of(1), of(2)}}, gradient ? &efforts : nullptr);
+  }
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);
     const Real &w = s.rate[row], &A = s.inertia[row];
     bar.u[row] = s.impulse[row] - A * s.next[row];
     bar.next[row] = -(w * A);
-    bar.error[row] = bar.flown[row] = zero;
+    bar.error[row] = bar.flown[row] = bar.position[row] = zero;
     if (dof < 0) {
       const Real K = row_stiffness(c.attach, row);
       const Real stretch = s.error[row] + dt * (s.next[row] - s.start[row]);
@@ -150,14 +166,16 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
     } else {
       const JointForceBar<Real> of{w * dt, w * (s.next[row] - s.start[row]) + resisted[row]};
       const JointInputBar<Real> b =
-          adj_joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt, of,
-                          gradient ? &efforts : nullptr);
+          as_one ? component(ball, dof)
+                 : adj_joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt, of,
+                                   gradient ? &efforts : nullptr);
       bar.flown[row] = -(w * c.efforts.armature);
       bar.start[row] = b.qd + w * A - bar.flown[row];
       if (gradient) gradient->efforts.armature -= w * (s.flown[row] - s.start[row]);
-      bar.position += b.q;
+      bar.position[row] = b.q;
       input_bar.effort[dof] = b.effort;
-      input_bar.target_position += b.target_position, input_bar.target_velocity += b.target_velocity;
+      if (!joint.acts.drive) continue;
+      input_bar.target_position[dof] = b.target_position, input_bar.target_velocity[dof] = b.target_velocity;
     }
   }
   if (gradient) add_efforts(efforts, gradient->efforts);
@@ -319,9 +337,9 @@ BACKDRIVE_COUPLED void add_coupling_bars(const System<Real>& system, Workspace<R
       bar.start[row] += of.in_bar.qd * ratio;
       bar.flown[row] += of.flown_bar * ratio;
       bar.error[row] += of.predicted_bar * ratio;
-      bar.position += of.in_bar.q * ratio;
+      bar.position[row] += of.in_bar.q * ratio;
       if (!out.ratios) return;
-      out.ratios[t] += of.push * s.rate[row] + of.push_bar * s.next[row] + of.in_bar.q * s.position +
+      out.ratios[t] += of.push * s.rate[row] + of.push_bar * s.next[row] + of.in_bar.q * s.position[0] +
                        of.in_bar.qd * s.start[row] + of.flown_bar * s.flown[row] + of.predicted_bar * s.predicted +
                        kicks.of_ratio(c, j, row);
     });
@@ -353,7 +371,12 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
   if (has_one_degree(joint.type)) {
     const bool turns = joint.type == JointType::revolute;
     adj_errors(g, child.pose.axes, parent ? &parent->pose.axes : nullptr,
-               turns ? g.turn[2] * bar.position : zero3<Real>(), turns ? zero3<Real>() : g.P.cz * bar.position, to);
+               turns ? g.turn[2] * bar.position[2] : zero3<Real>(), turns ? zero3<Real>() : g.P.cz * bar.position[5],
+               to);
+  } else if (joint.acts.spring || joint.acts.limit || joint.acts.drive) {
+    const Real(&e)[kRows] = bar.position;
+    adj_errors(g, child.pose.axes, parent ? &parent->pose.axes : nullptr, turning_of_positions(joint.type, g, e),
+               g.P.cx * e[3] + g.P.cy * e[4] + g.P.cz * e[5], to);
   }
   to.child_turn = &child_bar.predicted_turn, to.child_centre = &child_bar.predicted_centre;
   if (parent) to.parent_turn = &parent_bar->predicted_turn, to.parent_centre = &parent_bar->predicted_centre;
@@ -390,8 +413,8 @@ template <class Real, class Kicks>
 BACKDRIVE_HD void solve_for_u(const System<Real>& system, Workspace<Real>& ws, const Kicks& kicks,
                               const StepBar<Real>& bar) {
   if (!is_coupled(system)) return solve(system, ws);
-  solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors, ws.response, false, false,
-                &CoupledStep<Real>::push_bar);
+  solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors,
+                {ws.response, &CoupledStep<Real>::push_bar, false, false});
   adj_prepare_couplings(
       system, ws, [&](int c) { return kicks.resisted_of_coupling(c); }, bar.couplings);
 }

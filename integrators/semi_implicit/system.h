@@ -20,6 +20,7 @@ struct Joint {
   int parent = -1;
   int child = 0;
   EffortParts acts = {};
+  double release = __builtin_inf();  ///< s: it holds nothing in steps whose middle is later
 };
 
 /// Rows of every joint: turns about three directions, then slides along three. A row is either a degree of freedom of
@@ -60,14 +61,17 @@ struct BodyStateBar {
   Spatial<Real> velocity;
 };
 
-/// Of one joint in one step, and the cotangents of that, of which `near` has none. Efforts beyond the joint's degrees
+/// Degrees of freedom of joints that have springs, limits and drives, at most.
+constexpr int kMostDriven = 3;
+
+/// Of one joint in one step, and the cotangents of that, of which `near` has none. Numbers beyond the joint's degrees
 /// of freedom are not read.
 template <class Real>
 struct JointInputs {
   Real effort[kRows];  ///< N·m or N, by degree of freedom
-  Real target_position, target_velocity;
-  /// Where the joint was a moment ago. Bodies know no full turns: its angle is the one nearest to this.
-  Real near;
+  Real target_position[kMostDriven], target_velocity[kMostDriven];
+  /// Where the joint was a moment ago. Bodies know no full turns: its angles are those nearest to this.
+  Real near[kMostDriven];
 };
 
 /// Nothing is kept of a body but its parameters, and inverses that save a division in every step.
@@ -77,13 +81,15 @@ struct BodyConstants {
   Vec3<Real> com;           ///< m, link axes, from the link origin
   Sym3<Real> inertia;       ///< kg·m², link axes, about the com; positive definite
   Sym3<Real> inverse_inertia;
+  Real lift;  ///< share of the weight that is cancelled
 };
-/// Cotangent of mass, com and inertia; of the six stored numbers: off-diagonals count twice.
+/// Cotangent of mass, com, inertia and lift; of the six stored numbers: off-diagonals count twice.
 template <class Real>
 struct BodyGradient {
   Real mass;
   Vec3<Real> com;
   Sym3<Real> inertia;
+  Real lift;
 };
 
 /// Of an attachment: the springs and dampers that hold what a joint does not let go.
@@ -140,7 +146,10 @@ struct System {
   EliminationView elimination;
   Vec3<Real> gravity;  ///< m/s²
   Real dt;             ///< s
+  double middle = 0;   ///< of the step, s from the start of the rollout
   CouplingsOf<Real> couplings = {};
+
+  BACKDRIVE_HD bool holds(int joint) const { return middle <= joints[joint].release; }
 };
 
 /// Inputs of one step.

@@ -57,7 +57,7 @@ class Tables {
     PoolVector<Joint> joints(model.joint_types.size());
     for (const Link& link : model.topology.links) {
       joints[link.joint] = {model.joint_types[link.joint], model.joint_parents[link.joint],
-                            model.joint_children[link.joint], link.acts};
+                            model.joint_children[link.joint], link.acts, model.joint_releases[link.joint]};
     }
     return joints;
   }

@@ -33,8 +33,9 @@ struct BodyBar {
 template <class Real>
 struct JointScratch {
   JointGeometry<Real> geometry;
-  Real position;        ///< of joints of one degree of freedom
-  Real predicted;       ///< likewise, at the predicted pose; with couplings only
+  /// Of joints that a spring, a limit or a drive acts on, by degree of freedom; of a ball its quaternion.
+  Real position[4];
+  Real predicted;       ///< of joints of one degree of freedom, at the predicted pose; with couplings only
   Real error[kRows];    ///< at the predicted pose
   Real inertia[kRows];  ///< A: what resists a change of the row's rate beside the bodies
   Real impulse[kRows];  ///< r: of the row at rate zero
@@ -93,6 +94,17 @@ struct Workspace {
   Spatial<Real>* coupled_bodies = nullptr;  ///< [body_count], with couplings
   CouplingResponse<Real> response = {};
 };
+
+/// Where a joint finds its bodies, at the start or at the predicted pose.
+template <class Real>
+BACKDRIVE_INLINE JointGeometry<Real> geometry_at(const System<Real>& system, const Workspace<Real>& ws, int j,
+                                                 BodyPose<Real> BodyScratch<Real>::*pose) {
+  const Joint& joint = system.joints[j];
+  const int p = joint.parent;
+  return joint_geometry(joint.type, system.constants[j], p >= 0 ? &(ws.body[p].*pose) : nullptr,
+                        p >= 0 ? system.bodies[p].com : zero3<Real>(), ws.body[joint.child].*pose,
+                        system.bodies[joint.child].com);
+}
 
 template <class Real>
 BACKDRIVE_HD CouplingResponse<Real> take_response(const System<Real>& system, Arena& arena) {

@@ -27,13 +27,14 @@ class MjcfActuatorReader : MjcfReading {
   struct Moved {
     MjcfDrive* drive;
     double reference;
+    bool of_several = false;  ///< degrees of freedom
   };
   Moved moved_by(const XmlElement& given, const XmlElement& element, const std::string& what) {
     const XmlAttribute* name = element.attribute("joint");
     if (!name) name = element.attribute("jointinparent");
     if (const XmlAttribute* const tendon = element.attribute("tendon"); tendon && !name) {
       const auto found = model_.tendon_of_name.find(tendon->value);
-      if (found != model_.tendon_of_name.end()) return {&model_.tendons[found->second], 0};
+      if (found != model_.tendon_of_name.end()) return {&model_.tendons[found->second], 0, false};
       parts_.note(given.place, what + " tendon=...> on no fixed tendon");
       return {};
     }
@@ -53,9 +54,7 @@ class MjcfActuatorReader : MjcfReading {
                      nearest_name(name->value.substr(0, 200), names_of(model_.joint_of_name)));
     }
     MjcfJoint& joint = model_.joints[found->second];
-    if (joint.has_one_degree()) return {&joint, joint.reference};
-    parts_.note(given.place, what + "> on a joint of several degrees of freedom");
-    return {};
+    return {&joint, joint.reference, !joint.has_one_degree()};
   }
 
   void add_actuator(const XmlElement& given) {
@@ -77,6 +76,13 @@ class MjcfActuatorReader : MjcfReading {
     if (kind == "general" || kind == "motor" || kind == "position" || kind == "velocity") tell_rest(element, known);
     const std::optional<Law> law = law_of(element, kind);
     if (!law) return parts_.note(given.place, what + ">: of this kind, or with a state of its own, or not affine");
+    if (moved.of_several) {
+      // What a motor does, the joint's own controls do.
+      const bool limited =
+          is_limited(element, "ctrlrange", "ctrllimited") || is_limited(element, "forcerange", "forcelimited");
+      if (law->stiffness == 0 && law->damping == 0 && law->bias == 0 && !limited) return;
+      return parts_.note(given.place, what + "> with gains or limits on a joint of several degrees of freedom");
+    }
     const XmlAttribute* const gears = element.attribute("gear");
     const double gear = gears ? values_.list(element, *gears, 1, 6)[0] : 1;
     const double before = joint.stiffness;

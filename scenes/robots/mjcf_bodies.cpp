@@ -136,9 +136,6 @@ class MjcfBodyReader : MjcfReading {
     if (values_.flag_or(element, "mocap", false)) {
       parts_.note(element.place, "<body mocap=\"true\">: it stands where it is");
     }
-    if (values_.number_or(element, "gravcomp", 0) != 0) {
-      parts_.note(element.place, "<body gravcomp=...>: gravity acts on it in full");
-    }
     const int index = static_cast<int>(model_.bodies.size());
     model_.bodies.push_back(std::move(body));
     walk(element, {index, {}, class_of(element, around.child_class), around.suffix});

@@ -84,6 +84,10 @@ class MjcfWriter : MjcfReading {
     const Place place = body.element->place;
     const Pose back = at(negative(body.anchor));
     NodePtr node = make_map(place), shapes = make_list(place);
+    if (const double share = values_.number_or(*body.element, "gravcomp", 0); share != 0) {
+      const Place where = body.element->attribute("gravcomp")->place;
+      set_key(node, "gravity_compensation", scalar_of(share, where), where);
+    }
     if (body.mass.mass > 0 || principal_moments(body.mass.inertia).most > 0) {
       const Place at_mass = body.inertial ? body.inertial->place : place;
       const MassProperties<double> mass = placed(body.mass, back);
@@ -223,14 +227,16 @@ class MjcfWriter : MjcfReading {
     }
     if (const double stiffness = first("stiffness"); stiffness > 0) {
       const Place where = element.attribute("stiffness")->place;
-      if (joint.has_one_degree()) {
+      if (joint.type != "free") {
         NodePtr spring = make_map(where);
         set_key(spring, "stiffness", scalar_of(stiffness, where), where);
-        const double rest = coordinate(joint, values_.number_or(element, "springref", 0));
+        // Of a ball MuJoCo's spring pulls to where the file shows it, whatever springref says.
+        const bool turns = joint.has_one_degree();
+        const double rest = turns ? coordinate(joint, values_.number_or(element, "springref", 0)) : 0;
         if (rest != 0) set_key(spring, "rest", scalar_of(rest, where), where);
         set_key(node, "spring", spring, where);
       } else {
-        parts_.note(where, "<joint stiffness=...> of a " + joint.type + " joint");
+        parts_.note(where, "<joint stiffness=...> of a free joint");
       }
     }
     add_limit(joint, node);
@@ -247,13 +253,23 @@ class MjcfWriter : MjcfReading {
     if (joint.type == "free" || !is_limited(element, "range", "limited")) return;
     const XmlAttribute* const range = element.attribute("range");
     if (!range) values_.missing(element, "the attribute 'range', as it is limited");
-    if (!joint.has_one_degree()) return parts_.note(range->place, "<joint range=...> of a ball joint");
     const auto ends = values_.numbers<2>(element, *range);
+    if (!joint.has_one_degree()) return add_cone(*range, ends, node);
     if (!(ends[0] < ends[1])) values_.refuse(element, *range, "a lower end below the upper one");
     NodePtr limit = make_map(range->place);
     set_key(limit, "lower", scalar_of(coordinate(joint, ends[0]), range->place), range->place);
     set_key(limit, "upper", scalar_of(coordinate(joint, ends[1]), range->place), range->place);
     set_key(node, "limit", limit, range->place);
+  }
+
+  /// The greatest angle of a ball.
+  void add_cone(const XmlAttribute& range, const std::array<double, 2>& ends, const NodePtr& node) {
+    if (!(ends[0] == 0 && ends[1] > 0)) {
+      return parts_.note(range.place, "<joint range=...> of a ball joint that is not from 0 to an angle");
+    }
+    NodePtr limit = make_map(range.place);
+    set_key(limit, "upper", scalar_of(document_.angle(ends[1]), range.place), range.place);
+    set_key(node, "limit", limit, range.place);
   }
 
   void add_drive(const MjcfJoint& joint, const NodePtr& node) {

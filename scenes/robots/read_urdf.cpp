@@ -423,7 +423,7 @@ class UrdfReader {
     add_effort_limit(joint, element, *limit);
   }
 
-  /// A drive without gains bounds the efforts that a scene commands.
+  /// A drive without gains bounds the efforts that a scene commands. And the limit of the velocity.
   void add_effort_limit(const NodePtr& joint, const XmlElement& element, const XmlElement& limit) {
     if (const XmlAttribute* const effort = limit.attribute("effort")) {
       const double most = values_.not_negative(element, *effort);
@@ -436,8 +436,11 @@ class UrdfReader {
       }
     }
     if (const XmlAttribute* const velocity = limit.attribute("velocity")) {
-      if (values_.number(element, *velocity) > 0) {
-        parts_.note(velocity->place, "<limit velocity=...>: velocities are not bounded");
+      const double most = values_.number(element, *velocity);
+      if (most > 0) {  // 0 is what files say that know of none
+        NodePtr node = joint->find("limit");
+        if (!node) set_key(joint, "limit", node = make_map(limit.place), limit.place);
+        set_key(node, "velocity", scalar_of(most, velocity->place), velocity->place);
       }
     }
   }

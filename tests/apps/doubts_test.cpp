@@ -70,5 +70,42 @@ TEST_F(SimctlDoubtsTest, NoShippedSceneIsDoubted) {
   }
 }
 
+// Everything that is wrong at once, of keys, values, required ones, and what only the model can tell.
+TEST_F(SimctlDoubtsTest, AllErrorsOfAFileAtOnce) {
+  const std::string file = write("errors.yaml",
+                                 "frobnicate: 1\n"
+                                 "simulation: {duration: long, time_step: -1 ms}\n"
+                                 "model:\n"
+                                 "  bodies: {rod: {mass: 1 m, inertia: [1, 2], spin: 3}}\n"
+                                 "  joints: {hinge: {type: revolut, child: rod}}\n"
+                                 "optimize: {loss: {terminal: [{joint: hinge}, 7]}}\n");
+  const Outcome o = simctl({"validate", file, "--json"});
+  EXPECT_EQ(o.exit, 3);
+  const nlohmann::json object = o.json(), errors = object.at("error").at("mistakes");
+  std::vector<std::string> told;
+  for (const auto& one : errors) {
+    told.push_back(std::to_string(one.at("line").get<int>()) + " " + one.at("path").get<std::string>());
+    EXPECT_EQ(one.at("file"), file);
+    EXPECT_GT(one.at("column"), 0);
+    EXPECT_FALSE(one.at("expected").get<std::string>().empty());
+    EXPECT_NE(o.err.find(one.at("what").get<std::string>()), std::string::npos) << o.err;
+  }
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"1 ", "2 simulation/duration", "2 simulation/time_step",
+                                      "4 model/bodies/rod/mass", "4 model/bodies/rod/inertia", "4 model/bodies/rod",
+                                      "5 model/joints/hinge/type", "6 optimize/loss/terminal/1"}))
+      << o.err;
+  EXPECT_EQ(errors[6].at("did_you_mean"), "revolute");
+  // What the model tells, too, and each at its place.
+  const Outcome of_model = simctl({"validate", write("pendulum.yaml", kPendulum), "--json", "--set",
+                                   "optimize/loss={terminal: [{joint: a, position: 1}, {joint: b, position: 1}]}",
+                                   "--set", "record={efforts: c}", "--set", "controls={d: 1}"});
+  EXPECT_EQ(of_model.exit, 3);
+  for (const char* const name : {"'a'", "'b'", "'c'", "'d'"}) {
+    EXPECT_NE(of_model.err.find(name), std::string::npos) << name << of_model.err;
+  }
+  EXPECT_EQ(of_model.json().at("error").at("mistakes").size(), 4u) << of_model.err;
+}
+
 }  // namespace
 }  // namespace backdrive::test

@@ -1,5 +1,7 @@
 // What gradcheck says and leaves: no false alarm, what it could not resolve, a report for CI, a baseline.
 #include <cmath>
+#include <csignal>
+#include <map>
 
 #include "tests/apps/simctl_process.h"
 
@@ -27,7 +29,7 @@ TEST_F(SimctlGradcheckTest, ABallThatBouncesIsNoAlarm) {
   const std::string ball = write("ball.yaml", kTennisBall);
   for (const char* const height : {"0.4", "0.6", "0.8", "1", "1.2", "1.5", "1.8", "2"}) {
     const Outcome o = simctl({"gradcheck", ball, "--quiet", "--json", "--set",
-                              std::string("initial_state/fly/position=[0, 0, ") + height + "]"});
+                              std::string("initial_state/fly/position=[0, 0, ") + height + "]", "--at", "scene"});
     EXPECT_EQ(o.exit, 0) << height << o.out;
     const nlohmann::json json = o.json();
     for (const auto& row : json.at("rows")) {
@@ -39,7 +41,7 @@ TEST_F(SimctlGradcheckTest, ABallThatBouncesIsNoAlarm) {
 
 // Zeros and what differences do not resolve are counted.
 TEST_F(SimctlGradcheckTest, SaysWhatItCouldNotTell) {
-  const Outcome o = simctl({"gradcheck", write("ball.yaml", kTennisBall), "--quiet", "--json", "--set",
+  const Outcome o = simctl({"gradcheck", write("ball.yaml", kTennisBall), "--quiet", "--json", "--at", "scene", "--set",
                             "initial_state/fly/position=[0, 0, 5]", "--set", "simulation/duration=0.5"});
   ASSERT_EQ(o.exit, 0) << o.err;
   int zero = 0, unresolved = 0;
@@ -51,10 +53,15 @@ TEST_F(SimctlGradcheckTest, SaysWhatItCouldNotTell) {
   EXPECT_EQ(json.at("zero_rows"), zero);
   EXPECT_EQ(json.at("unresolved_rows"), unresolved);
   EXPECT_GT(zero, 10) << "it is still in the air";
-  const Outcome words = simctl({"gradcheck", "ball.yaml", "--quiet", "--set", "initial_state/fly/position=[0, 0, 5]",
-                                "--set", "simulation/duration=0.5"});
-  EXPECT_NE(words.out.find(std::to_string(zero) + " rows zero here, which says little"), std::string::npos)
+  const Outcome words = simctl({"gradcheck", "ball.yaml", "--quiet", "--at", "scene", "--set",
+                                "initial_state/fly/position=[0, 0, 5]", "--set", "simulation/duration=0.5"});
+  EXPECT_NE(words.out.find(std::to_string(zero) + " rows zero at every place, which says little"), std::string::npos)
       << words.out;
+  // Let down to the floor and pushed there, it depends on most of them.
+  const nlohmann::json more = simctl({"gradcheck", "ball.yaml", "--quiet", "--json", "--set",
+                                      "initial_state/fly/position=[0, 0, 5]", "--set", "simulation/duration=0.5"})
+                                  .json();
+  EXPECT_LT(more.at("zero_everywhere").size(), static_cast<std::size_t>(zero) / 2) << more.at("zero_everywhere");
 }
 
 TEST_F(SimctlGradcheckTest, WritesAReportForCi) {
@@ -62,14 +69,16 @@ TEST_F(SimctlGradcheckTest, WritesAReportForCi) {
   const std::string xml = read("report.xml");
   EXPECT_TRUE(xml.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"")) << xml;
   EXPECT_NE(xml.find("failures=\"0\""), std::string::npos);
-  EXPECT_NE(xml.find("<testcase classname=\"pendulum\" name=\"joints/hinge/damping\"/>"), std::string::npos) << xml;
+  EXPECT_NE(xml.find("<testcase classname=\"pendulum at scene\" name=\"joints/hinge/damping\"/>"), std::string::npos)
+      << xml;
+  EXPECT_NE(xml.find("<testsuite name=\"gradcheck pendulum at random 2\""), std::string::npos) << xml;
   EXPECT_EQ(xml.find("<failure"), std::string::npos);
   EXPECT_EQ(simctl({"gradcheck", "pendulum.yaml", "--quiet", "--junit", "report.xml"}).exit, 2) << "it is there";
   // Names do no harm.
   write("name.yaml",
         std::string("name: \"<&\\\"x\"\n") + std::string(kPendulum).substr(std::string(kPendulum).find("simulation")));
   ASSERT_EQ(simctl({"gradcheck", "name.yaml", "--quiet", "--junit", "other.xml"}).exit, 0);
-  EXPECT_NE(read("other.xml").find("classname=\"&lt;&amp;&quot;x\""), std::string::npos);
+  EXPECT_NE(read("other.xml").find("classname=\"&lt;&amp;&quot;x at scene\""), std::string::npos);
 }
 
 TEST_F(SimctlGradcheckTest, HoldsGradientsAgainstABaseline) {
@@ -82,7 +91,8 @@ TEST_F(SimctlGradcheckTest, HoldsGradientsAgainstABaseline) {
   const Outcome changed = simctl(heavier);
   EXPECT_EQ(changed.exit, 1);
   EXPECT_NE(changed.out.find("changed gradient"), std::string::npos) << changed.out;
-  EXPECT_NE(changed.out.find("joints/hinge/damping"), std::string::npos);
+  EXPECT_NE(changed.out.find("scene: joints/hinge/damping"), std::string::npos);
+  EXPECT_NE(changed.out.find("random 1: joints/hinge/damping"), std::string::npos);
   std::vector<std::string> loose = heavier;
   loose.insert(loose.end(), {"--change", "10"});
   EXPECT_EQ(simctl(loose).exit, 0);
@@ -98,6 +108,80 @@ TEST_F(SimctlGradcheckTest, HoldsGradientsAgainstABaseline) {
   const Outcome none = simctl({"gradcheck", "pendulum.yaml", "--quiet", "--against", "none.json"});
   EXPECT_EQ(none.exit, 3);
   EXPECT_NE(none.err.find("none.json: expected a file of gradcheck --record"), std::string::npos) << none.err;
+}
+
+// Where it checks, in which precisions, and how a state is had again.
+TEST_F(SimctlGradcheckTest, ChecksAtTheScenesStateAndAtRandomOnes) {
+  const std::string ball = write("ball.yaml", kTennisBall);
+  const Outcome o = simctl({"gradcheck", ball, "--quiet", "--json", "--seed", "5"});
+  ASSERT_EQ(o.exit, 0) << o.out.substr(0, 2000);
+  const nlohmann::json json = o.json();
+  std::vector<std::string> names;
+  for (const auto& place : json.at("places")) names.push_back(place.at("place"));
+  EXPECT_EQ(names, (std::vector<std::string>{"scene", "random 1", "random 2"}));
+  EXPECT_EQ(json.at("places")[1].at("words"), "in motion, 1 pair of shapes touching");
+  EXPECT_NE(json.at("places")[2].at("state").at("velocity").at("fly/velocity/z"), 0.0);
+  using Gradients = std::map<std::string, std::vector<double>>;
+  const auto gradients = [](const nlohmann::json& all, const std::string& place) {
+    Gradients found;
+    for (const auto& row : all.at("rows")) {
+      if (row.at("place") == place && row.at("used"))
+        found[row.at("name")] = row.at("gradient").get<std::vector<double>>();
+    }
+    return found;
+  };
+  const Gradients of_random = gradients(json, "random 1");
+  EXPECT_FALSE(of_random.empty());
+  EXPECT_NE(of_random, gradients(json, "scene"));
+  for (const auto& row : json.at("rows")) EXPECT_EQ(row.contains("float32"), row.at("used").get<bool>()) << row;
+  // Alone, and from the scene that it wrote.
+  const std::vector<std::string> one = {"gradcheck", ball, "--quiet", "--json", "--seed", "5", "--at", "random:1"};
+  std::vector<std::string> kept = one;
+  kept.insert(kept.end(), {"--states-to", "states"});
+  EXPECT_EQ(gradients(simctl(kept).json(), "random 1"), of_random);
+  EXPECT_EQ(entries("states"), std::vector<std::string>{"random-1.yaml"});
+  EXPECT_EQ(simctl(kept).exit, 2) << "it is there";
+  std::vector<std::string> again = one;
+  again[1] = "states/random-1.yaml";
+  again.back() = "scene";
+  again.insert(again.end(), {"--precision", "float64"});
+  const nlohmann::json written = simctl(again).json();
+  EXPECT_EQ(gradients(written, "scene"), of_random);
+  for (const auto& row : written.at("rows")) EXPECT_FALSE(row.contains("float32"));
+  for (const char* const at : {"nowhere", "scene,", "", "random:0", "random:x", "random:99999"}) {
+    const Outcome wrong = simctl({"gradcheck", ball, "--quiet", "--at", at});
+    EXPECT_EQ(wrong.exit, 2) << at;
+    EXPECT_NE(wrong.err.find("expected scene, start, random"), std::string::npos) << wrong.err;
+  }
+  EXPECT_EQ(simctl({"gradcheck", ball, "--quiet", "--at", "random", "--states", "0"}).exit, 2)
+      << "no place is no check";
+}
+
+// Contact that sticks and turns: in float32 its cotangents once grew a thousandfold in every step.
+TEST_F(SimctlGradcheckTest, Float32AgreesInContact) {
+  for (const char* const name : {"bounce_throw", "slide_to_mark"}) {
+    const Outcome o = simctl({"gradcheck", scene(name), "--quiet", "--json", "--controls", "4", "--differences", "0",
+                              "--set", "simulation/duration=0.5"});
+    EXPECT_EQ(o.exit, 0) << name;
+    const nlohmann::json told = o.json();
+    for (const auto& row : told.at("rows")) {
+      EXPECT_TRUE(row.at("passed").get<bool>()) << name << " " << row;
+    }
+  }
+}
+
+TEST_F(SimctlGradcheckTest, TellsHowFarItIs) {
+  for (const char* const command : {"gradcheck", "gradient"}) {
+    Settings settings;
+    const bool check = std::string(command) == "gradcheck";
+    settings.interrupt_at = check ? "at scene (1 of 3): rollout" : "gradient over";
+    const Outcome o =
+        simctl({command, scene("quadruped_hop"), "--set", check ? "simulation/duration=5" : "simulation/duration=300",
+                "--set", "optimize/variables=[]", "--set", "requires_grad=[bodies]"},
+               settings);
+    EXPECT_EQ(o.exit, 128 + SIGINT) << o.err;
+    EXPECT_NE(o.err.find(settings.interrupt_at), std::string::npos) << o.err;
+  }
 }
 
 }  // namespace

@@ -105,6 +105,16 @@ TEST_F(SimctlGradientTest, AsksForSomethingToAskFor) {
   EXPECT_NE(lossless.err.find("has no loss"), std::string::npos) << lossless.err;
 }
 
+// Of a loss that is no number there are no zeros, but an error.
+TEST_F(SimctlGradientTest, WhatIsNotFiniteIsNoTableOfZeros) {
+  const Outcome o = simctl({"gradient", write("slide.yaml", kSlide), "--set", "loss/terminal/0/weight=1e308", "--set",
+                            "initial_state/rail/position=-5", "--json"});
+  EXPECT_EQ(o.exit, 4) << o.out;
+  EXPECT_NE(o.err.find("is not finite"), std::string::npos) << o.err;
+  EXPECT_EQ(o.json().at("error").at("kind"), "non_finite");
+  EXPECT_EQ(simctl({"gradient", "slide.yaml", "--set", "initial_state/rail/position=-5"}).exit, 0);
+}
+
 TEST_F(SimctlGradientTest, AtAStartOfTheOptimiser) {
   const std::string scene = write("slide.yaml", std::string(kSlide) + "  starts: 2\n");
   const nlohmann::json own = gradient(scene), start = gradient(scene, {"--at", "start", "--seed", "3"});

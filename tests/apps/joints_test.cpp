@@ -105,23 +105,197 @@ TEST_F(SimctlJointsTest, ATossFindsItsThrowAndTheResultReadsBack) {
   EXPECT_NEAR(again.json().at("loss").get<double>(), loss, 1e-12);
 }
 
+/// All that joints of several degrees of freedom are told, scored and varied by.
+const Names kEveryComponent = {
+    "--set",
+    "controls={flight: {torque: {y: 0.1}, force: {z: [40, 50], x: {values: [1, 2], hold: true}}}, shoulder: {torque: "
+    "{x: 0.2, z: [0, 1]}}, neck: {effort: {y: 0.05}}, table: {effort: {x: 1 N, angle: 2 N*cm}}}",
+    "--set",
+    "optimize/variables=[{control: flight, channel: force, component: z, knots: 2, bounds: [0, 60]}, {control: flight, "
+    "channel: torque, knots: 1}, {control: shoulder, channel: torque, knots: 3}, {control: neck, knots: 1}, {control: "
+    "table, component: angle, knots: 2}, {initial_state: flight, quantity: velocity, component: x, bounds: [0, 1]}, "
+    "{initial_state: neck, quantity: velocity}]",
+    "--set",
+    "loss/terminal=[{joint: flight, position: [1, none, 3], orientation: {rpy: [0.1, 0, 1]}, velocity: [0.3, "
+    "0, "
+    "0], angular_velocity: [none, 0.5, 0], weight: {position: 2}}, {joint: shoulder, orientation: [0, 0, 0, 1], "
+    "angular_velocity: {at_most: [0.1, 0.2, none]}}, {joint: neck, position: [0.1, 10 deg]}, {joint: table, position: "
+    "[1 m, none, 30 deg], velocity: [0, 0, 1 rad/s], measure: absolute}]",
+    "--set",
+    "loss/running=[{joint: shoulder, torque: [0, 0.1, 0], part: total}, {joint: flight, force: {at_most: [1, 1, 30]}}, "
+    "{joint: neck, effort: [0, none], part: damping}, {control: flight, channel: force, weight: 0.01}, {control: "
+    "table, "
+    "component: x}, {joint: table, velocity: {times: [0, 0.2], values: [[0, 0, 0], [1, 1, 1]]}}, {joint: shoulder, "
+    "orientation: {times: [0, 0.2], values: [[0, 0, 0, 1], [1, 0, 0, 0]]}, over: greatest}]"};
+
+TEST_F(SimctlJointsTest, EveryComponentIsToldScoredAndVaried) {
+  const Names& options = kEveryComponent;
+  Names run{"run", scene_, "--json", "--output", "out"};
+  run.insert(run.end(), options.begin(), options.end());
+  const Outcome o = simctl(run);
+  ASSERT_EQ(o.exit, 0) << o.err;
+  const auto terms = o.json().at("loss_terms");
+  for (const char* const term :
+       {"terminal/flight/position/x", "terminal/flight/position/z", "terminal/flight/orientation",
+        "terminal/flight/angular_velocity/y", "terminal/shoulder/angular_velocity/x", "terminal/neck/position/y",
+        "terminal/table/position/angle", "running/shoulder/torque/z", "running/flight/force/z", "running/neck/effort/x",
+        "running/flight/force/x/2", "running/table/effort/x", "running/table/velocity/y",
+        "running/shoulder/orientation"}) {
+    EXPECT_TRUE(terms.contains(term)) << term << o.out;
+  }
+  EXPECT_FALSE(terms.contains("terminal/flight/position/y"));
+  const auto final_state = o.json().at("final_state");
+  const double x = final_state.at("flight").at("position").at(0);
+  EXPECT_NEAR(terms.at("terminal/flight/position/x").get<double>(), 2 * (x - 1) * (x - 1), 1e-12);
+  // |θ|² of the relative turn is 2 − 2 cos of its angle: from the quaternion's last number.
+  const double w = final_state.at("shoulder").at("orientation").at(3);
+  EXPECT_NEAR(terms.at("terminal/shoulder/orientation").get<double>(), 4 * (1 - w * w), 1e-12);
+  const Rows rows = parse_csv(read("out/trajectory.csv"));
+  const auto at = std::ranges::find(rows[0], std::string("table/effort/angle"));
+  ASSERT_NE(at, rows[0].end());
+  EXPECT_NEAR(number(rows[1][static_cast<std::size_t>(at - rows[0].begin())]), 0.02, 1e-15);
+  Names check{"gradcheck", scene_, "--json"};
+  check.insert(check.end(), options.begin(), options.end());
+  const Outcome checked = simctl(check);
+  EXPECT_EQ(checked.exit, 0) << checked.out << checked.err;
+  EXPECT_NE(checked.out.find("control/flight/torque/y"), std::string::npos) << checked.out;
+}
+
+/// Springs, limits, drives and speed limits of all that have them, with their gradients, by both integrators.
+TEST_F(SimctlJointsTest, DrivesSpringsAndLimitsAreChecked) {
+  const Names sets{
+      "joints/shoulder/spring/stiffness=2",
+      "joints/shoulder/limit={upper: 60 deg, stiffness: 30, damping: 0.5, velocity: 1 rad/s, velocity_damping: 0.5}",
+      "joints/shoulder/drive={stiffness: 4, damping: 0.3, effort_limit: 3}",
+      "joints/neck/spring={stiffness: 1, rest: 0.1}",
+      "joints/neck/limit={lower: -0.1, upper: 0.3, stiffness: 20, damping: 0.1}",
+      "joints/neck/drive={stiffness: 2, damping: 0.1}",
+      "joints/table/limit={lower: -0.5, upper: 0.5, stiffness: 20, damping: 0.1, velocity: 1, velocity_damping: 1}",
+      "joints/table/drive={stiffness: 2, damping: 0.1, effort_limit: 2}",
+      "bodies/arm/gravity_compensation=0.7",
+      "controls={shoulder: {target_position: {x: [0, 1], y: -0.5}, target_velocity: {z: 0.2}, torque: {x: 0.1}}, neck: "
+      "{target_position: {x: 0.3}}, table: {target_position: {angle: 90 deg}, target_velocity: {x: 1}}}",
+      "loss/running=[{joint: shoulder, torque: [0, 0, 0], part: total}, {joint: shoulder, torque: [0, 0, 0], part: "
+      "limit}, "
+      "{joint: table, effort: [0, 0, 0]}, {control: shoulder, channel: target_position}]"};
+  for (const char* const integrator : {"featherstone", "semi_implicit"}) {
+    Names check{"gradcheck", scene_, "--json", "--set", std::string("simulation/integrator=") + integrator};
+    for (const std::string& set : sets) check.insert(check.end(), {"--set", set});
+    const Outcome o = simctl(check);
+    EXPECT_EQ(o.exit, 0) << o.out << o.err;
+    for (const char* const row : {"joints/shoulder/limit/upper", "joints/table/drive/effort_limit",
+                                  "joints/neck/spring/rest", "bodies/arm/gravity_compensation",
+                                  "control/shoulder/target_position/y", "control/table/target_velocity/angle"}) {
+      EXPECT_NE(o.out.find(row), std::string::npos) << row;
+    }
+  }
+}
+
+TEST_F(SimctlJointsTest, FoundControlsReadBack) {
+  const Names options{
+      "--set", "optimize/variables=[{control: shoulder, channel: torque, knots: 2}, {control: neck}]",
+      "--set", "loss/terminal=[{joint: shoulder, orientation: [0, 0, 0, 1]}, {joint: neck, position: [0, 0]}]",
+      "--set", "loss/running=[]",
+      "--set", "optimize/iterations=5"};
+  Names optimize{"optimize", scene_, "--output", "out", "--json"};
+  optimize.insert(optimize.end(), options.begin(), options.end());
+  const Outcome o = simctl(optimize);
+  ASSERT_EQ(o.exit, 0) << o.out << o.err;
+  const Outcome again = simctl({"run", path("out/result.yaml"), "--json"});
+  ASSERT_EQ(again.exit, 0) << again.err;
+  EXPECT_EQ(again.json().at("loss").get<double>(), o.json().at("loss").get<double>());
+}
+
+TEST_F(SimctlJointsTest, PathsReachComponents) {
+  const auto start = [&](const Names& sets) {
+    Names run{"run", scene_, "--output", "out", "--quiet", "--force"};
+    for (const std::string& set : sets) run.insert(run.end(), {"--set", set});
+    const Outcome o = simctl(run);
+    EXPECT_EQ(o.exit, 0) << o.err;
+    return parse_csv(read("out/trajectory.csv"));
+  };
+  const Rows rows = start({"initial_state/table/velocity/angle=3", "initial_state/flight/velocity/y=0.25",
+                           "initial_state/neck/position/x=0.5", "controls/table/effort/x=1.5",
+                           "initial_state/shoulder/angular_velocity/y=-1"});
+  const auto value = [&](const std::string& name) {
+    const auto at = std::ranges::find(rows[0], name);
+    return at == rows[0].end() ? -99 : number(rows[1][static_cast<std::size_t>(at - rows[0].begin())]);
+  };
+  EXPECT_EQ(value("table/velocity/angle"), 3);
+  EXPECT_EQ(value("flight/velocity/y"), 0.25);
+  EXPECT_EQ(value("flight/velocity/x"), 0.5);
+  EXPECT_EQ(value("neck/position/x"), 0.5);
+  EXPECT_EQ(value("table/effort/x"), 1.5);
+  EXPECT_EQ(value("shoulder/angular_velocity/y"), -1);
+  EXPECT_EQ(value("shoulder/angular_velocity/z"), 2);
+}
+
+TEST_F(SimctlJointsTest, EffortsOfComponentsAreRecorded) {
+  const Outcome o = simctl({"run", scene_, "--output", "out", "--quiet", "--set", "record={efforts: [shoulder, table]}",
+                            "--set", "controls={shoulder: {torque: {x: 0.2}}}"});
+  ASSERT_EQ(o.exit, 0) << o.err;
+  const Rows rows = parse_csv(read("out/trajectory.csv"));
+  const auto value = [&](std::size_t row, const std::string& name) {
+    const auto at = std::ranges::find(rows[0], name);
+    EXPECT_NE(at, rows[0].end()) << name;
+    return number(rows[row][static_cast<std::size_t>(at - rows[0].begin())]);
+  };
+  for (const char axis : {'x', 'y', 'z'}) {
+    const std::string own(1, axis);
+    // Viscous, implicit: −b ω⁺ (docs/theory.md, (9)); digits of a table.
+    EXPECT_NEAR(value(5, "shoulder/torque/" + own + "/damping"), -0.05 * value(6, "shoulder/angular_velocity/" + own),
+                1e-12);
+  }
+  EXPECT_EQ(value(5, "shoulder/torque/x/command"), 0.2);
+  EXPECT_NEAR(value(5, "shoulder/power"), 0.2 * value(6, "shoulder/angular_velocity/x"), 1e-12);
+  EXPECT_NE(value(5, "table/effort/angle/friction"), 0);
+}
+
 TEST_F(SimctlJointsTest, MistakesAreRefused) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"initial_state/flight/position=[1, 2]", "3 numbers for joint 'flight', which is free"},
       {"initial_state/wrist/orientation=[0, 0, 0, 1]", "no such key for joint 'wrist', which is revolute"},
       {"initial_state/shoulder/velocity=[0, 0]", "no such key for joint 'shoulder', which is ball"},
       {"initial_state/table/position=[1 rad, 0, 0]", "a length"},
-      {"joints/neck/limit={upper: 1}", "no such key for a universal joint"},
-      {"joints/shoulder/drive={stiffness: 1}", "no such key for a ball joint"},
+      {"joints/flight/limit={upper: 1}", "no such key for a free joint"},
+      {"joints/flight/drive={stiffness: 1}", "no such key for a free joint"},
+      {"joints/shoulder/limit={lower: 1}", "joints/shoulder/limit/lower: value '1': a lowest angle"},
+      {"joints/shoulder/spring={stiffness: 1, rest: 1}", "joints/shoulder/spring/rest: value '1': an angle"},
+      {"joints/shoulder/limit={velocity: 1 m/s}", "an angular velocity"},
+      {"joints/neck/limit={upper: [1, 2]}", "value '[1, 2]': expected an angle"},
+      {"controls={neck: {target_position: {x: 1}}}", "has no drive to give targets to"},
       {"joints/shoulder/axis=[0, 1, 0]", "no such key for a ball joint: its `frame`"},
       {"optimize={variables: [{initial_state: flight, quantity: position}], loss: {terminal: [{joint: wrist, velocity: "
        "0}]}}",
        "no motion depends on where a free joint's child is"},
       {"joints/flight/parent=arm", "expected the world"},
-      {"controls={flight: [1, 2]}", "revolute or prismatic joint (this one is free)"},
+      {"controls={flight: [1, 2]}", "channel torque or force of joint 'flight', which is free"},
+      {"controls={table: {effort: 1}}", "a map of the components x, y, angle of joint 'table', which is planar"},
+      {"controls={table: {effort: {z: 1}}}", "a map of the components x, y, angle"},
+      {"controls={table: {effort: {x: 1 N*m}}}", "a force"},
+      {"controls={wrist: {effort: {x: 1}}}", "no such component: joint 'wrist' is revolute"},
+      {"controls={shoulder: {force: {x: 1}}}", "channel torque of joint 'shoulder', which is ball"},
+      {"controls={shoulder: {target_velocity: {x: 1}}}", "has no drive"},
+      {"controls={flight: {target_velocity: {x: 1}}}", "has no drive"},
+      {"initial_state/table/velocity={w: 1}", "unknown key 'w'"},
+      {"initial_state/table/velocity={z: 1}", "no such component for joint 'table', which is planar"},
+      {"initial_state/wrist/velocity={x: 1}", "a number for joint 'wrist'"},
+      {"initial_state/flight/velocity/angle=1", "index 'angle'"},
       {"optimize/variables=[{initial_state: flight, quantity: orientation}]", "position"},
-      {"optimize/variables=[{control: shoulder}]", "revolute or prismatic joint (this one is ball)"},
-      {"loss/terminal=[{joint: flight, position: 0}]", "revolute or prismatic joint (this one is free)"},
+      {"optimize/variables=[{control: shoulder}]", "channel torque of joint 'shoulder', which is ball"},
+      {"optimize/variables=[{control: neck, component: z}]", "one of x, y"},
+      {"optimize/variables=[{control: wrist, component: x}]", "no such key: there is one number"},
+      {"optimize/variables=[{control: neck}, {control: neck, component: y}]", "a variable that is not one already"},
+      {"loss/terminal=[{joint: flight, position: 0}]", "3 numbers, of which some may be none"},
+      {"loss/terminal=[{joint: flight, position: [0, 1]}]", "3 numbers, of which some may be none"},
+      {"loss/terminal=[{joint: flight, position: [none, none, none]}]", "a number that is not none"},
+      {"loss/terminal=[{joint: table, position: [0, 1 rad, 0]}]", "a length"},
+      {"loss/terminal=[{joint: table, orientation: [0, 0, 0, 1]}]", "no such key for joint 'table', which is planar"},
+      {"loss/running=[{joint: shoulder, effort: 1}]", "no such key for joint 'shoulder', which is ball"},
+      {"loss/running=[{joint: shoulder, power: 1}]", "no such key for joint 'shoulder', which is ball"},
+      {"loss/running=[{joint: table, velocity: {times: [0, 0.1], values: [0, 1]}}]", "a list of rows of 3 numbers"},
+      {"loss/running=[{joint: table, velocity: {times: [0, 0.1], values: [[0, 1], [0, 1]]}}]", "3 numbers"},
+      {"loss/running=[{joint: wrist, velocity: {times: [0, 0.1], values: [[0], [1]]}}]", "a list of numbers"},
   };
   for (const auto& [set, message] : mistakes) {
     const Outcome o = simctl({"run", scene_, "--set", set});
@@ -134,7 +308,7 @@ TEST_F(SimctlJointsTest, LimitsOfABallAreNoVariables) {
   const Outcome o = simctl(
       {"optimize", scene_, "--set", "optimize/variables=[{parameter: joints/shoulder/limit/lower, initial: -0.5}]"});
   EXPECT_EQ(o.exit, 3);
-  EXPECT_NE(o.err.find("only revolute and prismatic joints have limits"), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find("the joint has no limits"), std::string::npos) << o.err;
 }
 
 }  // namespace

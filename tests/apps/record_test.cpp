@@ -55,6 +55,21 @@ TEST_F(SimctlRecordTest, ADriveThatHoldsShowsItsEffort) {
   EXPECT_NEAR(terms.at("running/hinge/effort/2"), 0.1 * (weight - 4) * (weight - 4), 0.5);
 }
 
+TEST_F(SimctlRecordTest, AWordDoesForAListOfOne) {
+  for (const char* const joints : {"[hinge]", "[\"*\"]", "\"*\"", "hinge"}) {
+    EXPECT_TRUE(run(kHeldArm, {"--set", std::string("record/efforts=") + joints}).contains("hinge/effort/drive"))
+        << joints;
+  }
+  for (const char* const bodies : {"[arm]", "\"*\"", "arm"}) {
+    EXPECT_TRUE(run(kHeldArm, {"--set", std::string("record/bodies=") + bodies}).contains("bodies/arm/position/x"))
+        << bodies;
+  }
+  const Outcome wrong = simctl({"run", "scene.yaml", "--output", "-", "--set", "record/efforts=elbow"});
+  EXPECT_EQ(wrong.exit, 3);
+  EXPECT_NE(wrong.err.find("record/efforts"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("elbow"), std::string::npos) << wrong.err;
+}
+
 TEST_F(SimctlRecordTest, WithoutADriveEffortIsTheCommand) {
   const Table t = run(kPendulum);
   EXPECT_TRUE(t.contains("hinge/effort"));

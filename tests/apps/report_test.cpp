@@ -18,11 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-/// Run in the page after everything: errors, requests, what is drawn at two times, where points of bodies are drawn,
-/// and what the plot holds. The answer is the only text of #verdict.
-const char* const kQuestions = R"(<script>
-const verdict = {errors: window.caught, requests: performance.getEntriesByType('resource').length};
-try {
+/// Run in the page after everything, fills in `verdict`: what is drawn at two times, where points of bodies are drawn,
+/// and what the plot holds.
+const char* const kQuestions = R"(
   const canvas = document.getElementById('scene'), page = window.backdrive, n = page.times.length;
   const pixels = () => {
     page.draw();
@@ -57,12 +55,7 @@ try {
   const plot = window.backdrivePlot;
   verdict.plotted = plot.data.datasets.filter(s => s.label !== 'limit').map(s => [s.label, s.data.length, s.data[s.data.length - 1].y]);
   verdict.title = document.title, verdict.name = document.getElementById('name').textContent;
-} catch (error) { verdict.errors.push(String(error)); }
-const said = document.createElement('pre');
-said.id = 'verdict';
-said.textContent = JSON.stringify(verdict);
-document.body.appendChild(said);
-</script>)";
+)";
 
 class SimctlReportTest : public test::SimctlTest {
  protected:
@@ -75,18 +68,55 @@ class SimctlReportTest : public test::SimctlTest {
     return text;
   }
 
-  /// What the page says of itself in a browser.
-  json verdict(const std::string& page) const {
-    std::string text = read(page);
-    text = replaced(
-        text, "<header>",
-        "<script>window.caught = []; addEventListener('error', e => window.caught.push(e.message)); "
-        "const tell = console.error; console.error = (...a) => { window.caught.push(a.join(' ')); tell(...a); };"
-        "document.addEventListener('securitypolicyviolation', e => "
-        "window.caught.push(e.blockedURI));</script><header>");
-    text = replaced(text, "</body>", std::string(kQuestions) + "</body>");
-    write("asked.html", text);
+  /// A page and what it is asked.
+  struct Question {
+    std::string page;
+    std::string script = kQuestions;
+  };
+
+  /// What pages say of themselves in a browser, which is started once and shows them one after the other.
+  json verdicts(const std::vector<Question>& questions) const {
+    std::string list;
+    for (const Question& question : questions) {
+      std::string text = read(question.page);
+      text = replaced(
+          text, "<header>",
+          "<script>window.caught = []; addEventListener('error', e => window.caught.push(e.message)); "
+          "const tell = console.error; console.error = (...a) => { window.caught.push(a.join(' ')); tell(...a); };"
+          "document.addEventListener('securitypolicyviolation', e => "
+          "window.caught.push(e.blockedURI));</script><header>");
+      // After all else of the page, and after what it does once it is there.
+      const std::string script =
+          "<script>const verdict = {errors: window.caught, requests: "
+          "performance.getEntriesByType('resource').length};\ntry {\n" +
+          question.script +
+          "\n} catch (error) { verdict.errors.push(String(error)); }\n"
+          "parent.postMessage(JSON.stringify(verdict), '*');</script>";
+      text = replaced(text, "</body>", script + "</body>");
+      const std::string name = "asked" + std::to_string(&question - questions.data()) + ".html";
+      write(name, text);
+      list += "'" + name + "',";
+    }
+    write("asked.html", "<html><body><script>const pages = [" + list + R"(], verdicts = [];
+const frame = document.createElement('iframe');
+frame.style = 'width: 1280px; height: 900px';
+document.body.appendChild(frame);
+addEventListener('message', e => {
+  verdicts.push(JSON.parse(e.data));
+  if (verdicts.length < pages.length) { frame.src = pages[verdicts.length]; return; }
+  frame.remove();
+  const said = document.createElement('pre');
+  said.id = 'verdict';
+  said.textContent = JSON.stringify(verdicts);
+  document.body.appendChild(said);
+});
+frame.src = pages[0];
+</script></body></html>)");
     return answer();
+  }
+  json verdict(const std::string& page, const std::string& script = kQuestions) const {
+    const json all = verdicts({{page, script}});
+    return all.is_array() && all.size() == 1 ? all[0] : json();
   }
 
   /// Of asked.html.
@@ -95,7 +125,7 @@ class SimctlReportTest : public test::SimctlTest {
                                 " && timeout 120 chromium --headless=new --no-sandbox --use-angle=swiftshader "
                                 "--enable-unsafe-swiftshader --user-data-dir=" +
                                 path("browser").string() +
-                                " --window-size=1280,900 --virtual-time-budget=8000 --dump-dom file://" +
+                                " --window-size=1280,900 --virtual-time-budget=30000 --dump-dom file://" +
                                 path("asked.html").string() + " >dom.html 2>browser.log";
     EXPECT_EQ(std::system(command.c_str()), 0) << read("browser.log");
     const std::string dom = read("dom.html");
@@ -122,15 +152,21 @@ TEST_F(SimctlReportTest, PagesShowWhatTheFilesHold) {
                                                      {"double_pendulum"},
                                                      {"bounce_throw"},
                                                      {"robot_stand"}};
+  std::vector<Question> questions;
   for (const auto& names : scenes) {
     const std::string& name = names[0];
-    SCOPED_TRACE(name);
     std::vector<std::string> arguments{"run", scene(name), "--report", "--output", name, "--quiet"};
     if (names.size() > 1) arguments.insert(arguments.end(), {"--set", names[1]});
     const test::Outcome run = simctl(arguments);
     ASSERT_EQ(run.exit, 0) << run.err;
-    const json said = verdict(name + "/report.html");
-    ASSERT_TRUE(said.is_object());
+    questions.push_back({name + "/report.html"});
+  }
+  const json all = verdicts(questions);
+  ASSERT_EQ(all.size(), scenes.size());
+  for (std::size_t k = 0; k < scenes.size(); ++k) {
+    const std::string& name = scenes[k][0];
+    SCOPED_TRACE(name);
+    const json& said = all[k];
     EXPECT_EQ(said["errors"], json::array());
     EXPECT_EQ(said["requests"], 0);
     EXPECT_GT(said["colours"], 20);
@@ -148,6 +184,116 @@ TEST_F(SimctlReportTest, PagesShowWhatTheFilesHold) {
     }
     EXPECT_FALSE(said["plotted"].empty());
   }
+}
+
+/// A click on a cell of the map, the third across and the second up, and what is there then.
+const char* const kSweepQuestions = R"(
+  const sweep = window.backdriveSweep, page = window.backdrive, map = document.getElementById('map');
+  verdict.columns = sweep.columns, verdict.counts = sweep.counts;
+  verdict.table = Array.from(sweep.table), verdict.first = page.links.map(l => l.position.toArray());
+  const {left, bottom, dx, dy} = sweep.mapped, box = map.getBoundingClientRect();
+  map.dispatchEvent(new MouseEvent('click', {clientX: box.left + left + 2.5 * dx, clientY: box.top + bottom - 1.5 * dy}));
+  verdict.at = sweep.at, verdict.said = document.getElementById('sweep-said').textContent;
+  page.show(1e9);
+  verdict.time = page.times[page.frame()];
+  verdict.shown = window.backdrivePlot.data.datasets.filter(s => s.label !== 'limit').map(s => [s.label, s.data[s.data.length - 1].y]);
+  verdict.position = page.links.map(l => l.position.toArray());
+  verdict.slice = sweep.slice.data.datasets.map(s => s.data.map(p => [p.x, p.y]));
+  document.getElementById('others').value = 'beside';
+  document.getElementById('others').onchange();
+  page.draw();
+  verdict.instances = page.scene.children.length;
+  const context = map.getContext('2d'), colours = new Set();
+  for (let i = 0; i < sweep.counts[0]; ++i) for (let j = 0; j < sweep.counts[1]; ++j) {
+    const r = devicePixelRatio, pixel = context.getImageData((left + (i + 0.25) * dx) * r, (bottom - (j + 0.25) * dy) * r, 1, 1).data;
+    colours.add(pixel.slice(0, 3).join());
+  }
+  verdict.colours = colours.size;
+)";
+
+TEST_F(SimctlReportTest, SweepsAreMappedAndAClickReplaysAPoint) {
+  const std::vector<std::string> arguments{"sweep",    scene("cartpole_swingup"),
+                                           "--set",    "bodies/pole/mass=0.1,0.2,0.4",
+                                           "--set",    "initial_state/hinge/position=100 deg,120 deg",
+                                           "--report", "--output",
+                                           "out"};
+  const test::Outcome outcome = simctl(arguments);
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("out/report.html"), std::string::npos);
+  EXPECT_EQ(entries("out"), (std::vector<std::string>{"details.json", "log.txt", "motions.json", "report.html",
+                                                      "scene.yaml", "sweep.csv"}));
+  const std::string page = read("out/report.html");
+  EXPECT_EQ(simctl({"report", "out"}).exit, 0);
+  EXPECT_EQ(read("out/report.html"), page);
+  EXPECT_LT(page.size(), 2'000'000u);
+  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  const json said = verdict("out/report.html", kSweepQuestions);
+  ASSERT_TRUE(said.is_object());
+  EXPECT_EQ(said["errors"], json::array());
+  EXPECT_EQ(said["requests"], 0);
+  EXPECT_EQ(said["at"], json({2, 1}));
+  EXPECT_GT(said["colours"], 3);
+  const test::Rows rows = test::parse_csv(read("out/sweep.csv"));
+  ASSERT_EQ(rows.size(), 7u);
+  const auto cell = [&](std::size_t row, const std::string& name) {
+    return test::number(rows[row][std::ranges::find(rows[0], name) - rows[0].begin()]);
+  };
+  const auto agree = [](double is, double wanted) {  // float32
+    EXPECT_NEAR(is, wanted, 1e-6 * std::max(1.0, std::abs(wanted)));
+  };
+  const std::size_t width = said["columns"].size();
+  for (std::size_t row = 1; row < rows.size(); ++row) {
+    for (std::size_t c = 0; c < width; ++c) {
+      agree(said["table"][(row - 1) * width + c], cell(row, said["columns"][c]));
+    }
+  }
+  // Point (2, 1) is the last one: its plots end as its row does, and its cart stands there.
+  EXPECT_NEAR(said["time"], 3, 1e-5);
+  for (const json& line : said["shown"]) agree(line[1], cell(6, "final/" + line[0].get<std::string>()));
+  EXPECT_NEAR(said["position"][0][0], cell(6, "final/slider/position"), 1e-3);  // quantised
+  EXPECT_NE(said["position"], said["first"]);
+  EXPECT_NE(said["said"].get<std::string>().find("bodies/pole/mass = 0.4"), std::string::npos);
+  ASSERT_EQ(said["slice"].size(), 2u);
+  for (std::size_t j = 0; j < 2; ++j) {
+    for (std::size_t i = 0; i < 3; ++i) agree(said["slice"][j][i][1], cell(1 + 2 * i + j, "loss"));
+  }
+}
+
+TEST_F(SimctlReportTest, LargeSweepsKeepACoarserGridOfMotionsAndSaySo) {
+  std::string masses = "bodies/rod/mass=1", angles = "initial_state/hinge/position=0";
+  for (int k = 1; k < 30; ++k) {
+    masses += "," + std::to_string(1 + k);
+    angles += "," + std::to_string(0.1 * k);
+  }
+  const test::Outcome outcome = simctl({"sweep", write("p.yaml", test::kPendulum), "--report", "--output", "out",
+                                        "--quiet", "--set", masses, "--set", angles});
+  ASSERT_EQ(outcome.exit, 0) << outcome.err;
+  const json motions = json::parse(read("out/motions.json"));
+  EXPECT_EQ(motions["of"], 900);
+  EXPECT_GT(motions["motions"].size(), 100u);
+  EXPECT_LE(motions["motions"].size(), 401u);
+  bool best = false, first = false, last = false;
+  for (const json& motion : motions["motions"]) {
+    best = best || motion["point"] == motions["best"];
+    first = first || motion["point"] == 0;
+    last = last || motion["point"] == 899;
+  }
+  EXPECT_TRUE(best && first && last);
+  EXPECT_LT(std::filesystem::file_size(path("out/report.html")), 5'000'000u);
+}
+
+TEST_F(SimctlReportTest, OptimisedSweepsReplayTheirOptima) {
+  ASSERT_EQ(simctl({"sweep", write("p.yaml", test::kPendulum), "--do", "optimize", "--report", "--output", "out",
+                    "--quiet", "--set", "bodies/rod/mass=0.5,1"})
+                .exit,
+            0);
+  const test::Rows rows = test::parse_csv(read("out/sweep.csv"));
+  const json motions = json::parse(read("out/motions.json"));
+  ASSERT_EQ(motions["motions"].size(), 2u);
+  // Mass is no shape: what is drawn differs by its number alone.
+  EXPECT_FALSE(motions["motions"][1].contains("shapes"));
+  EXPECT_EQ(motions["motions"][1]["bodies"]["0"]["mass"], 1);
+  EXPECT_FALSE(std::filesystem::exists(path("out/trajectory.csv")));
 }
 
 TEST_F(SimctlReportTest, ThePoleIsWhereTheTrajectorySays) {
@@ -245,10 +391,17 @@ model:
   EXPECT_EQ(page.find("<img"), std::string::npos);
   EXPECT_EQ(page.find("<b>"), std::string::npos);
   if (!has_browser()) GTEST_SKIP() << "no chromium here";
-  const json said = verdict("out/report.html");
-  EXPECT_EQ(said["errors"], json::array());
-  EXPECT_EQ(said["title"], hostile);
-  EXPECT_EQ(said["name"], hostile);
+  ASSERT_EQ(simctl({"sweep", file, "--report", "--output", "swept", "--quiet", "--set", "bodies/<b>x/mass=1,2", "--set",
+                    "description=\"</script><b>\",'=1+1'"})
+                .exit,
+            0);
+  const json both = verdicts({{"out/report.html"}, {"swept/report.html"}});
+  ASSERT_EQ(both.size(), 2u);
+  for (const json& said : both) {
+    EXPECT_EQ(said["errors"], json::array());
+    EXPECT_EQ(said["title"], hostile);
+    EXPECT_EQ(said["name"], hostile);
+  }
 }
 
 TEST_F(SimctlReportTest, FoldersOfOthersAreRefused) {

@@ -4,9 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <thread>
 
 #include "tests/apps/simctl_process.h"
 
@@ -352,6 +355,34 @@ TEST_F(SimctlResultsTest, ChecksEndAtOnce) {
     EXPECT_EQ(o.exit, 128 + number) << o.err;
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   }
+}
+
+// Rows of the history lie in the folder in the making long before the end; it comes into being whole all the same.
+TEST_F(SimctlResultsTest, HistoryIsWrittenAsItGoes) {
+  std::atomic<bool> done = false;
+  std::atomic<std::size_t> most_lines = 0;
+  std::thread reader([&] {
+    while (!done) {
+      for (const std::string& name : entries()) {
+        if (!name.starts_with(".simctl-")) continue;
+        const std::string rows = read(path(name) / "history.csv");
+        most_lines = std::max<std::size_t>(most_lines, std::count(rows.begin(), rows.end(), '\n'));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  Settings settings;
+  settings.interrupt_at = "running";  // of the progress line, which comes after two seconds
+  const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--iterations", "100000000", "--set",
+                            "optimize/tolerance=0", "--set", "optimize/goal=0", "--set", "optimize/method=adam"},
+                           settings);
+  done = true;
+  reader.join();
+  EXPECT_EQ(o.exit, 130) << o.err;
+  EXPECT_GT(most_lines, 10u) << "before the end";
+  const Rows history = parse_csv(read("out/history.csv"));
+  EXPECT_GE(history.size(), most_lines);
+  for (const auto& row : history) EXPECT_EQ(row.size(), history[0].size());
 }
 
 TEST_F(SimctlResultsTest, HangUpsAndDoubledSignalsKeepTheBestSoFar) {

@@ -1,5 +1,5 @@
-// What is too large for the memory at hand is refused with a message before anything is done; it used to write beyond the
-// end of a block. What is too large for a whole number: tests/engine/memory_test.cpp.
+// What is too large for the memory at hand is refused with a message before anything is done; it used to write beyond
+// the end of a block. What is too large for a whole number: tests/engine/memory_test.cpp.
 #include "tests/apps/simctl_process.h"
 
 namespace backdrive::test {

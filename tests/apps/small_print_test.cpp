@@ -74,6 +74,28 @@ TEST_F(SimctlSmallPrintTest, NumbersOfASweepAreNumbers) {
   EXPECT_TRUE(object.at("columns")[0].is_string());
 }
 
+TEST_F(SimctlSmallPrintTest, AllMistakesAreObjects) {
+  const std::string scene =
+      write("wrong.yaml", "model:\n  bodies: {a: {mas: 1}}\n  joints: {j: {type: revolut, child: a}}\n");
+  const Outcome o = simctl({"validate", scene, "--json", "--set", "simulation/time_step=1 m"});
+  ASSERT_EQ(o.exit, 3);
+  const nlohmann::json mistakes = o.json().at("error").at("mistakes");
+  ASSERT_EQ(mistakes.size(), 3u) << mistakes;
+  EXPECT_EQ(mistakes[0].at("file"), scene);
+  EXPECT_EQ(mistakes[0].at("line"), 2);
+  EXPECT_EQ(mistakes[0].at("column"), 16);
+  EXPECT_EQ(mistakes[0].at("value"), "mas");
+  EXPECT_EQ(mistakes[0].at("did_you_mean"), "mass");
+  EXPECT_EQ(mistakes[1].at("path"), "model/joints/j/type");
+  EXPECT_NE(mistakes[1].at("expected").get<std::string>().find("one of revolute"), std::string::npos);
+  EXPECT_EQ(mistakes[2].at("file"), "--set simulation/time_step=1 m");
+  EXPECT_FALSE(mistakes[2].contains("line"));
+  // On a terminal a line each.
+  std::size_t lines = 0;
+  for (std::size_t at = o.err.find("error: "); at != std::string::npos; at = o.err.find("error: ", at + 1)) ++lines;
+  EXPECT_EQ(lines, 3u) << o.err;
+}
+
 TEST_F(SimctlSmallPrintTest, AStarLeavesOutWhatHasNothing) {
   const std::string scene = write("throw.yaml", kThrow);
   const Outcome o = simctl({"validate", scene, "--set", "bodies/*/shapes/*/density=500"});

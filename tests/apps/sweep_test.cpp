@@ -107,6 +107,51 @@ TEST_F(SimctlSweepTest, ErrorsLeaveNothing) {
   EXPECT_EQ(entries(), std::vector<std::string>{"pendulum.yaml"});
 }
 
+// Long runs go by pieces of steps, between which a signal is seen; the seam is not.
+TEST_F(SimctlSweepTest, LongRunsGoByPieces) {
+  const std::string steps = "simulation={time_step: 1 ms, steps: 1500000}";
+  const Outcome swept =
+      simctl({"sweep", pendulum_, "--set", steps, "--set", "joints/hinge/damping=0.1,0.2", "--json", "--quiet"});
+  ASSERT_EQ(swept.exit, 0) << swept.err;
+  const nlohmann::json rows = swept.json();
+  const auto column = [&](const std::string& name) {
+    const auto& columns = rows.at("columns");
+    return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+  };
+  for (std::size_t k = 0; k < 2; ++k) {
+    const nlohmann::json run = simctl({"run", pendulum_, "--set", steps, "--set",
+                                       k == 0 ? "joints/hinge/damping=0.1" : "joints/hinge/damping=0.2", "--output",
+                                       "out" + std::to_string(k), "--json", "--quiet"})
+                                   .json();
+    EXPECT_EQ(rows.at("rows")[k].at(column("loss")), run.at("loss"));
+    EXPECT_EQ(rows.at("rows")[k].at(column("final/hinge/position")), run.at("final_state").at("hinge").at("position"));
+  }
+  // A world that stops says when, and its state is that of then.
+  const auto stopped = [&](const std::string& simulation) {
+    nlohmann::json row = simctl({"sweep", pendulum_, "--set", simulation, "--set",
+                                 "gravity=[0, 0, -1e308],[0, 0, -9.81]", "--json", "--quiet"})
+                             .json()
+                             .at("rows")[0];
+    row.erase(0);
+    return row;
+  };
+  const nlohmann::json row = stopped(steps);
+  EXPECT_NE(row.dump().find("non-finite in step"), std::string::npos) << row;
+  EXPECT_EQ(row, stopped("simulation={time_step: 1 ms, steps: 1000}"));
+}
+
+TEST_F(SimctlSweepTest, AnInterruptCutsALongRun) {
+  Settings settings;
+  settings.interrupt_at = "sweeping";
+  const Outcome o = simctl({"sweep", pendulum_, "--set", "simulation={time_step: 0.1 ms, steps: 10000000}", "--set",
+                            "joints/hinge/damping=0,0.1,0.2,0.3,0.4,0.5,0.6,0.7", "--set", "bodies/rod/mass=1,2",
+                            "--threads", "1", "--output", "sweep.csv"},
+                           settings);
+  EXPECT_EQ(o.exit, 130) << o.err;
+  EXPECT_NE(o.err.find("interrupted before a point was done"), std::string::npos) << o.err;
+  EXPECT_EQ(entries(), std::vector<std::string>{"pendulum.yaml"});
+}
+
 TEST_F(SimctlSweepTest, GradcheckPasses) {
   const Outcome o = simctl({"gradcheck", pendulum_, "--set", "simulation/duration=0.3", "--controls", "4", "--json"});
   EXPECT_EQ(o.exit, 0) << o.err;

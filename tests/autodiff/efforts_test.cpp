@@ -21,9 +21,10 @@ constexpr EffortPart kParts[] = {EffortPart::command, EffortPart::drive,    Effo
                                  EffortPart::damping, EffortPart::friction, EffortPart::limit};
 constexpr int kSteps = 5, kWorlds = 3;
 
-Model driven_tree(Integrator integrator) {
+Model driven_tree(Integrator integrator, bool rotations = false) {
   test::TreeOptions options;
-  options.links = 9;
+  options.rotations = rotations;
+  options.links = rotations ? 12 : 9;
   options.forces = options.shapes = true;
   options.fixed = false;
   options.integrator = integrator;
@@ -44,7 +45,7 @@ struct Driven {
   RolloutOptions options;
   Trajectory<double> trajectory;
 
-  Driven(Integrator integrator, double time_step) : model(driven_tree(integrator)) {
+  Driven(Integrator integrator, double time_step, bool rotations = false) : model(driven_tree(integrator, rotations)) {
     batch = test::random_batch<double>(model, kSteps, test::first_worlds(kWorlds), 3);
     options.time_step = time_step;
     options.steps = kSteps;
@@ -57,8 +58,8 @@ struct Driven {
     }
     return all;
   }
-  double effort(int joint, EffortPart part, int step, int world, bool power = false) const {
-    const EffortTerm term = effort_term(model, joint, part, power);
+  double effort(int joint, EffortPart part, int step, int world, bool power = false, int degree = 0) const {
+    const EffortTerm term = effort_term(model, joint, part, power, degree);
     return acting_efforts<double>(nullptr, model, trajectory, batch.control, std::span(&term, 1), options)(step, world);
   }
   int row(int joint) const { return model.topology.links[model.link_of_joint(joint)].v; }
@@ -92,6 +93,36 @@ TEST(Efforts, AllOfThemAreThoseOfInverseDynamics) {
     }
   }
   EXPECT_GT(largest, 1);
+}
+
+// Of balls, whose components act as one, of universal and planar joints. What turns has the couple of (12), which is
+// that of inverse dynamics to first order in the step.
+TEST(Efforts, OfSeveralDegreesAreThoseOfInverseDynamics) {
+  const Driven run(Integrator::featherstone, 1e-6, true);
+  const Model& model = run.model;
+  const Topology& t = model.topology;
+  std::map<JointType, double> largest;
+  for (int step = 0; step < kSteps; ++step) {
+    const std::vector<double> qd = test::column(run.trajectory.qd, 1, step * t.nv, t.nv);
+    std::vector<double> qdd = test::column(run.trajectory.qd, 1, (step + 1) * t.nv, t.nv);
+    for (int k = 0; k < t.nv; ++k) qdd[k] = (qdd[k] - qd[k]) / run.options.time_step;
+    const std::vector<double> want =
+        reference::inverse_dynamics<double>(model, test::column(run.trajectory.q, 1, step * t.nq, t.nq), qd, qdd);
+    for (int joint = 0; joint < static_cast<int>(model.joint_names.size()); ++joint) {
+      const JointType type = model.joint_types[joint];
+      for (int k = 0; k < joint_size(type).nv && type != JointType::free; ++k) {
+        const double expected = want[control_row(model, joint, ControlChannel::effort, k)];
+        double sum = 0;
+        for (const EffortPart part : kParts) sum += run.effort(joint, part, step, 1, false, k);
+        // 1e-6 of couples and their rates; accelerations are differences of velocities over it.
+        const double total = run.effort(joint, EffortPart::total, step, 1, false, k);
+        EXPECT_NEAR(total, expected, 3e-5 * (1 + std::abs(expected))) << to_string(type);
+        EXPECT_NEAR(sum, total, 1e-10 * (1 + std::abs(total))) << to_string(type);
+        largest[type] = std::max(largest[type], std::abs(expected));
+      }
+    }
+  }
+  for (const JointType type : {JointType::ball, JointType::universal, JointType::planar}) EXPECT_GT(largest[type], 0.5);
 }
 
 /// The largest difference between the effort by inverse dynamics and acting_efforts(). Without the first step: joints
@@ -193,11 +224,13 @@ TEST(Efforts, ADriveThatHoldsShowsWhatItHolds) {
   EXPECT_NEAR(held(1, 5)[0], 1, 0.02);
 }
 
-TEST(Efforts, AreOfJointsOfOneDegreeAndOfKeptStates) {
+TEST(Efforts, AreOfDegreesOfFreedomAndOfKeptStates) {
   const Driven run(Integrator::featherstone, 0.002);
   for (std::size_t j = 0; j < run.model.joint_names.size(); ++j) {
-    if (has_one_degree(run.model.joint_types[j])) continue;
-    EXPECT_THROW(effort_term(run.model, static_cast<int>(j), EffortPart::total), Error);
+    const int degrees = joint_size(run.model.joint_types[j]).nv;
+    for (const int degree : {-1, degrees}) {
+      EXPECT_THROW(effort_term(run.model, static_cast<int>(j), EffortPart::total, false, degree), Error);
+    }
   }
   Trajectory<double> bare = run.trajectory;
   bare.q = {};

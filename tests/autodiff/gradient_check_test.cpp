@@ -160,6 +160,94 @@ TEST(GradientCheck, SameBitsForAnyNumberOfThreads) {
   }
 }
 
+TEST(GradientCheck, ChecksTheAdjointInFloat32) {
+  GradientCheckOptions options;
+  options.float32 = true;
+  const GradientCheck check = check_gradients(cases::cart_pole(), options);
+  EXPECT_TRUE(check.passed);
+  for (const GradientCheckRow& row : check.rows) {
+    EXPECT_EQ(row.float32.done, row.used) << row.name;
+    EXPECT_TRUE(row.float32.passed) << row.name << ": " << row.float32.adjoint << ", dual " << row.float32.dual;
+  }
+  for (const char* name : {"bodies/pole/com", "gravity", "initial_state/hinge/position"}) {
+    const Float32Check& single = row_of(check, name).float32;
+    EXPECT_LT(single.resolution, 1e-2 * std::abs(single.dual)) << name;
+    EXPECT_FALSE(single.unresolved) << name;
+    EXPECT_NE(single.adjoint, single.dual) << name << ": another precision gives other bits";
+  }
+  EXPECT_FALSE(row_of(check_gradients(cases::cart_pole()), "gravity").float32.done) << "not asked for";
+}
+
+TEST_P(GradientFault, InFloat32IsCaught) {
+  GradientCheckOptions options;
+  options.float32 = true;
+  options.differences = 0;  // of the adjoint in float64
+  options.fault_row = GetParam();
+  // Along all controls much cancels: that is held to a tenth of what single ones are.
+  options.fault_factor_float32 = std::string(GetParam()) == "control/* (one random direction)" ? 30 : 1.5;
+  const GradientCheck check = check_gradients(cases::cart_pole(), options);
+  EXPECT_FALSE(check.passed);
+  for (const GradientCheckRow& row : check.rows) EXPECT_EQ(row.passed, row.name != GetParam()) << row.name;
+  EXPECT_EQ(row_of(check, GetParam()).note, "in float32 the adjoint is another");
+}
+
+TEST(GradientCheck, HoldsASampleAgainstDifferences) {
+  GradientCheckOptions options;
+  options.differences = 7;
+  const GradientCheck check = check_gradients(cases::cart_pole(), options);
+  EXPECT_TRUE(check.passed);
+  EXPECT_EQ(check.numbers, check_gradients(cases::cart_pole()).numbers) << "against duals every one is held";
+  int taken = 0;
+  for (const GradientCheckRow& row : check.rows) taken += row.macroscopic.done;
+  EXPECT_GT(taken, 0);
+  EXPECT_LE(taken, 7);
+}
+
+// The loss is zero up to an angle that is a hundredth further on: its gradient there says nothing of what comes.
+TEST(GradientCheck, TellsWhereTheLossGoesOnOtherwise) {
+  Problem problem = cases::pendulum();
+  problem.controls.clear();
+  problem.variables.clear();
+  problem.initial_position = {0.5};
+  problem.loss = {{.name = "angle", .target = {-10, 0, 0, 0}, .upper = {kInfinity, kNoRange, kNoRange}}};
+  RolloutOptions rollout_options{.time_step = problem.simulation.time_step, .steps = problem.simulation.steps};
+  const auto motion =
+      rollout(problem.model, initial_state<double>(problem, 1), initial_control<double>(problem, 1), rollout_options);
+  problem.loss[0].upper[0] = motion.final.q(0, 0) + 0.01;
+  const GradientCheckRow flat = row_of(check_gradients(problem), "initial_state/hinge/position");
+  EXPECT_TRUE(flat.passed);
+  EXPECT_TRUE(flat.zero);
+  EXPECT_TRUE(flat.macroscopic.parts);
+  EXPECT_EQ(flat.macroscopic.derivative, 0);
+  EXPECT_NE(flat.macroscopic.slope, 0);
+  EXPECT_EQ(flat.macroscopic.distance, 0.05);
+  GradientCheckOptions near;
+  near.distance = 1e-4;
+  EXPECT_FALSE(row_of(check_gradients(problem, near), "initial_state/hinge/position").macroscopic.parts);
+  near.distance = 0;
+  EXPECT_FALSE(row_of(check_gradients(problem, near), "initial_state/hinge/position").macroscopic.done);
+  // A smooth loss goes on as it is.
+  problem.loss[0].upper[0] = -10;
+  const MacroscopicSlope smooth = row_of(check_gradients(problem), "initial_state/hinge/position").macroscopic;
+  EXPECT_FALSE(smooth.parts);
+  EXPECT_NEAR(smooth.slope, smooth.derivative, 0.1 * std::abs(smooth.derivative));
+}
+
+TEST(GradientCheck, MovesAsFarAsAVariablesScaleSays) {
+  Problem problem = cases::pendulum();
+  Variable angle;
+  angle.name = "initial_state/hinge/position";
+  angle.kind = VariableKind::initial_position;
+  angle.scale = 0.2;
+  Variable damping = cases::parameter(problem.model, "joints/hinge/damping");
+  damping.scale = 0.01;
+  problem.variables = {angle, damping};
+  const GradientCheck check = check_gradients(problem);
+  EXPECT_DOUBLE_EQ(row_of(check, "initial_state/hinge/position").macroscopic.distance, 0.05 * 0.2);
+  EXPECT_DOUBLE_EQ(row_of(check, "joints/hinge/damping").macroscopic.distance, 0.05 * 0.01);
+  EXPECT_DOUBLE_EQ(row_of(check, "initial_state/hinge/velocity").macroscopic.distance, 0.05) << "it has none";
+}
+
 TEST(GradientCheck, RefusesARolloutThatStops) {
   Problem problem = cases::pendulum();
   problem.initial_velocity = {1e200};

@@ -52,6 +52,23 @@ TEST_P(Optimize, LiftsAPendulum) {
   EXPECT_EQ(result.history.back().running, 0);
 }
 
+// Somebody who takes the rows as they come gets the same ones, and nothing grows with them.
+TEST_P(Optimize, TellsItsHistoryAsItGoes) {
+  const OptimizeResult whole = optimize(problem(), {});
+  std::vector<OptimizeProgress> told;
+  const OptimizeResult result = optimize(problem(), {}, {}, [&](const OptimizeProgress& row) { told.push_back(row); });
+  ASSERT_EQ(told.size(), whole.history.size());
+  for (size_t i = 0; i < told.size(); ++i) {
+    EXPECT_EQ(told[i].row, static_cast<std::int64_t>(i));
+    EXPECT_EQ(told[i].iteration, whole.history[i].iteration);
+    EXPECT_EQ(told[i].best_loss, whole.history[i].best_loss);
+  }
+  ASSERT_EQ(result.history.size(), 1u);
+  EXPECT_EQ(result.history[0].row, told.back().row);
+  EXPECT_EQ(result.history[0].running, 0);
+  EXPECT_EQ(result.starts[result.best].x, whole.starts[whole.best].x);
+}
+
 TEST_P(Optimize, SameBitsForAnyNumberOfThreadsAndRunToRun) {
   Problem p = problem();
   p.optimize.iterations = 25;

@@ -75,6 +75,7 @@ struct Table {
   int drive_damping = index_of(joints, "drive/damping"), effort_limit = index_of(joints, "drive/effort_limit");
   int shape_position = index_of(shapes, "frame/position"), scale = index_of(shapes, "geometry/scale");
   int density = index_of(shapes, "density"), gravity = index_of(model, "gravity");
+  int lift = index_of(bodies, "gravity_compensation");
 };
 const Table& table() {
   static const Table t;
@@ -204,7 +205,8 @@ Equations equations_of(const Reader& read, const std::vector<Placed>& bodies) {
     const M I = body.R * part.inertia * transpose(body.R);
     const V arm = body.R * part.com, at = body.origin + arm;
     const V a = body.acceleration + cross(body.alpha, arm) + cross(body.omega, cross(body.omega, arm));
-    const V force = (a - gravity) * part.mass, torque = I * body.alpha + cross(body.omega, I * body.omega);
+    const D weight = D(1) - read.number(table().lift, part.body);
+    const V force = (a - gravity * weight) * part.mass, torque = I * body.alpha + cross(body.omega, I * body.omega);
     std::vector<int> moving;
     std::vector<V> linear, angular;
     for (int j = part.body; j >= 0; j = read.model.joints[j].parent) {

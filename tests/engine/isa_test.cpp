@@ -46,6 +46,19 @@ TEST(Isa, EnvironmentChooses) {
   EXPECT_NO_THROW(best_isa());
 }
 
+// In a process of its own, since a choice stays.
+TEST(IsaDeathTest, ACallChooses) {
+  const auto choose = [] {
+    const Environment asked("v9");
+    choose_isa(Isa::v2);
+    std::exit(best_isa() == Isa::v2 ? 0 : 1);
+  };
+  EXPECT_EXIT(choose(), testing::ExitedWithCode(0), "");
+  if (!supports(Isa::v4)) {
+    EXPECT_THROW(choose_isa(Isa::v4), Error);
+  }
+}
+
 TEST(Isa, OtherWordsAreRefused) {
   const Environment asked("avx2");
   try {

@@ -135,7 +135,7 @@ void add_link(Product& to, const LinkGradient<double>& bar, const LinkConstants<
   to.add(bar.rotation, tangent_of(c.rotation));
   to.add(bar.alignment, tangent_of(A));
   to.add(bar.translation, c.translation);
-  to.add(bar.mass, c.mass.dot);
+  to.add(bar.mass, c.mass.dot), to.add(bar.lift, c.lift.dot);
   to.add(bar.com, c.com);
   const double* inertia_bar = &bar.inertia.xx;
   const Dual<double>* inertia = &c.inertia.xx;

@@ -175,7 +175,7 @@ void each_number(Tangent& t, const Visit& visit) {
     three("angular velocity", s.velocity.ang), three("velocity", s.velocity.lin);
   }
   for (auto& b : t.bodies) {
-    visit("mass", b.mass);
+    visit("mass", b.mass), visit("lift", b.lift);
     three("com", b.com);
     for (auto* x : {&b.inertia.xx, &b.inertia.yy, &b.inertia.zz, &b.inertia.xy, &b.inertia.xz, &b.inertia.yz}) {
       visit("inertia", *x);
@@ -196,7 +196,8 @@ void each_number(Tangent& t, const Visit& visit) {
   for (auto& step : t.inputs) {
     for (auto& in : step) {
       for (auto& x : in.effort) visit("effort", x);
-      visit("target", in.target_position), visit("target", in.target_velocity);
+      for (auto& x : in.target_position) visit("target", x);
+      for (auto& x : in.target_velocity) visit("target", x);
     }
   }
   for (auto& step : t.wrenches) {
@@ -228,7 +229,8 @@ MechanismNumbers<T> numbers_along(const MechanismNumbers<double>& n, const Mecha
     r.bodies.push_back(
         {mix(n.bodies[i].mass, v.bodies[i].mass),
          three(n.bodies[i].com, v.bodies[i].com),
-         {mix(b.xx, d.xx), mix(b.yy, d.yy), mix(b.zz, d.zz), mix(b.xy, d.xy), mix(b.xz, d.xz), mix(b.yz, d.yz)}});
+         {mix(b.xx, d.xx), mix(b.yy, d.yy), mix(b.zz, d.zz), mix(b.xy, d.xy), mix(b.xz, d.xz), mix(b.yz, d.yz)},
+         mix(n.bodies[i].lift, v.bodies[i].lift)});
   }
   const auto numbers_of = [&](const auto& from, const auto& dot, auto& to) {
     for (std::size_t k = 0; k < sizeof(from) / sizeof(double); ++k) {

@@ -100,6 +100,7 @@ inline semi_implicit::BodyProperties<double> random_body(Random& random) {
   semi_implicit::BodyProperties<double> b;
   b.mass = random.uniform(0.5, 2);
   b.com = random3(random, 0.1);
+  b.lift = 0.3;
   double s[3];
   for (double& x : s) x = random.uniform(0.1, 0.3), x *= x;
   b.inertia = rotated(
@@ -113,6 +114,7 @@ inline semi_implicit::JointProperties<double> plain_joint() {
   p.parent.orientation = p.child.orientation = {{0, 0, 0}, 1};
   p.axis = {0, 0, 1};
   p.efforts.limit.lower = -kNoLimit, p.efforts.limit.upper = kNoLimit, p.efforts.drive.effort_limit = kNoLimit;
+  p.efforts.limit.velocity = kNoLimit;
   p.attach = stiff(1e6);
   return p;
 }
@@ -124,7 +126,17 @@ inline void add_forces(Random& random, int j, Mechanism& m) {
   e.armature = random.uniform(0.01, 0.1);
   e.damping = random.uniform(0.05, 0.3);
   if (j % 3 == 1) joint.acts.friction = true, e.friction = random.uniform(0.1, 0.5);
-  if (!has_one_degree(joint.type)) return;
+  if (!may_be_driven(joint.type)) return;
+  if (j % 4 == 3) joint.acts.speed = true, e.limit.velocity = 0.3, e.limit.velocity_damping = 2;
+  if (!has_one_degree(joint.type)) {
+    const bool ball = joint.type == JointType::ball;
+    joint.acts.spring = true, e.spring.stiffness = 3.0 + j, e.spring.rest = ball ? 0 : 0.2;
+    joint.acts.limit = true, e.limit.stiffness = 30, e.limit.damping = 0.5, e.limit.upper = ball ? 0.3 : 0.08;
+    if (!ball) e.limit.lower = -0.05;
+    joint.acts.drive = true, e.drive.stiffness = 8, e.drive.damping = 1;
+    if (j % 2 == 0) e.drive.effort_limit = 1.5;
+    return;
+  }
   if (j % 3 == 2) joint.acts.spring = true, e.spring.stiffness = 12.0 + j, e.spring.rest = 0.3;
   if (j % 2 == 0) {  // narrow: the motion runs into them
     joint.acts.limit = true;
@@ -147,7 +159,8 @@ inline void set_inputs(Mechanism& m, Random* random) {
   for (auto& step : m.numbers.inputs) {
     for (auto& in : step) {
       for (double& x : in.effort) x = random->symmetric(1);
-      in.target_position = random->symmetric(0.5), in.target_velocity = random->symmetric(0.5);
+      for (double& x : in.target_position) x = random->symmetric(0.5);
+      for (double& x : in.target_velocity) x = random->symmetric(0.5);
     }
   }
   for (auto& step : m.numbers.wrenches) {

@@ -11,14 +11,15 @@
 namespace backdrive {
 namespace {
 
-/// Largest error over all blocks of a tree and of a tree with loops.
+/// Largest error over all blocks of a tree and of a tree with loops, one of which is open again.
 double worst_with(Fault fault) {
   double worst = 0;
   for (const int seed : {2, 5}) {
     test::MechanismOptions options;
     options.bodies = 8;
     options.loops = seed == 5 ? 2 : 0;
-    const test::Mechanism m = test::random_mechanism(seed, options);
+    test::Mechanism m = test::random_mechanism(seed, options);
+    if (options.loops > 0) m.joints.back().release = -1;  // it has let go before the first step
     const test::Planted planted(fault);
     for (const auto& [block, e] : test::identity_errors(m, 17)) worst = std::max(worst, e.error);
   }
@@ -29,11 +30,11 @@ TEST(SemiImplicitMutants, SoundAdjointPasses) {
   EXPECT_LT(worst_with(Fault::none), 1e-12);
 }
 
-// A hundred million times what the gradient tests allow.
+// Ten million times what the gradient tests allow.
 TEST(SemiImplicitMutants, EveryFaultIsCaught) {
   for (const test::FaultEntry& entry : test::faults_of("bodies")) {
     const double error = worst_with(entry.fault);
-    EXPECT_GT(error, 1e-4) << entry.name;
+    EXPECT_GT(error, 1e-5) << entry.name;
     std::printf("%s: %.1e\n", entry.name, error);
   }
 }

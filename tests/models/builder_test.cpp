@@ -245,7 +245,8 @@ TEST(BuilderErrors, EveryNumberIsChecked) {
         Model bad = good;
         field.of(bad).at(0, c) = value;
         const bool may_be_infinite = field.leaf == "limit/lower" || field.leaf == "limit/upper" ||
-                                     field.leaf == "drive/effort_limit" || field.leaf == "material/stiffness";
+                                     field.leaf == "drive/effort_limit" || field.leaf == "limit/velocity" ||
+                                     field.leaf == "material/stiffness";
         const bool must_throw = std::isnan(value) || (std::isinf(value) && !may_be_infinite) ||
                                 (value < 0 && field.values != ValueRange::any);
         const bool unused = field.leaf == "geometry/scale" && c > 0;

@@ -78,7 +78,8 @@ TEST(Fields, SubtreesAndGlobs) {
   const Model model = cart_pole().build();
   EXPECT_EQ(paths(model, "joints/hinge/limit"),
             (std::vector<std::string>{"joints/hinge/limit/lower", "joints/hinge/limit/upper",
-                                      "joints/hinge/limit/stiffness", "joints/hinge/limit/damping"}));
+                                      "joints/hinge/limit/stiffness", "joints/hinge/limit/damping",
+                                      "joints/hinge/limit/velocity", "joints/hinge/limit/velocity_damping"}));
   EXPECT_EQ(paths(model, "joints/*/damping"),
             (std::vector<std::string>{"joints/slider/damping", "joints/hinge/damping"}));
   EXPECT_EQ(paths(model, "joints/*i*e/armature"), (std::vector<std::string>{"joints/hinge/armature"}));
@@ -87,9 +88,9 @@ TEST(Fields, SubtreesAndGlobs) {
                                       "joints/hinge/attachment/damping"}));
   EXPECT_EQ(paths(model, "bodies/*/com/y"), (std::vector<std::string>{"bodies/cart/com/y", "bodies/pole/com/y"}));
   EXPECT_EQ(paths(model, "*/pole/mass"), (std::vector<std::string>{"bodies/pole/mass"}));
-  EXPECT_EQ(paths(model, "bodies/pole").size(), 3u);
-  EXPECT_EQ(paths(model, "bodies").size(), 6u);
-  EXPECT_EQ(paths(model, "*").size(), 2u * 3 + 2u * 21 + 2u * 12 + 1);
+  EXPECT_EQ(paths(model, "bodies/pole").size(), 4u);
+  EXPECT_EQ(paths(model, "bodies").size(), 8u);
+  EXPECT_EQ(paths(model, "*").size(), 2u * 4 + 2u * 23 + 2u * 12 + 1);
 }
 
 TEST(Fields, ErrorsNameTheNearest) {

@@ -34,7 +34,17 @@ else()
   set(other Debug)
 endif()
 
-set(flags "${CXX_FLAGS}")
+# A project with files of its own that have the names of ours.
+if(SANITIZE)
+  set(hostile "")
+else()
+  run(${CMAKE_COMMAND} -DINCLUDE=${WORK_DIR}/moved/include -DWORK_DIR=${WORK_DIR}/headers -DCXX=${CXX}
+      "-DCXX_FLAGS=${CXX_FLAGS}" -DDEFINITIONS=-DBACKDRIVE_GUARDS=${GUARDS}
+      -P ${CMAKE_CURRENT_LIST_DIR}/check_headers.cmake)
+  set(hostile " -I${WORK_DIR}/headers/hostile")
+endif()
+
+set(flags "${CXX_FLAGS}${hostile}")
 if(SANITIZE)
   string(APPEND flags " -fsanitize=${SANITIZE}")
 endif()

@@ -12,7 +12,7 @@ import pathlib
 
 import mujoco
 import numpy
-from compare_mujoco import Robot
+from compare_mujoco import BALL, HINGE, SLIDE, Robot
 
 HERE = pathlib.Path(__file__).parent
 STATES = 3
@@ -40,9 +40,14 @@ def model(file):
         forward = numpy.linalg.solve(M, tau - bias)
         assert abs(M @ forward + bias - tau).max() < 1e-10 * abs(M).max()
         states.append(rounded(state))
-        acting = robot.data.qfrc_passive + robot.data.qfrc_actuator
-        efforts = {name: float(acting[robot.model.jnt_dofadr[joint]]) for joint, name in enumerate(robot.names)
-                   if robot.model.jnt_type[joint] in (2, 3)}
+        acting = robot.acting()
+        efforts = {}
+        for joint, name in enumerate(robot.names):
+            first, kind = robot.model.jnt_dofadr[joint], robot.model.jnt_type[joint]
+            if kind in (SLIDE, HINGE):
+                efforts[name] = float(acting[first])
+            elif kind == BALL:
+                efforts[name] = numbers(acting[first:first + 3])
         expected.append({"forward_dynamics": numbers(forward), "inverse_dynamics": numbers(M @ a + bias),
                          "mass_matrix": [numbers(row) for row in M], "efforts": rounded(efforts)})
     return {"states": states, "expected": expected}

@@ -35,9 +35,9 @@ TEST(SceneDocs, ExamplesOfThePageAreScenes) {
   for (size_t begin = page.find(start); begin != std::string::npos; begin = page.find(start, begin), ++examples) {
     begin += start.size();
     const std::string example = page.substr(begin, page.find("```\n", begin) - begin);
-    EXPECT_NO_THROW(parse_scene(example, "example.yaml", ".")) << example;
+    EXPECT_NO_THROW(parse_scene(example, "example.yaml", test::kRepository + "/scenes")) << example;
   }
-  EXPECT_EQ(examples, 2);
+  EXPECT_EQ(examples, 3);
 }
 
 TEST(SceneDocs, EveryKeyHasItsMeaning) {

@@ -379,8 +379,32 @@ TEST_F(Mjcf, WhatIsNotTakenOverIsTold) {
   LoadOptions strict;
   strict.strict = true;
   EXPECT_TRUE(
-      contains(refused("<worldbody><body gravcomp=\"1\"><joint/><geom size=\"1\"/></body></worldbody>", {}, strict),
+      contains(refused("<worldbody><body mocap=\"true\"><joint/><geom size=\"1\"/></body></worldbody>", {}, strict),
                "(--strict)"));
+}
+
+TEST_F(Mjcf, BallsHaveSpringsAndRangesAndBodiesLift) {
+  const Scene scene = model(
+      "<worldbody><body name=\"a\" gravcomp=\"0.75\"><geom size=\"1\"/>"
+      "<joint name=\"j\" type=\"ball\" stiffness=\"3\" springref=\"20\" range=\"0 45\"/></body>"
+      "<body name=\"b\" pos=\"5 0 0\"><geom size=\"1\"/><freejoint name=\"f\"/></body></worldbody>"
+      "<actuator><motor joint=\"j\" gear=\"0 2 0\"/><motor joint=\"f\" gear=\"0 0 1 0 0 0\"/>"
+      "<position joint=\"j\" kp=\"3\"/><motor joint=\"j\" ctrlrange=\"-1 1\"/></actuator>");
+  const Model& m = scene.problem.model;
+  const int j = m.find_joint("j");
+  EXPECT_EQ(m.joints.spring.stiffness(j), 3);
+  EXPECT_EQ(m.joints.spring.rest(j), 0);
+  EXPECT_DOUBLE_EQ(m.joints.limit.upper(j), M_PI / 4);
+  EXPECT_TRUE(std::isinf(m.joints.limit.lower(j)));
+  EXPECT_EQ(m.bodies.gravity_compensation(m.find_body("a")), 0.75);
+  EXPECT_EQ(m.bodies.gravity_compensation(m.find_body("b")), 0);
+  const std::string told = notes(scene);
+  EXPECT_TRUE(contains(told, "<actuator> <position> with gains or limits on a joint of several")) << told;
+  EXPECT_TRUE(contains(told, "<actuator> <motor> with gains or limits on a joint of several")) << told;
+  EXPECT_FALSE(contains(told, "2 times")) << told;
+  EXPECT_TRUE(contains(notes(model("<worldbody><body><geom size=\"1\"/><joint type=\"ball\" range=\"10 45\"/></body>"
+                                   "</worldbody>")),
+                       "of a ball joint that is not from 0"));
 }
 
 /// As many parts without a name, in a time that grows with their number alone (not its square: minutes).

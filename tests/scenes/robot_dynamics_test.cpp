@@ -39,6 +39,7 @@ Model bare_model(const std::string& name) {
     model.joints.friction.set(j, 0, 0);
     model.joints.limit.lower.set(j, 0, -kInfinity);
     model.joints.limit.upper.set(j, 0, kInfinity);
+    model.joints.limit.velocity.set(j, 0, kInfinity);
   }
   model.topology.couplings.clear();  // nor is what makes joints mimic others
   model.topology.coupling_terms.clear();

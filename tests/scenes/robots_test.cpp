@@ -82,6 +82,10 @@ TEST_F(Robots, JointsHaveTypeFrameAxisLimitsAndResistance) {
 
 TEST_F(Robots, DefaultsAreThoseOfTheFormat) {
   const Model model = robot(kLinks + joint("continuous", "<limit effort=\"3\" velocity=\"0\"/>")).problem.model;
+  EXPECT_TRUE(std::isinf(model.joints.limit.velocity(model.find_joint("j"))));
+  const Model fast = robot(kLinks + joint("continuous", "<limit velocity=\"2.5\"/>")).problem.model;
+  EXPECT_EQ(fast.joints.limit.velocity(fast.find_joint("j")), 2.5);
+  EXPECT_TRUE(std::isinf(fast.joints.limit.upper(fast.find_joint("j"))));
   const int j = model.find_joint("j");
   EXPECT_EQ(type_of(model, "j"), JointType::revolute);
   EXPECT_EQ(numbers(model.joints.axis, j), (std::vector<double>{1, 0, 0}));
@@ -293,9 +297,8 @@ TEST_F(Robots, WhatIsNotTakenOverIsTold) {
     notes += note.text + "\n";
     changes += note.changes_motion;
   }
-  EXPECT_EQ(changes, 3) << notes;  // of <transmission> motion does not depend
-  for (const char* const words :
-       {"<safety_controller>", "velocities are not bounded", "<gazebo> (2 times)", "<transmission>"}) {
+  EXPECT_EQ(changes, 2) << notes;  // of <transmission> motion does not depend
+  for (const char* const words : {"<safety_controller>", "<gazebo> (2 times)", "<transmission>"}) {
     EXPECT_NE(notes.find(words), std::string::npos) << notes;
   }
   EXPECT_NE(notes.find("r.urdf:1:"), std::string::npos) << notes;

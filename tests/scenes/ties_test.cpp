@@ -110,6 +110,113 @@ TEST(TiedVariables, SecondDerivativesToo) {
   }
 }
 
+constexpr const char* kExpressions = R"(
+simulation: {duration: 0.3 s}
+model:
+  bodies:
+    upper: {shapes: [{density: 500, geometry: {type: capsule, scale: [2 cm, 20 cm]}, frame: {position: [0, 0, -0.2]}}]}
+    lower: {shapes: [{density: 500, geometry: {type: capsule, scale: [2 cm, 15 cm]}, frame: {position: [0, 0, -0.2]}}]}
+    hand: {shapes: [{density: 900, geometry: {type: capsule, scale: [2 cm, 10 cm]}, frame: {position: [0, 0, -0.1]}}]}
+  joints:
+    shoulder: {type: revolute, child: upper, axis: [0, 1, 0], damping: 0.2}
+    elbow: {type: revolute, parent: upper, child: lower, axis: [0, 1, 0], frame: {position: [0, 0, -0.4]}, damping: 0.1}
+    wrist: {type: revolute, parent: lower, child: hand, axis: [0, 1, 0], frame: {position: [0, 0, -0.4]}, damping: 0.1}
+initial_state: {shoulder: {position: 1}}
+optimize:
+  variables:
+    - {parameter: shapes/upper/geometry/scale, same_as: 0.002 * shapes/upper/density * shapes/lower/geometry/scale}
+    - {control: shoulder, knots: 3, initial: [0.1, 0.3, -0.2], scale: 2}
+    - {control: wrist, same_as: 0.5 * control/shoulder - 2 * control/elbow + 0.1 Nm}
+    - {control: elbow, knots: 3, initial: [0.05, 0.2, 0.1]}
+    - {parameter: shapes/upper/density, scale: 100}
+    - {parameter: shapes/lower/geometry/scale, scale: 0.1}
+    - {parameter: joints/elbow/damping, same_as: 0.02 - -1.5 * joints/shoulder/damping * joints/shoulder/damping}
+    - {parameter: joints/shoulder/damping, scale: 0.5}
+    - {initial_state: elbow, quantity: velocity, same_as: initial_state/shoulder/velocity * joints/shoulder/damping}
+    - {initial_state: shoulder, quantity: velocity, initial: 0.4, bounds: [-3, 3]}
+  loss:
+    terminal: [{body: hand, position: [0.3, 0, -0.4], velocity: [0, 0, 0], point: [0, 0, -0.4], weight: {velocity: 0.1}}]
+    running: [{control: wrist, weight: 1e-2}]
+)";
+
+Problem expressions(const std::vector<Override>& overrides = {}) {
+  return parse_scene(kExpressions, "expressions.yaml", ".", overrides).problem;
+}
+
+TEST(TiedVariables, MayBeSumsAndProductsOfOthers) {
+  const Problem p = expressions();
+  const VariableLayout layout = variable_layout(p);
+  EXPECT_EQ(layout.total, 3 + 3 + 1 + 2 + 1 + 1);
+  EXPECT_EQ(layout.computed, 2 + 3 + 1 + 1);
+  const std::vector<double> x = initial_points(p, 1, 0)[0];
+  EXPECT_EQ(x.size(), 11u);
+  const Problem at = with_values(p, x);
+  EXPECT_DOUBLE_EQ(at.model.shapes.geometry.scale(0, 0), 0.02);
+  EXPECT_DOUBLE_EQ(at.model.shapes.geometry.scale(0, 1), 0.15);
+  EXPECT_DOUBLE_EQ(at.model.joints.damping(1), 0.02 + 1.5 * 0.04);
+  EXPECT_DOUBLE_EQ(at.initial_velocity[1], 0.4 * 0.2);
+  const auto wrist = std::ranges::find(at.controls, 2, &ControlSignal::joint);
+  ASSERT_NE(wrist, at.controls.end());
+  ASSERT_EQ(wrist->values.size(), 3u);
+  EXPECT_DOUBLE_EQ(wrist->values[1], 0.5 * 0.3 - 2 * 0.2 + 0.1);
+}
+
+TEST(TiedVariables, ExpressionsHaveTheGradientsOfDifferences) {
+  // As above.
+  EXPECT_LT(error_of(expressions(), expressions()), 1e-7);
+  for (const auto& [index, tie] : {std::pair(0, "0.00201 * shapes/upper/density * shapes/lower/geometry/scale"),
+                                   {2, "0.5 * control/shoulder - 2.01 * control/elbow + 0.1 Nm"},
+                                   {6, "0.02 + 1.6 * joints/shoulder/damping * joints/shoulder/damping"},
+                                   {8, "1.1 * initial_state/shoulder/velocity * joints/shoulder/damping"}}) {
+    const Problem other = expressions({{"optimize/variables/" + std::to_string(index) + "/same_as", tie}});
+    EXPECT_GT(error_of(expressions(), other), 1e-5) << tie;
+  }
+}
+
+TEST(TiedVariables, ExpressionsHaveSecondDerivatives) {
+  const Problem p = expressions();
+  const std::vector<double> x = initial_points(p, 1, 0)[0];
+  const std::vector<double> direction(x.size(), 0.3);
+  const HessianProduct product = hessian_vector_product(p, x, direction);
+  std::vector<double> loss;
+  std::vector<std::vector<double>> gradient, points(3, x);
+  constexpr double h = 1e-5;
+  for (std::size_t k = 0; k < x.size(); ++k) points[1][k] += h * direction[k], points[2][k] -= h * direction[k];
+  make_objective(p, {})->evaluate(points, loss, gradient);
+  double largest = 0;
+  for (const double d : product.product) largest = std::max(largest, std::abs(d));
+  ASSERT_EQ(product.gradient.size(), x.size());
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    EXPECT_NEAR(product.gradient[k], gradient[0][k], 1e-11 * (1 + std::abs(gradient[0][k]))) << k;
+    EXPECT_NEAR(product.product[k], (gradient[1][k] - gradient[2][k]) / (2 * h), 1e-6 * largest) << k;
+  }
+}
+
+TEST(TiedVariables, ExpressionsAnswerForThemselves) {
+  const auto expect = [](int index, const char* tie, const char* words) {
+    std::string message = "accepted";
+    try {
+      expressions({{"optimize/variables/" + std::to_string(index) + "/same_as", tie}});
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    EXPECT_NE(message.find(words), std::string::npos) << tie << ": " << message;
+  };
+  expect(6, "joints/shoulder/damping * joints/elbow/damping", "not tied itself");          // itself
+  expect(6, "joints/shoulder/damping + initial_state/elbow/velocity", "not tied itself");  // a circle through another
+  expect(6, "joints/shoulder/damping * joints/sholder/damping", "did you mean 'joints/shoulder/damping'?");
+  expect(6, "joints/shoulder/damping * shapes/lower/geometry/scale", "a variable of 1 numbers (this one has 2)");
+  expect(6, "joints/shoulder/damping * control/shoulder", "a variable that is no control");
+  expect(2, "joints/shoulder/damping * shapes/upper/density", "another control");
+  expect(6, "2", "with or without a factor and a constant");
+  expect(6, "joints/shoulder/damping +", "the name of another variable");
+  expect(6, "'joints/shoulder/damping * '", "the name of another variable");
+  expect(6, "'joints/shoulder/damping + 2 * '", "with or without a factor and a constant");
+  expect(6, "0 * joints/shoulder/damping * joints/shoulder/damping", "a factor that is not zero");
+  expect(6, "joints/shoulder/damping + 1 kg", "as the constant");
+  expect(6, "2 kg * joints/shoulder/damping", "with or without a factor and a constant");
+}
+
 TEST(TiedVariables, AnswerForTheirTies) {
   const auto refused = [](const char* path, const char* value) -> std::string {
     try {

@@ -318,7 +318,15 @@ bool block_is_live(const Model& model, const std::string& block) {
   if (block.find("joints/spring") == 0) {
     for (std::size_t j = 0; j < model.joint_types.size(); ++j) {
       const bool pulls = model.joints.spring.stiffness(static_cast<int>(j)) > 0;
-      if (has_one_degree(model.joint_types[j]) && (pulls || block == "joints/spring/stiffness")) return true;
+      const JointType type = model.joint_types[j];
+      if (block == "joints/spring/rest" && type == JointType::ball) continue;
+      if (may_be_driven(type) && (pulls || block == "joints/spring/stiffness")) return true;
+    }
+    return false;
+  }
+  if (block.find("joints/limit/velocity") == 0) {
+    for (int j = 0; j < model.joints.limit.velocity.items(); ++j) {
+      if (std::isfinite(model.joints.limit.velocity(j))) return true;
     }
     return false;
   }

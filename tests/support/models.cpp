@@ -55,11 +55,24 @@ BodyOptions random_body(Random& random) {
   return body;
 }
 
+/// The same for joints of several degrees of freedom.
+void add_forces_of_several(int joint, JointType type, JointOptions& options) {
+  const bool ball = type == JointType::ball;
+  if (joint % 3 != 1) options.spring = {.stiffness = 2.0 + joint % 4, .rest = ball ? 0 : 0.2};
+  options.limit.stiffness = 15, options.limit.damping = 0.3, options.limit.upper = ball ? 0.4 : 0.08;
+  if (!ball) options.limit.lower = -0.05;
+  if (joint % 2 == 1) options.limit.velocity = 0.4, options.limit.velocity_damping = 3;
+  options.driven = true;
+  options.drive.stiffness = 4, options.drive.damping = 0.5;
+  if (joint % 2 == 0) options.drive.effort_limit = 1.5;
+}
+
 /// Every kind of force at some joint: which ones goes by the joint's number, so that six joints have them all.
 void add_forces(Random& random, int joint, JointType type, JointOptions& options) {
   options.damping = random.uniform(0.05, 0.3);
   if (joint % 3 == 1) options.friction = random.uniform(0.1, 0.5);
-  if (!has_one_degree(type)) return;
+  if (!may_be_driven(type)) return;
+  if (!has_one_degree(type)) return add_forces_of_several(joint, type, options);
   if (joint % 3 == 2) options.spring = {.stiffness = 3.0 + joint % 4, .rest = 0.3};
   if (joint % 2 == 0) {  // narrow: the motion runs into them
     options.limit = {-random.uniform(0.02, 0.1), random.uniform(0.02, 0.1), random.uniform(20, 60),
@@ -156,7 +169,9 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
   builder.set_integrator(options.integrator);
   builder.set_gravity({random.symmetric(2), random.symmetric(2), -9.81 + random.symmetric(1)});
   for (int i = 0; i < options.links; ++i) {
-    builder.add_body("body" + std::to_string(i), random_body(random));
+    BodyOptions body = random_body(random);
+    if (options.forces && options.rotations && i % 3 == 1) body.gravity_compensation = 0.4 + 0.1 * i;
+    builder.add_body("body" + std::to_string(i), body);
   }
   for (int i = 0; i < options.links; ++i) {
     int parent = i - 1;
@@ -178,6 +193,9 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
     if (type != JointType::fixed) {
       if (options.forces || random.chance(0.5)) joint.armature = random.uniform(0.01, 0.1);
       if (options.forces) add_forces(random, i, type, joint);
+      if (options.forces && options.rotations && type == JointType::revolute) {
+        joint.limit.velocity = 0.3, joint.limit.velocity_damping = 2;
+      }
     }
     const JointIndex added = builder.add_joint("joint" + std::to_string(i), type, parent, i, joint);
     if (has_one_degree(type)) of_one_degree.push_back(added);

@@ -1,0 +1,99 @@
+// All mistakes of a scene at once, each with its parts.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "scenes/scene.h"
+
+namespace backdrive {
+namespace {
+
+std::vector<SceneMistake> mistakes_of(const std::string& text, const std::vector<Override>& overrides = {}) {
+  try {
+    parse_scene(text, "scene.yaml", ".", overrides);
+  } catch (const SceneError& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::input);
+    std::string all;
+    for (const SceneMistake& m : error.mistakes()) all += (all.empty() ? "" : "\n") + m.text;
+    EXPECT_EQ(error.what(), all);
+    return error.mistakes();
+  }
+  return {};
+}
+
+TEST(SceneMistakes, AreToldAtOnce) {
+  const auto found = mistakes_of(R"(simulation: {time_stp: 4 ms}
+model:
+  bodies:
+    a: {mas: 1}
+    b: {mass: 1 m, com: [0, 1 kg, x]}
+    a/b: {mass: 1}
+  joints:
+    j: {type: revolut, child: a}
+    k: {type: revolute}
+optimise: {}
+)");
+  std::string where;
+  for (const SceneMistake& m : found) {
+    EXPECT_EQ(m.file, "scene.yaml");
+    EXPECT_FALSE(m.expected.empty());
+    EXPECT_EQ(m.text.find("scene.yaml:" + std::to_string(m.line) + ":" + std::to_string(m.column) + ": "), 0u);
+    where +=
+        std::to_string(m.line) + ":" + std::to_string(m.column) + " " + m.path + " " + m.value() + " " + m.hint + "\n";
+  }
+  EXPECT_EQ(where,
+            "1:14 simulation time_stp time_step\n"
+            "4:9 model/bodies/a mas mass\n"
+            "5:15 model/bodies/b/mass 1 m \n"
+            "5:29 model/bodies/b/com/1 1 kg \n"
+            "5:35 model/bodies/b/com/2 x \n"
+            "6:5 model/bodies a/b \n"
+            "8:15 model/joints/j/type revolut revolute\n"
+            "9:8 model/joints/k {type: revolute} \n"
+            "10:1  optimise optimize\n");
+}
+
+constexpr const char* kSound = R"(
+model:
+  bodies: {a: {mass: 1, inertia: [1, 1, 1]}}
+  joints: {j: {type: revolute, child: a}}
+)";
+
+TEST(SceneMistakes, OfWhatRefersToTheModelToo) {
+  const auto found =
+      mistakes_of(std::string(kSound) + R"(initial_state: {q: {position: 1}, j: {orientation: [0, 0, 0, 1]}}
+controls: {k: 1, j: {target_position: 1}}
+requires_grad: [bodies/b/mass, bodies/a/mas]
+optimize:
+  variables: [{control: i}, {parameter: joints/j/dampin}, {control: j, same_as: control/i}]
+  loss:
+    terminal: [{joint: l, position: 0}, {body: b, position: [0, 0, 0]}]
+    running: [{control: m}, {joint: j, position: 0, from: 5 s}]
+)");
+  std::vector<int> lines;
+  for (const SceneMistake& m : found) lines.push_back(m.line);
+  // Which variables there are is not known where some are wrong: the tie is not looked at.
+  EXPECT_EQ(lines, (std::vector<int>{5, 5, 6, 6, 7, 7, 9, 9, 11, 11, 12, 12}));
+}
+
+TEST(SceneMistakes, OfOverridesAndOfTheModelHaveParts) {
+  auto found = mistakes_of(kSound, {{"joints/j/damping", "-1"}, {"bodies/a/mass", "1 m"}});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].file, "--set bodies/a/mass=1 m");
+  EXPECT_EQ(found[0].line, 0);
+  EXPECT_EQ(found[1].path, "model/joints/j/damping");
+  EXPECT_EQ(found[1].value(), "-1");
+  found = mistakes_of(kSound, {{"bodies/a/inertia", "[1, 1, 9]"}});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].path.find("model/bodies/a"), 0u);
+  EXPECT_NE(found[0].text.find(", expected " + found[0].expected), std::string::npos) << found[0].text;
+}
+
+TEST(SceneMistakes, AreNotWithoutEnd) {
+  std::string text = "model:\n  joints: {}\n  bodies:\n";
+  for (int k = 0; k < 50'000; ++k) text += "    b" + std::to_string(k) + ": {mas: 1}\n";
+  EXPECT_EQ(mistakes_of(text).size(), 20u);
+}
+
+}  // namespace
+}  // namespace backdrive

@@ -1,0 +1,106 @@
+// States at which a gradient check is to say something: sane, in motion, on the ground, and the same again.
+#include "autodiff/check/random_states.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "autodiff/tape/loop_gaps.h"
+#include "scenes/scene.h"
+#include "tests/autodiff/optimize_cases.h"
+#include "tests/support/places.h"
+
+namespace backdrive {
+namespace {
+
+Problem shipped(const std::string& name) {
+  return load_scene(test::kRepository + "/scenes/" + name).problem;
+}
+
+/// A ball of a radius above a floor, at a height of ten radii.
+Problem ball(double radius, double density = 1000) {
+  ModelBuilder builder;
+  const BodyIndex body = builder.add_body("ball", {});
+  builder.add_joint("flight", JointType::free, ModelBuilder::world, body, {});
+  builder.add_shape("skin", body, {.type = GeometryType::sphere, .scale = {radius, 0, 0}, .density = density});
+  builder.add_shape("floor", ModelBuilder::world, {.type = GeometryType::plane});
+  Problem p;
+  p.model = builder.build();
+  p.simulation = {0.1 * std::sqrt(radius / 9.81), 100};
+  p.initial_position = {0, 0, 0, 1, 0, 0, 10 * radius};
+  p.initial_velocity.assign(6, 0.0);
+  p.loss = {{.name = "height", .quantity = LossQuantity::body_position, .index = body}};
+  return p;
+}
+
+TEST(RandomStates, AreTheSameAgain) {
+  const Problem problem = shipped("quadruped_hop.yaml");
+  const auto once = random_state(problem, 3, 2), again = random_state(problem, 3, 2),
+             other = random_state(problem, 3, 4), of_other_seed = random_state(problem, 4, 2);
+  ASSERT_TRUE(once && again && other && of_other_seed);
+  EXPECT_EQ(once->problem.initial_position, again->problem.initial_position);
+  EXPECT_EQ(once->problem.initial_velocity, again->problem.initial_velocity);
+  EXPECT_NE(once->problem.initial_position, other->problem.initial_position);
+  EXPECT_NE(once->problem.initial_position, of_other_seed->problem.initial_position);
+}
+
+TEST(RandomStates, KeepWithinLimitsAndMove) {
+  for (const char* name : {"arm_reach.yaml", "quadruped_hop.yaml", "robot_stand.yaml", "cartpole_swingup.yaml"}) {
+    const Problem problem = shipped(name);
+    const Model& model = problem.model;
+    for (int number = 1; number <= 6; ++number) {
+      const auto state = random_state(problem, 0, number);
+      ASSERT_TRUE(state) << name << number;
+      for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
+        const int joint = static_cast<int>(j);
+        if (!has_one_degree(model.joint_types[j])) continue;
+        const Link& link = model.topology.links[model.link_of_joint(joint)];
+        const double q = state->problem.initial_position[link.q];
+        EXPECT_GE(q, model.joints.limit.lower(joint)) << name << " " << model.joint_names[j];
+        EXPECT_LE(q, model.joints.limit.upper(joint)) << name << " " << model.joint_names[j];
+        const double turn = std::abs(state->problem.initial_velocity[link.v]);
+        EXPECT_GT(turn, 0) << name << " " << model.joint_names[j];
+      }
+    }
+  }
+}
+
+// Every first of two stands on the floor, whatever its size: from 1 mm to 10 m.
+TEST(RandomStates, AreLetDownToTheGround) {
+  for (const double radius : {1e-3, 0.1, 10.0}) {
+    const Problem problem = ball(radius);
+    for (int number = 1; number <= 4; ++number) {
+      const auto state = random_state(problem, 1, number);
+      ASSERT_TRUE(state) << radius << " " << number;
+      const double height = state->problem.initial_position[6];
+      if (number % 2 == 1) {
+        EXPECT_EQ(state->touching, 1) << radius;
+        EXPECT_NEAR(height, radius, 0.02 * radius);
+        EXPECT_LT(state->problem.initial_velocity[5], 0.5 * std::sqrt(9.81 * radius)) << "pressed, not thrown off";
+      } else {
+        EXPECT_GT(height, radius) << radius;
+      }
+    }
+  }
+}
+
+// Of a closed loop the state is one that its own motion leads to.
+TEST(RandomStates, CloseLoops) {
+  const Problem problem = shipped("four_bar.yaml");
+  const auto state = random_state(problem, 0, 1);
+  ASSERT_TRUE(state);
+  EXPECT_NE(state->problem.initial_position, problem.initial_position);
+  const State<double> start =
+      place_bodies<double>(nullptr, state->problem.model, initial_state<double>(state->problem, 1), {});
+  // To what a step leaves open: gaps of springs of 1e7 N/m under tens of N.
+  for (const LoopGap& gap : loop_gaps(state->problem.model, start)) EXPECT_LT(gap.distance, 1e-4);
+}
+
+TEST(RandomStates, ThereIsNoneOfARunThatNeverEnds) {
+  Problem problem = cases::pendulum();
+  problem.loss[0].target[0] = 1e200;  // its square is no number
+  EXPECT_FALSE(random_state(problem, 0, 1));
+}
+
+}  // namespace
+}  // namespace backdrive
