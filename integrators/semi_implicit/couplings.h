@@ -145,7 +145,7 @@ BACKDRIVE_COUPLED void solve_coupled(const System<Real>& system, Workspace<Real>
 template <class Real>
 BACKDRIVE_INLINE void predict_positions(const System<Real>& system, Workspace<Real>& ws, int c) {
   each_term(system, c, [&](int, int j, int) {
-    Real q[4];
+    Real q[4] = {constant<Real>(0)};
     joint_positions(system.joints[j], geometry_at(system, ws, j, &BodyScratch<Real>::predicted), ws.joint[j].position,
                     q);
     ws.joint[j].predicted = q[0];
