@@ -173,6 +173,7 @@ void refresh_features(Model& model, const Parameters* direction) {
     coupling.acts.drive = coupling.target >= 0;
     coupling.acts.spring = counts(BACKDRIVE_PICK(couplings.spring.stiffness), item);
     coupling.acts.limit = in_any_world(limit.lower, item, finite) || in_any_world(limit.upper, item, finite);
+    coupling.acts.speed = in_any_world(limit.velocity, item, finite);
     coupling.acts.friction = counts(BACKDRIVE_PICK(couplings.friction), item);
   }
 }

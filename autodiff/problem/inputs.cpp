@@ -28,23 +28,27 @@ Buffer<T> spread(const std::vector<T>& rows, int worlds, Memory& memory) {
 int channel_row(const Model& model, int controlled, ControlChannel channel, int component, const AskedBy& by) {
   const int joints = static_cast<int>(model.joint_names.size()),
             all = joints + static_cast<int>(model.coupling_names.size());
-  const std::string asked = by.what + by.name + ": ";
+  const auto refuse = [&](const std::string& why) { input_error(by.what + by.name + ": " + why); };
   if (controlled < 0 || controlled >= all) {
-    input_error(asked + "joint index " + std::to_string(controlled) + ", expected one of " + std::to_string(joints) +
-                " joints" + (all > joints ? " and " + std::to_string(all - joints) + " couplings behind them" : ""));
+    refuse("joint index " + std::to_string(controlled) + ", expected one of " + std::to_string(joints) + " joints" +
+           (all > joints ? " and " + std::to_string(all - joints) + " couplings behind them" : ""));
   }
   const bool is_joint = controlled < joints;
+  const auto owner = [&] {
+    return (is_joint ? "joint '" : "coupling '") + name_of_controlled(model, controlled) + "' ";
+  };
   const int count = static_cast<int>(controlled_components(model, controlled, channel).size());
-  const std::string owner = (is_joint ? "joint '" : "coupling '") + name_of_controlled(model, controlled) + "' ";
   if (component < 0 || component >= count) {
-    input_error(asked + owner + (is_joint ? std::string("is ") + to_string(model.joint_types[controlled]) + ": " : "") +
-                "component " + std::to_string(component) + " of channel " + to_string(channel) + ", expected one of " +
-                std::to_string(count));
+    refuse(owner() + (is_joint ? std::string("is ") + to_string(model.joint_types[controlled]) + ": " : "") +
+           "component " + std::to_string(component) + " of channel " + to_string(channel) + ", expected one of " +
+           std::to_string(count));
   }
   const int row = control_row(model, controlled, channel, component);
-  if (row >= 0) return row;
-  if (channel == ControlChannel::effort) input_error(asked + owner + "is held, expected no control of it");
-  input_error(asked + owner + "has no drive, expected one or the channel effort");
+  if (row < 0) {
+    refuse(owner() + (channel == ControlChannel::effort ? "is held, expected no control of it"
+                                                        : "has no drive, expected one or the channel effort"));
+  }
+  return row;
 }
 
 template <class T>

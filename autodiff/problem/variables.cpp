@@ -214,7 +214,7 @@ void check_used(const Problem& problem, const Variable& variable) {
     if (!std::isfinite(x)) input_error(variable.name + " is infinite; expected a finite initial value");
   }
   const char* reason = unused_reason(problem.model, *s.field, s.item);
-  // Whether an initial value makes what there was not: a limit, or a drive's, of a joint that can have one.
+  // Whether an initial value makes what there was not: a limit, or a drive's, of a joint or coupling that can have one.
   const bool of_joint = s.field->group == FieldGroup::joints;
   const JointType type = of_joint ? problem.model.joint_types[s.item] : JointType::revolute;
   const bool can_be = may_be_driven(type) && !(type == JointType::ball && s.field->leaf == "limit/lower");
@@ -228,7 +228,7 @@ void check_used(const Problem& problem, const Variable& variable) {
   };
   if (s.field->group == FieldGroup::shapes && is_varied("density") && s.field->leaf != "density") return;
   const bool of_speed = s.field->leaf.starts_with("limit/velocity");
-  if (of_joint && can_be && s.field->leaf.starts_with("limit/") &&
+  if (can_be && s.field->leaf.starts_with("limit/") &&
       (of_speed ? is_varied("limit/velocity") : is_varied("limit/lower") || is_varied("limit/upper"))) {
     return;
   }

@@ -45,6 +45,9 @@ const char* unused_coupling_reason(const Model& model, std::string_view leaf, in
   if (model.coupling_holds[item]) return "the coupling is held: nothing else acts on it";
   const CouplingParameters& own = model.couplings;
   const bool lower = std::isfinite(own.limit.lower(item)), upper = std::isfinite(own.limit.upper(item));
+  if (leaf.starts_with("limit/velocity")) {
+    return std::isfinite(own.limit.velocity(item)) ? nullptr : "the coupling's speed has no limit";
+  }
   if (leaf.starts_with("limit/") && !lower && !upper) return "the coupling has no limits";
   if ((leaf == "limit/lower" && !lower) || (leaf == "limit/upper" && !upper)) {
     return "the coupling has no limit on this side";

@@ -273,7 +273,7 @@ TEST_F(SimctlJointsTest, MistakesAreRefused) {
       {"controls={table: {effort: 1}}", "a map of the components x, y, angle of joint 'table', which is planar"},
       {"controls={table: {effort: {z: 1}}}", "a map of the components x, y, angle"},
       {"controls={table: {effort: {x: 1 N*m}}}", "a force"},
-      {"controls={wrist: {effort: {x: 1}}}", "no such component: joint 'wrist' is revolute"},
+      {"controls={wrist: {effort: {x: 1}}}", "no such component of joint 'wrist', which is revolute"},
       {"controls={shoulder: {force: {x: 1}}}", "channel torque of joint 'shoulder', which is ball"},
       {"controls={shoulder: {target_velocity: {x: 1}}}", "has no drive"},
       {"controls={flight: {target_velocity: {x: 1}}}", "has no drive"},

@@ -27,7 +27,7 @@ TEST_F(SimctlRobotTest, InfoPrintsTheTree) {
   for (const char* const words : {"right_slide_mimic", "right_slide - left_slide", "held at 0"}) {
     EXPECT_NE(text.out.find(words), std::string::npos) << words << "\n" << text.out;
   }
-  EXPECT_NE(text.err.find("velocities"), std::string::npos) << text.err;
+  EXPECT_NE(text.err.find("<visual> (9 times)"), std::string::npos) << text.err;
   const json object = simctl({"info", robot("arm"), "--json", "--quiet"}).json();
   EXPECT_EQ(object["degrees_of_freedom"], 8);
   EXPECT_EQ(object["joints"].size(), 10u);
@@ -101,10 +101,16 @@ TEST_F(SimctlRobotTest, ConvertedScenesMoveTheSame) {
 
 TEST_F(SimctlRobotTest, StrictRefusesWhatIsNotTakenOver) {
   EXPECT_EQ(simctl({"validate", robot("arm")}).exit, 0);
-  const test::Outcome outcome = simctl({"validate", robot("arm"), "--strict"});
+  EXPECT_EQ(simctl({"validate", robot("arm"), "--strict"}).exit, 0);
+  std::string text = read(robot("arm"));
+  const std::string dynamics = "<dynamics damping";
+  text.insert(text.find(dynamics), "<safety_controller k_velocity=\"1\"/>");
+  const std::string guarded = write("guarded.urdf", text);
+  EXPECT_EQ(simctl({"validate", guarded}).exit, 0);
+  const test::Outcome outcome = simctl({"validate", guarded, "--strict"});
   EXPECT_EQ(outcome.exit, 3);
-  EXPECT_NE(outcome.err.find("arm.urdf:"), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find("velocities"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("guarded.urdf:18:5"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("<safety_controller>"), std::string::npos) << outcome.err;
 }
 
 TEST_F(SimctlRobotTest, SweepsGoOverWhatTheRobotBrings) {

@@ -86,7 +86,7 @@ Model coupled_tree(const Coupled& c) {
   for (int k = 0; k < c.couplings; ++k) {
     own.friction.at(k) = 0;
     own.limit.lower.at(k) = -kInfinity;
-    own.limit.upper.at(k) = kInfinity;
+    own.limit.upper.at(k) = own.limit.velocity.at(k) = kInfinity;
     own.drive.stiffness.at(k) = own.drive.damping.at(k) = 0;
     own.drive.effort_limit.at(k) = kInfinity;
     if (!model.coupling_holds[k]) own.spring.stiffness.at(k) = std::pow(10.0, random.uniform(0, 7));

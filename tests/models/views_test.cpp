@@ -150,7 +150,7 @@ TEST_F(SeedsStaleParameterView, EveryFieldIsGuarded) {
       EXPECT_TRUE(planted.back().first.valid());
     }
   }
-  EXPECT_EQ(planted.size(), 2u * 3 + 2u * 21 + 3u * 12 + 1);
+  EXPECT_EQ(planted.size(), 2u * 4 + 2u * 23 + 3u * 12 + 1);
   for (const auto& [stale, path] : planted) expect_stale(stale, path);
 }
 

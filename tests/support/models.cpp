@@ -149,6 +149,7 @@ void add_coupling(ModelBuilder& builder, Random& random, const std::vector<Joint
     coupling.spring = {random.uniform(3, 10), 0.2};
     coupling.limit = {-random.uniform(0.02, 0.1), random.uniform(0.02, 0.1), random.uniform(20, 60),
                       random.uniform(0.2, 1)};
+    coupling.limit.velocity = 0.2, coupling.limit.velocity_damping = 2;
     coupling.driven = true;
     coupling.drive = {random.uniform(5, 20), random.uniform(0.5, 2), random.uniform(1, 3)};
   } else if (number % 3 == 1) {
