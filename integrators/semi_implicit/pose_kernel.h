@@ -146,7 +146,9 @@ BACKDRIVE_HD void place_adjoint_group(const PlaceArguments<StorageOf<Real>>& a, 
   store_rows(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
   store_rows(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);
   if (a.constants_bar) {
-    store_rows(a.constants_bar, 0, g.parameter_rows(t), stride, first_world, g.parameter_bar);
+    // Couplings place nothing, and have no rows here.
+    const int rows = gradient_rows<Real>(s.tables.body_count, s.tables.joint_count);
+    store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
   }
 }
 

@@ -31,7 +31,7 @@ Model mechanism(std::uint64_t seed, int links = 9, Touch touch = Touch::nothing)
                       .contact = touch == Touch::everything,
                       .integrator = Integrator::semi_implicit};
   options.loops = seed % 2 ? 2 : 0;
-  options.couplings = seed % 2 ? 3 : 0;  // one of each kind
+  options.couplings = seed % 2 ? 1 + seed % 3 : 0;  // with springs, limits and a drive, and one that is held
   options.rotations = seed != 2;
   Model model = random_tree(seed, options);
   for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
