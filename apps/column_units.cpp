@@ -4,7 +4,7 @@
 
 #include "engine/error.h"
 #include "models/coordinates.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 
 namespace backdrive::app {
 namespace {

@@ -12,7 +12,7 @@
 #include "apps/column_units.h"
 #include "apps/result_motion.h"
 #include "engine/error.h"
-#include "models/fields.h"
+#include "models/parameter_list.h"
 #include "scenes/scene.h"
 
 namespace backdrive::app {

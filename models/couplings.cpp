@@ -7,10 +7,6 @@ namespace backdrive {
 void check_couplings(const Model& model, const std::vector<bool>& driven) {
   std::vector<int> last(model.joint_names.size(), -1);
   std::vector<bool> has_term(model.coupling_names.size(), false);
-  if (!model.coupling_names.empty() && model.topology.has_bodies()) {
-    throw ModelError("couplings/" + model.coupling_names[0],
-                     "a coupling with the integrator semi_implicit, expected integrator featherstone");
-  }
   for (const auto& [coupling, joint] : model.coupling_terms) {
     const std::string path = "couplings/" + model.coupling_names[coupling] + "/ratios";
     has_term[coupling] = true;

@@ -302,7 +302,7 @@ SchemaPtr coupling() {
       "or an effort act on as on that of a joint, or which is held. Gears, mimic joints and fixed tendons are such. "
       "Its "
       "unit is rad where all joints turn and m where all slide; where they do both, numbers have none. A name that no "
-      "joint has. The integrator `semi_implicit` has none.");
+      "joint has.");
 }
 
 }  // namespace

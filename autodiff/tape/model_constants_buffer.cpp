@@ -62,9 +62,9 @@ bool steps_bodies(const ModelStructure& structure) {
 template <class T>
 int gradient_rows_of(const ModelStructure& s, bool of_rollout) {
   const int shapes = of_rollout ? s.contact_shape_count : 0;
-  if (steps_bodies(s)) return semi_implicit::gradient_rows<T>(s.body_count, s.joint_count, shapes);
-  return featherstone::gradient_rows<T>(s.link_count, shapes, of_rollout ? s.coupling_count : 0,
-                                        of_rollout ? s.coupling_term_count : 0);
+  const int couplings = of_rollout ? s.coupling_count : 0, terms = of_rollout ? s.coupling_term_count : 0;
+  if (steps_bodies(s)) return semi_implicit::gradient_rows<T>(s.body_count, s.joint_count, shapes, couplings, terms);
+  return featherstone::gradient_rows<T>(s.link_count, shapes, couplings, terms);
 }
 /// Whether cotangents in so many rows are those of a rollout.
 template <class T>
@@ -75,9 +75,9 @@ bool are_of_rollout(const ModelStructure& structure, int rows) {
 /// Rows of a model's constants.
 template <class T>
 int constant_rows_of(const ModelStructure& s) {
-  return steps_bodies(s) ? semi_implicit::constant_rows<T>(s.body_count, s.joint_count, s.contact_shape_count)
-                         : featherstone::constant_rows<T>(s.link_count, s.contact_shape_count, s.coupling_count,
-                                                          s.coupling_term_count);
+  const int shapes = s.contact_shape_count, couplings = s.coupling_count, terms = s.coupling_term_count;
+  return steps_bodies(s) ? semi_implicit::constant_rows<T>(s.body_count, s.joint_count, shapes, couplings, terms)
+                         : featherstone::constant_rows<T>(s.link_count, shapes, couplings, terms);
 }
 
 /// Calls visit with the work of a world as the integrator wants it done.

@@ -69,15 +69,7 @@ struct ConstantsOfWorld {
       to.write(world, shape_row<C>(structure.link_count) + k * kShapeConstants<C>,
                contact::shape_constants(structure, link.read, shape, link.alignment(shape.link)));
     }
-    const int shapes = structure.contact_shape_count, couplings = structure.coupling_count;
-    for (int k = 0; k < couplings; ++k) {
-      to.write(world, coupling_row<C>(structure.link_count, shapes) + k * kCouplingConstants<C>,
-               coupling_constants(link.read, k));
-    }
-    for (int k = 0; k < structure.coupling_term_count; ++k) {
-      to.write(world, ratio_row<C>(structure.link_count, shapes, couplings) + k,
-               link.read.number(BACKDRIVE_PICK(couplings.ratios), k));
-    }
+    write_couplings(to, link.read, world, coupling_row<C>(structure.link_count, structure.contact_shape_count));
   }
 };
 
@@ -97,7 +89,8 @@ struct ParameterGradientOfWorld {
       const ContactShape& shape = to.structure.contact_shapes[k];
       contact::add_shape(to, world, shape.shape, link.alignment(shape.link), bar_of_shape(world, k));
     }
-    if (to.couplings) add_couplings(link.read);
+    const int shapes = to.shapes ? to.structure.contact_shape_count : 0;
+    if (to.couplings) add_couplings(to, link.read, gradient_rows<C>(to.structure.link_count, shapes));
   }
 
  private:
@@ -108,19 +101,6 @@ struct ParameterGradientOfWorld {
   BACKDRIVE_HD ShapeGradient<C> bar_of_shape(int world, int k) const {
     return to.template read<ShapeGradient<C>>(world,
                                               gradient_rows<C>(to.structure.link_count) + k * kShapeGradients<C>);
-  }
-
-  BACKDRIVE_HD void add_couplings(const ParameterReader<C>& read) const {
-    const ModelStructure& s = to.structure;
-    const int shapes = to.shapes ? s.contact_shape_count : 0;
-    for (int k = 0; k < s.coupling_count; ++k) {
-      const int row = gradient_rows<C>(s.link_count, shapes) + k * kCouplingConstants<C>;
-      to.add_coupling(read, k, to.template read<CouplingConstants<C>>(read.world, row));
-    }
-    for (int k = 0; k < s.coupling_term_count; ++k) {
-      const int row = gradient_rows<C>(s.link_count, shapes, s.coupling_count) + k;
-      to.add(BACKDRIVE_PICK(couplings.ratios), k, 0, read.world, to.template read<C>(read.world, row));
-    }
   }
 
   /// Calls visit(j) for each child of link i, from the first to the last.

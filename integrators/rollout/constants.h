@@ -50,6 +50,20 @@ struct WorldConstants {
   }
 };
 
+/// Couplings and, behind them, a ratio per term, into the rows from first_row on.
+template <class T, class C>
+BACKDRIVE_HD void write_couplings(const WorldConstants<T>& to, const ParameterReader<C>& read, int world,
+                                  int first_row) {
+  const int count = to.structure.coupling_count;
+  for (int k = 0; k < count; ++k) {
+    to.write(world, first_row + k * kNumbers<C, CouplingConstants<C>>, coupling_constants(read, k));
+  }
+  for (int k = 0; k < to.structure.coupling_term_count; ++k) {
+    to.write(world, first_row + count * kNumbers<C, CouplingConstants<C>> + k,
+             read.number(BACKDRIVE_PICK(couplings.ratios), k));
+  }
+}
+
 /// The cotangents of those constants, and the slots of one world's parameters that their gradients are added to; of
 /// dual numbers the derivatives along the direction go to `dots`.
 template <class T>
@@ -129,5 +143,19 @@ struct WorldGradient {
     });
   }
 };
+
+/// Of couplings and their ratios, as write_couplings() has them.
+template <class T, class C>
+BACKDRIVE_HD void add_couplings(const WorldGradient<T>& to, const ParameterReader<C>& read, int first_row) {
+  const int count = to.structure.coupling_count;
+  for (int k = 0; k < count; ++k) {
+    const int row = first_row + k * kNumbers<C, CouplingConstants<C>>;
+    to.add_coupling(read, k, to.template read<CouplingConstants<C>>(read.world, row));
+  }
+  for (int k = 0; k < to.structure.coupling_term_count; ++k) {
+    const int row = first_row + count * kNumbers<C, CouplingConstants<C>> + k;
+    to.add(BACKDRIVE_PICK(couplings.ratios), k, 0, read.world, to.template read<C>(read.world, row));
+  }
+}
 
 }  // namespace backdrive

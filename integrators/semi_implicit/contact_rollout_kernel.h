@@ -101,7 +101,8 @@ struct ContactAdjointScratch : AdjointScratch<R> {
   ContactAdjointScratch(const ContactAdjointScratch&) = delete;
 
   BACKDRIVE_HD int parameter_rows(const TopologyView& t) const {
-    return gradient_rows<R>(this->ws.tables.body_count, this->ws.tables.joint_count, t.contact_shape_count);
+    return gradient_rows<R>(this->ws.tables.body_count, this->ws.tables.joint_count, t.contact_shape_count,
+                            t.coupling_count, t.coupling_term_count);
   }
   BACKDRIVE_HD StepBar<R> step_bar() const {
     StepBar<R> to = AdjointScratch<R>::step_bar();
@@ -110,6 +111,7 @@ struct ContactAdjointScratch : AdjointScratch<R> {
     if (!this->bar.wants_parameters()) return to;
     const TablesView& t = this->ws.tables;
     to.shapes = structs_of<ShapeGradient<R>>(this->parameter_bar + shape_gradient_row<R>(t.body_count, t.joint_count));
+    this->name_couplings(touching.contact.shape_count, to);
     return to;
   }
 };

@@ -93,6 +93,7 @@ struct Touching {
   Spatial<R>* smooth_bar = nullptr;  ///< [body_count]: cotangents of v_s
   Spatial<R>* kick_bar = nullptr;    ///< [body_count]: and of Δv
   Workspace<R> end{};                ///< bodies and their cotangents after the step
+  CouplingResponse<R> response{};    ///< of couplings, with blocks
 };
 
 template <class R, bool Adjoint>
@@ -126,6 +127,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Touching<R, A
   s.dt = s.system.dt;
   s.with_blocks.body = arena.take<SixFactors<R>>(bodies);
   s.with_blocks.rows = take_factors(s.system, arena);
+  s.response = take_response(s.system, arena);
   s.reported = arena.take<Spatial<R>>(bodies);
   if constexpr (Adjoint) {
     s.rows = arena.take<TouchRows<R>>(s.system.joint_count);

@@ -31,10 +31,14 @@ BACKDRIVE_CALLED void factor_with_blocks(Space& s) {
   factor(s.system, s.ws, factors.rows);
 }
 
-/// A solve with them: right-hand side and result in body[].u, rates in joint[].rate.
+/// A solve with them: right-hand side and result in body[].u, rates in joint[].rate. `anew`: the first with these
+/// factors; f of couplings into coupled[].*f.
 template <class Space>
-BACKDRIVE_CALLED void solve_with_blocks(Space& s) {
-  solve(s.system, s.ws, MassesWithBlocks<typename Space::Real>{s.with_blocks.body}, s.with_blocks.rows);
+BACKDRIVE_CALLED void solve_with_blocks(Space& s, bool anew,
+                                        typename Space::Real CoupledStep<typename Space::Real>::*f) {
+  const MassesWithBlocks<typename Space::Real> masses{s.with_blocks.body};
+  if (!is_coupled(s.system)) return solve(s.system, s.ws, masses, s.with_blocks.rows);
+  solve_coupled(s.system, s.ws, masses, s.with_blocks.rows, {s.response, f, anew, false});
 }
 
 /// contact/solve.h's linear solves.
@@ -44,11 +48,14 @@ struct BodySolver {
 
   BACKDRIVE_HD void factor_and_solve() const {
     factor_with_blocks(s);
-    solve_again();
+    solve(true);
   }
-  BACKDRIVE_HD void solve_again() const {
+  BACKDRIVE_HD void solve_again() const { solve(false); }
+
+ private:
+  BACKDRIVE_HD void solve(bool anew) const {
     take_loads(s);
-    solve_with_blocks(s);
+    solve_with_blocks(s, anew, &CoupledStep<typename Space::Real>::trial);
     for (int i = 0; i < s.system.body_count; ++i) {
       if (s.contact.link[i].touched) s.contact.link[i].change = s.ws.body[i].u;
     }
@@ -78,7 +85,7 @@ BACKDRIVE_HD bool contact_kick(Space& s) {
   contact::load_last_step(s);
   factor_with_blocks(s);
   take_loads(s);
-  solve_with_blocks(s);
+  solve_with_blocks(s, true, &CoupledStep<Real>::kick);
   if constexpr (Space::adjoint) {
     for (int i = 0; i < s.system.body_count; ++i) s.contact.link[i].kick = s.ws.body[i].u;
     keep_rates(

@@ -51,20 +51,20 @@ template <class Real>
 BACKDRIVE_HD void adj_contact_kick(Touching<Real, true>& s, const StepBar<Real>& bar) {
   const int bodies = s.system.body_count;
   for (int i = 0; i < bodies; ++i) s.kick_bar[i] = s.ws.body[i].u;
-  const auto solve_for_w = [&] {
+  const auto solve_for_w = [&](bool anew) {
     for (int i = 0; i < bodies; ++i) {
       const auto& touch = s.contact.link[i];
       s.ws.body[i].u = s.kick_bar[i];
       if (touch.touched) s.ws.body[i].u += touch.load;
     }
-    solve_with_blocks(s);
+    solve_with_blocks(s, anew, &CoupledStep<Real>::kick_bar);
     for (int i = 0; i < bodies; ++i) s.contact.link[i].w = s.ws.body[i].u;
   };
   contact::begin_adjoint(s, bar);
   factor_with_blocks(s);
-  solve_for_w();
+  solve_for_w(true);
   contact::refine_adjoint(s, BodySolver<Touching<Real, true>>{s});
-  solve_for_w();
+  solve_for_w(false);
   keep_rates(
       s, [](auto& rows) -> auto& { return rows.w; });
   contact::adj_forces(s, bar);
@@ -103,19 +103,37 @@ struct KicksOfContact {
     const Joint& joint = s.system.joints[j];
     const JointScratch<Real>& of = s.ws.joint[j];
     const TouchRows<Real>& rows = s.rows[j];
-    const auto add = [&](const Real(&rates)[kRows], const auto& twist_of) {  // of the one, and twists of the other
+    const auto add = [&](const Real(&rates)[kRows], const auto& twist_of,  // of the one, and twists of the other
+                         Real CoupledStep<Real>::*push) {
       const auto twist = [&](int body) -> const Spatial<Real>& {
         const Touch& touch = s.contact.link[body];
         return twist_of(touch);
       };
       Real f[kRows];
       for (int row = 0; row < kRows; ++row) f[row] = -(of.inertia[row] * rates[row]);
+      if (is_coupled(s.system)) add_pushes(j, push, f);
       direction.add(of.geometry, f, twist(joint.child), joint.parent >= 0 ? &twist(joint.parent) : nullptr);
     };
     add(
-        rows.kick, [](const Touch& t) -> auto& { return t.w; });
+        rows.kick, [](const Touch& t) -> auto& { return t.w; }, &CoupledStep<Real>::kick);
     add(
-        rows.w, [](const Touch& t) -> auto& { return t.kick; });
+        rows.w, [](const Touch& t) -> auto& { return t.kick; }, &CoupledStep<Real>::kick_bar);
+  }
+  /// What couplings push the rows of a joint with.
+  BACKDRIVE_COUPLED void add_pushes(int joint, Real CoupledStep<Real>::*push, Real (&f)[kRows]) const {
+    for (int c = 0; c < s.system.couplings.count; ++c) {
+      each_term(s.system, c, [&](int t, int j, int row) {
+        if (j == joint) f[row] += s.ws.coupled[c].*push * s.system.couplings.ratios[t];
+      });
+    }
+  }
+  BACKDRIVE_INLINE Real resisted_of_coupling(int c) const {
+    return sum_of_terms(s.system, c, [&](int j, int row) { return s.rows[j].w[row]; }) *
+           sum_of_terms(s.system, c, [&](int j, int row) { return s.rows[j].kick[row]; });
+  }
+  BACKDRIVE_INLINE Real of_ratio(int c, int j, int row) const {
+    const CoupledStep<Real>& of = s.ws.coupled[c];
+    return of.kick * s.rows[j].w[row] + of.kick_bar * s.rows[j].kick[row];
   }
 };
 
@@ -168,7 +186,7 @@ BACKDRIVE_HD void step_adjoint_with_contact(Touching<Real, true>& s, const BodyS
   }
   if (touching) adj_contact_kick(s, bar);
   for (int i = 0; i < system.body_count; ++i) ws.body[i].u = s.smooth_bar[i];
-  solve(system, ws);
+  touching ? solve_for_u(system, ws, KicksOfContact<Real>{s}, bar) : solve_for_u(system, ws, NoKicks<Real>{}, bar);
   for (int i = 0; i < system.body_count; ++i) {
     adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
     if (touching) adj_kick_momentum(s, i, bar);

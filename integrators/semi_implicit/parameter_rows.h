@@ -8,7 +8,7 @@
 namespace backdrive::semi_implicit {
 
 /// Rows of the constants of a world: BodyConstants per body, JointConstants per joint, 3 of gravity, ShapeConstants per
-/// contact shape.
+/// contact shape, CouplingConstants per coupling and a ratio per term of them.
 template <class C>
 constexpr int joint_row(int bodies) {
   return bodies * kNumbers<C, BodyConstants<C>>;
@@ -22,11 +22,20 @@ constexpr int shape_row(int bodies, int joints) {
   return gravity_row<C>(bodies, joints) + 3;
 }
 template <class C>
-constexpr int constant_rows(int bodies, int joints, int shapes) {
+constexpr int coupling_row(int bodies, int joints, int shapes) {
   return shape_row<C>(bodies, joints) + shapes * kShapeConstants<C>;
 }
+/// Couplings' rows, a ratio per term behind them.
+template <class C>
+constexpr int coupling_rows(int couplings, int terms) {
+  return couplings * kNumbers<C, CouplingConstants<C>> + terms;
+}
+template <class C>
+constexpr int constant_rows(int bodies, int joints, int shapes, int couplings = 0, int terms = 0) {
+  return coupling_row<C>(bodies, joints, shapes) + coupling_rows<C>(couplings, terms);
+}
 /// Rows of their cotangents: BodyGradient per body, JointGradient per joint, 3 of gravity, and, where there is contact,
-/// ShapeGradient per contact shape.
+/// ShapeGradient per contact shape; of rollouts the same of couplings as above.
 template <class C>
 constexpr int joint_gradient_row(int bodies) {
   return bodies * kNumbers<C, BodyGradient<C>>;
@@ -40,8 +49,8 @@ constexpr int shape_gradient_row(int bodies, int joints) {
   return gravity_gradient_row<C>(bodies, joints) + 3;
 }
 template <class C>
-constexpr int gradient_rows(int bodies, int joints, int shapes = 0) {
-  return shape_gradient_row<C>(bodies, joints) + shapes * kShapeGradients<C>;
+constexpr int gradient_rows(int bodies, int joints, int shapes = 0, int couplings = 0, int terms = 0) {
+  return shape_gradient_row<C>(bodies, joints) + shapes * kShapeGradients<C> + coupling_rows<C>(couplings, terms);
 }
 
 /// Walks an attachment's numbers: visit(number of Attachment, which parameter).
@@ -111,6 +120,7 @@ struct ConstantsOfWorld {
       to.write(world, shape_row<C>(model.body_count, model.joint_count) + k * kShapeConstants<C>,
                contact::shape_constants(model, read, model.contact_shapes[k], identity3<C>()));
     }
+    write_couplings(to, read, world, coupling_row<C>(model.body_count, model.joint_count, model.contact_shape_count));
   }
 };
 
@@ -145,6 +155,8 @@ struct ParameterGradientOfWorld {
     for (int k = 0; to.shapes && k < model.contact_shape_count; ++k) {
       contact::add_shape(to, world, model.contact_shapes[k].shape, identity3<C>(), bar_of_shape(k));
     }
+    const int shapes = to.shapes ? model.contact_shape_count : 0;
+    if (to.couplings) add_couplings(to, read, gradient_rows<C>(model.body_count, model.joint_count, shapes));
   }
 
  private:

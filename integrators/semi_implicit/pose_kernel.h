@@ -147,7 +147,9 @@ BACKDRIVE_HD void place_adjoint_group(const PlaceArguments<StorageOf<Real>>& a, 
   store_rows(group, a.q_bar, 0, t.nq, g.bar.q);
   store_rows(group, a.qd_bar, 0, t.nv, g.bar.qd);
   if (a.constants_bar) {
-    store_rows(group, a.constants_bar, 0, g.parameter_rows(t), g.parameter_bar);
+    // Couplings place nothing, and have no rows here.
+    const int rows = gradient_rows<Real>(s.tables.body_count, s.tables.joint_count);
+    store_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
   }
 }
 

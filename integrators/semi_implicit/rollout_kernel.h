@@ -59,6 +59,10 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world
   BodyConstants<Real>* const bodies = arena.take<BodyConstants<Real>>(t.body_count);
   JointConstants<Real>* const joints = arena.take<JointConstants<Real>>(t.joint_count);
   s.system = {t.joints, t.joint_count, bodies, t.body_count, joints, t.elimination, {}, Real(launch.time_step)};
+  const TopologyView& topology = launch.topology;
+  CouplingConstants<Real>* const couplings = arena.take<CouplingConstants<Real>>(topology.coupling_count);
+  Real* const ratios = arena.take<Real>(topology.coupling_term_count);
+  s.system.couplings = {topology.coupling_count, topology.couplings, topology.coupling_terms, couplings, ratios};
   take_arrays(s.system, adjoint, arena, s.ws);
   s.state = arena.take<BodyState<Real>>(t.body_count);
   s.inputs = arena.take<JointInputs<Real>>(t.joint_count);
@@ -70,6 +74,12 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world
   load(0, numbers_of<Real>(bodies), t.body_count * kNumbers<Real, BodyConstants<Real>>);
   load(joint_row<Real>(t.body_count), numbers_of<Real>(joints), t.joint_count * kNumbers<Real, JointConstants<Real>>);
   load(gravity_row<Real>(t.body_count, t.joint_count), &s.system.gravity.x, 3);
+  const int shapes = topology.contact_shape_count;
+  load(coupling_row<Real>(t.body_count, t.joint_count, shapes), numbers_of<Real>(couplings),
+       topology.coupling_count * kNumbers<Real, CouplingConstants<Real>>);
+  load(coupling_row<Real>(t.body_count, t.joint_count, shapes) +
+           topology.coupling_count * kNumbers<Real, CouplingConstants<Real>>,
+       ratios, topology.coupling_term_count);
   s.control.clear(launch.topology.nu);
 }
 
@@ -90,6 +100,14 @@ BACKDRIVE_HD void take_inputs(Space<Real>& s) {
       in.target_velocity[k] = rows.target < 0 ? constant<Real>(0) : s.control[rows.target + 2 * k + 1];
       in.near[k] = s.q[rows.q + k];
     }
+  }
+  for (int c = 0; c < s.system.couplings.count; ++c) {
+    const Coupling& coupling = s.system.couplings.couplings[c];
+    const auto control = [&](int row) { return row < 0 ? constant<Real>(0) : s.control[row]; };
+    JointInput<Real>& in = s.ws.coupled[c].in;
+    in.effort = control(coupling.effort);
+    in.target_position = control(coupling.target);
+    in.target_velocity = control(coupling.target < 0 ? -1 : coupling.target + 1);
   }
 }
 
@@ -186,8 +204,16 @@ struct AdjointScratch {
   StateRowsBar<Real> bar;
   Real* parameter_bar;  ///< gradient_rows() numbers
 
-  BACKDRIVE_HD int parameter_rows(const TopologyView&) const {
-    return gradient_rows<Real>(ws.tables.body_count, ws.tables.joint_count);
+  BACKDRIVE_HD int parameter_rows(const TopologyView& t) const {
+    return gradient_rows<Real>(ws.tables.body_count, ws.tables.joint_count, 0, t.coupling_count, t.coupling_term_count);
+  }
+  /// Those of couplings stand behind those of so many contact shapes.
+  BACKDRIVE_HD void name_couplings(int shapes, StepBar<Real>& to) const {
+    const int count = ws.system.couplings.count;
+    if (count == 0) return;
+    Real* const first = parameter_bar + gradient_rows<Real>(ws.tables.body_count, ws.tables.joint_count, shapes);
+    to.couplings = structs_of<CouplingConstants<Real>>(first);
+    to.ratios = first + count * kNumbers<Real, CouplingConstants<Real>>;
   }
   /// What a step's adjoint adds to, null where nobody asked.
   BACKDRIVE_HD StepBar<Real> step_bar() const {
@@ -197,6 +223,7 @@ struct AdjointScratch {
     to.bodies = structs_of<BodyGradient<Real>>(parameter_bar);
     to.joint_parameters = structs_of<JointGradient<Real>>(parameter_bar + joint_gradient_row<Real>(bodies));
     to.gravity = structs_of<Vec3<Real>>(parameter_bar + gravity_gradient_row<Real>(bodies, joints));
+    name_couplings(0, to);
     return to;
   }
 };
@@ -266,6 +293,15 @@ BACKDRIVE_HD void store_step_cotangents(AdjointScratch<Real>& g) {
       g.bar.control.set(rows.target + 2 * k, g.input_bar[j].target_position[k]);
       g.bar.control.set(rows.target + 2 * k + 1, g.input_bar[j].target_velocity[k]);
     }
+  }
+  const System<Real>& system = g.ws.system;
+  for (int c = 0; c < system.couplings.count; ++c) {
+    const Coupling& coupling = system.couplings.couplings[c];
+    const JointInputBar<Real>& bar = g.ws.ws.coupled[c].in_bar;
+    if (coupling.effort >= 0) g.bar.control.set(coupling.effort, bar.effort);
+    if (coupling.target < 0) continue;
+    g.bar.control.set(coupling.target, bar.target_position);
+    g.bar.control.set(coupling.target + 1, bar.target_velocity);
   }
 }
 

@@ -8,7 +8,7 @@
 // is its error where the bodies would be if nobody kicked them: linearly implicit, stable for any K and C ≥ 0, and one
 // Newton step of SHAKE as K grows. Rows that are degrees of freedom act with the efforts of featherstone's joints;
 // their armature resists what the kick and the free flight, as predicted, change their rates by together.
-#include "integrators/semi_implicit/row_solve.h"
+#include "integrators/semi_implicit/couplings.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
@@ -77,17 +77,6 @@ BACKDRIVE_PART void prepare_body(const BodyConstants<Real>& body, const BodyStat
   const FreeFlight<Real> d = flight_of<Real>({body, state.rotation, s.pose.axes, dt}, s.velocity.ang);
   s.predicted = {d.axes, s.pose.centre + s.velocity.lin * dt};
   s.predicted_velocity = {d.axes * d.omega, s.velocity.lin};
-}
-
-/// Where a joint finds its bodies, at the start or at the predicted pose.
-template <class Real>
-BACKDRIVE_INLINE JointGeometry<Real> geometry_at(const System<Real>& system, const Workspace<Real>& ws, int j,
-                                                 BodyPose<Real> BodyScratch<Real>::*pose) {
-  const Joint& joint = system.joints[j];
-  const int p = joint.parent;
-  return joint_geometry(joint.type, system.constants[j], p >= 0 ? &(ws.body[p].*pose) : nullptr,
-                        p >= 0 ? system.bodies[p].com : zero3<Real>(), ws.body[joint.child].*pose,
-                        system.bodies[joint.child].com);
 }
 
 /// K and C of an attached row.
@@ -168,7 +157,13 @@ BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state,
   }
   assemble(system, ws, OwnMasses<Real>{system, ws}, ws.factors);
   factor(system, ws, ws.factors);
-  solve(system, ws);
+  if (is_coupled(system)) {
+    prepare_couplings(system, ws);
+    solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors,
+                  {ws.response, &CoupledStep<Real>::push, true, true});
+  } else {
+    solve(system, ws);
+  }
   for (int i = 0; i < system.body_count; ++i) ws.body[i].next = ws.body[i].u;
   for (int j = 0; j < system.joint_count; ++j) {
     for (int row = 0; row < kRows; ++row) ws.joint[j].next[row] = ws.joint[j].rate[row];

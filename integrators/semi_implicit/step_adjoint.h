@@ -21,9 +21,11 @@ struct StepBar {
   JointGradient<Real>* joint_parameters = nullptr;
   Vec3<Real>* gravity = nullptr;
   // With contact only.
-  ShapeGradient<Real>* shapes = nullptr;    ///< as bodies
-  Vec3<Real>* pair_forces = nullptr;        ///< in: of the pairs' forces
-  const Spatial<Real>* reported = nullptr;  ///< in: of the velocities v_d of the bodies after the step
+  ShapeGradient<Real>* shapes = nullptr;         ///< as bodies
+  CouplingConstants<Real>* couplings = nullptr;  ///< likewise
+  Real* ratios = nullptr;                        ///< likewise
+  Vec3<Real>* pair_forces = nullptr;             ///< in: of the pairs' forces
+  const Spatial<Real>* reported = nullptr;       ///< in: of the velocities v_d of the bodies after the step
 
   BACKDRIVE_INLINE bool wants_parameters() const { return bodies; }
   BACKDRIVE_INLINE Real& mass(int body) const { return bodies[body].mass; }
@@ -323,7 +325,33 @@ struct NoKicks {
     for (Real& x : sum) x = constant<Real>(0);
   }
   BACKDRIVE_INLINE void add_directions(int, DirectionBars<Real>&) const {}
+  BACKDRIVE_INLINE Real resisted_of_coupling(int) const { return constant<Real>(0); }
+  BACKDRIVE_INLINE Real of_ratio(int, int, int) const { return constant<Real>(0); }
 };
+
+/// (18): what couplings add to the cotangents of one joint's rows.
+template <class Real, class Kicks>
+BACKDRIVE_COUPLED void add_coupling_bars(const System<Real>& system, Workspace<Real>& ws, int joint, const Kicks& kicks,
+                                         const StepBar<Real>& out, RowBars<Real>& bar) {
+  const JointScratch<Real>& s = ws.joint[joint];
+  for (int c = 0; c < system.couplings.count; ++c) {
+    const CoupledStep<Real>& of = ws.coupled[c];
+    each_term(system, c, [&](int t, int j, int row) {
+      if (j != joint) return;
+      const Real ratio = constant<Real>(0) + system.couplings.ratios[t];
+      bar.u[row] += of.push * ratio;
+      bar.next[row] += of.push_bar * ratio;
+      bar.start[row] += of.in_bar.qd * ratio;
+      bar.flown[row] += of.flown_bar * ratio;
+      bar.error[row] += of.predicted_bar * ratio;
+      bar.position[row] += of.in_bar.q * ratio;
+      if (!out.ratios) return;
+      out.ratios[t] += of.push * s.rate[row] + of.push_bar * s.next[row] + of.in_bar.q * s.position[0] +
+                       of.in_bar.qd * s.start[row] + of.flown_bar * s.flown[row] + of.predicted_bar * s.predicted +
+                       kicks.of_ratio(c, j, row);
+    });
+  }
+}
 
 /// (9)-(10) of one joint. `kicks`: the other solves with A.
 template <class Real, class Kicks>
@@ -336,7 +364,8 @@ BACKDRIVE_PART void adj_joint(const System<Real>& system, Workspace<Real>& ws, i
   const auto& [child, parent, child_bar, parent_bar] = sides;
   Real resisted[kRows];
   kicks.resisted(j, resisted);
-  const RowBars<Real> bar = adj_row_impulses(system, s, j, in, resisted, out);
+  RowBars<Real> bar = adj_row_impulses(system, s, j, in, resisted, out);
+  if (is_coupled(system)) add_coupling_bars(system, ws, j, kicks, out, bar);
   DirectionBars<Real> direction;
   direction.add(g, bar.u, child.u, parent ? &parent->u : nullptr);
   direction.add(g, bar.next, child.next, parent ? &parent->next : nullptr);
@@ -385,6 +414,17 @@ BACKDRIVE_PART void adj_prepare_body(const FlightStart<Real>& start, const BodyS
   adj_set_motion(s, bar, state, gradient);
 }
 
+/// (8): u, with its rates, and what couplings ask for back.
+template <class Real, class Kicks>
+BACKDRIVE_HD void solve_for_u(const System<Real>& system, Workspace<Real>& ws, const Kicks& kicks,
+                              const StepBar<Real>& bar) {
+  if (!is_coupled(system)) return solve(system, ws);
+  solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors,
+                {ws.response, &CoupledStep<Real>::push_bar, false, false});
+  adj_prepare_couplings(
+      system, ws, [&](int c) { return kicks.resisted_of_coupling(c); }, bar.couplings);
+}
+
 /// Adjoint of one step, from the state before it: everything else is computed again. On entry bar.state holds the
 /// cotangent of the state after the step, on return that of `state`. Some 2.5 times the work of a step.
 template <class Real>
@@ -397,7 +437,7 @@ BACKDRIVE_HD void step_adjoint(const System<Real>& system, const BodyState<Real>
     ws.bar[i].predicted_turn = ws.bar[i].predicted_centre = zero3<Real>();
     ws.bar[i].predicted_velocity = zero6<Real>();
   }
-  solve(system, ws);
+  solve_for_u(system, ws, NoKicks<Real>{}, bar);
   for (int i = 0; i < system.body_count; ++i) adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
   for (int j = 0; j < system.joint_count; ++j) adj_joint(system, ws, j, in.joints[j], NoKicks<Real>{}, bar);
   for (int i = 0; i < system.body_count; ++i) {

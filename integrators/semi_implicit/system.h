@@ -8,7 +8,7 @@
 // the frame's own.
 #include "engine/rotation.h"
 #include "engine/spatial.h"
-#include "integrators/rollout/joint_efforts.h"
+#include "integrators/rollout/coupling_constants.h"
 #include "models/model.h"
 
 namespace backdrive::semi_implicit {
@@ -125,6 +125,16 @@ struct EliminationView {
   int block_count;          ///< diagonal blocks by position, then one per entry of `columns`
 };
 
+/// Couplings of a model's joints (models/model.h).
+template <class Real>
+struct CouplingsOf {
+  int count = 0;
+  const Coupling* couplings = nullptr;
+  const CouplingTerm* terms = nullptr;
+  const CouplingConstants<Real>* constants = nullptr;  ///< [count]
+  const Real* ratios = nullptr;                        ///< [term]
+};
+
 /// What all steps of a rollout share. The arrays outlive it.
 template <class Real>
 struct System {
@@ -137,6 +147,7 @@ struct System {
   Vec3<Real> gravity;  ///< m/s²
   Real dt;             ///< s
   double middle = 0;   ///< of the step, s from the start of the rollout
+  CouplingsOf<Real> couplings = {};
 
   BACKDRIVE_HD bool holds(int joint) const { return middle <= joints[joint].release; }
 };

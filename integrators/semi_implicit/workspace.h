@@ -1,6 +1,7 @@
 #pragma once
 // What a step and its adjoint work in: nothing in it outlives a step.
 #include "integrators/rollout/arena.h"
+#include "integrators/rollout/joint_forces.h"
 #include "integrators/rollout/rows.h"
 #include "integrators/semi_implicit/free_flight.h"
 #include "integrators/semi_implicit/joint_rows.h"
@@ -34,6 +35,7 @@ struct JointScratch {
   JointGeometry<Real> geometry;
   /// Of joints that a spring, a limit or a drive acts on, by degree of freedom; of a ball its quaternion.
   Real position[4];
+  Real predicted;       ///< of joints of one degree of freedom, at the predicted pose; with couplings only
   Real error[kRows];    ///< at the predicted pose
   Real inertia[kRows];  ///< A: what resists a change of the row's rate beside the bodies
   Real impulse[kRows];  ///< r: of the row at rate zero
@@ -59,13 +61,58 @@ struct Factors {
   Pivots<Real>* pivots;  ///< [joint_count]
 };
 
+/// Of one coupling in a step: couplings.h.
+template <class Real>
+struct CoupledStep {
+  JointInput<Real> in;  ///< its position and rate at the start, and its controls
+  Real ask, increment;  ///< of (16)
+  Real push, push_bar;  ///< f of v⁺, and of u
+  Real kick, kick_bar;  ///< f of Δv and of w; with contact only
+  Real trial;           ///< f of solves on the way there
+  JointInputBar<Real> in_bar;
+  Real predicted_bar, flown_bar;  ///< of its position at the predicted poses, its rate after a free flight
+};
+template <class Real>
+struct RowRates {
+  Real rate[kRows];
+};
+/// What couplings do to bodies and rows by pushing with one, and the matrix that says with how much they push.
+template <class Real>
+struct CouplingResponse {
+  Spatial<Real>* bodies = nullptr;  ///< [coupling][body]
+  RowRates<Real>* rows = nullptr;   ///< [coupling][joint]
+  Real* matrix = nullptr;           ///< [coupling][coupling]
+};
+
 template <class Real>
 struct Workspace {
-  BodyScratch<Real>* body;    ///< [body_count]
-  JointScratch<Real>* joint;  ///< [joint_count]
-  Factors<Real> factors;      ///< with the bodies' own masses
-  BodyBar<Real>* bar;         ///< [body_count]; of adjoints only
+  BodyScratch<Real>* body;                  ///< [body_count]
+  JointScratch<Real>* joint;                ///< [joint_count]
+  Factors<Real> factors;                    ///< with the bodies' own masses
+  BodyBar<Real>* bar;                       ///< [body_count]; of adjoints only
+  CoupledStep<Real>* coupled = nullptr;     ///< [coupling]
+  Spatial<Real>* coupled_bodies = nullptr;  ///< [body_count], with couplings
+  CouplingResponse<Real> response = {};
 };
+
+/// Where a joint finds its bodies, at the start or at the predicted pose.
+template <class Real>
+BACKDRIVE_INLINE JointGeometry<Real> geometry_at(const System<Real>& system, const Workspace<Real>& ws, int j,
+                                                 BodyPose<Real> BodyScratch<Real>::*pose) {
+  const Joint& joint = system.joints[j];
+  const int p = joint.parent;
+  return joint_geometry(joint.type, system.constants[j], p >= 0 ? &(ws.body[p].*pose) : nullptr,
+                        p >= 0 ? system.bodies[p].com : zero3<Real>(), ws.body[joint.child].*pose,
+                        system.bodies[joint.child].com);
+}
+
+template <class Real>
+BACKDRIVE_HD CouplingResponse<Real> take_response(const System<Real>& system, Arena& arena) {
+  const int n = system.couplings.count;
+  Spatial<Real>* const bodies = arena.take<Spatial<Real>>(n * system.body_count);
+  RowRates<Real>* const rows = arena.take<RowRates<Real>>(n * system.joint_count);
+  return {bodies, rows, arena.take<Real>(n * n)};
+}
 
 template <class Real>
 BACKDRIVE_HD Factors<Real> take_factors(const System<Real>& system, Arena& arena) {
@@ -80,6 +127,10 @@ BACKDRIVE_HD void take_arrays(const System<Real>& system, bool adjoint, Arena& a
   ws.joint = arena.take<JointScratch<Real>>(system.joint_count);
   ws.factors = take_factors(system, arena);
   ws.bar = adjoint ? arena.take<BodyBar<Real>>(system.body_count) : nullptr;
+  const int couplings = system.couplings.count;
+  ws.coupled = arena.take<CoupledStep<Real>>(couplings);
+  ws.coupled_bodies = arena.take<Spatial<Real>>(couplings > 0 ? system.body_count : 0);
+  ws.response = take_response(system, arena);
 }
 
 /// Bytes of a workspace, aligned to 64.

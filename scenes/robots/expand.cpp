@@ -60,6 +60,10 @@ class Expander {
   NodePtr expand(const NodePtr& root, const NodePtr& model) {
     model_ = std::make_shared<Node>(*model);
     model_->map.clear();
+    const NodePtr simulation = root->kind == NodeKind::map ? root->find("simulation") : nullptr;
+    const NodePtr integrator =
+        simulation && simulation->kind == NodeKind::map ? simulation->find("integrator") : nullptr;
+    closes_loops_ = integrator && integrator->kind == NodeKind::scalar && integrator->text == "semi_implicit";
     const Schema& schema = *scene_schema().key("model")->schema;
     NodePtr own = make_map(model->place), of_robot = make_map(model->place);
     for (const Entry& entry : model->map) {
@@ -141,6 +145,7 @@ class Expander {
       request.key_place = key.node()->place;
     }
     request.meets = std::move(meets);
+    request.closes_loops = closes_loops_;
 
     sources_.robots.push_back((path == fs::weakly_canonical(directory_ / file.text()) ? directory_ / file.text() : path)
                                   .lexically_normal()
@@ -269,6 +274,7 @@ class Expander {
   std::vector<SceneNote>& notes_;
   std::vector<fs::path> roots_;
   NodePtr model_;
+  bool closes_loops_ = false;
   NodePtr initial_state_ = make_map(), controls_ = make_map(), time_step_;
   std::vector<std::pair<std::string, bool>> has_shapes_;  ///< by collision group
 };
@@ -289,6 +295,7 @@ std::string scene_of_robot(const fs::path& file) {
 }
 
 bool is_about_robots(std::string_view path) {
+  if (path == "simulation/integrator") return true;
   if (!path.starts_with("model/")) return false;
   path.remove_prefix(6);
   const std::string_view key = path.substr(0, path.find('/'));

@@ -23,7 +23,8 @@ bool looks_like_xml(std::string_view text);
 /// The scene that consists of a robot file alone.
 std::string scene_of_robot(const std::filesystem::path& file);
 
-/// Whether a path of an override says which robots there are and how they stand, which is needed to read them.
+/// Whether a path of an override says which robots there are, how they stand and what steps them, which is needed to
+/// read them.
 bool is_about_robots(std::string_view path);
 
 }  // namespace backdrive::scene

@@ -91,6 +91,7 @@ class MjcfBodyReader : MjcfReading {
         model_.bodies[around.body].inertial = &element;
       } else if (element.name == "site" || element.name == "camera" || element.name == "light") {
         parts_.note(element.place, "<" + element.name + ">", false);
+        if (element.name == "site") learn_site(element, around);
       } else if (element.name == "composite" || element.name == "flexcomp" || element.name == "attach" ||
                  element.name == "plugin") {
         fail(sources_, element.place, "", "element '" + element.name + "'",
@@ -99,6 +100,13 @@ class MjcfBodyReader : MjcfReading {
         parts_.note(element.place, "<" + excerpt(element.name) + "> of a body");
       }
     }
+  }
+
+  void learn_site(const XmlElement& element, const Walk& around) {
+    const XmlAttribute* const name = element.attribute("name");
+    if (!name) return;
+    model_.site_of_name.emplace(name->value + around.suffix,
+                                MjcfSite{&element, around.body, around.frame, around.child_class});
   }
 
   void replicate(const XmlElement& element, const Walk& around) {

@@ -38,12 +38,7 @@ class MjcfCouplingReader : MjcfReading {
   void write() {
     for (const MjcfTendon& tendon : model_.tendons) write_tendon(tendon);
     for (const XmlElement* const one : document_.section("equality")) {
-      if (!values_.flag_or(*one, "active", true)) continue;
-      if (one->name == "joint") {
-        write_equality(*one);
-      } else {
-        parts_.note(one->place, "<equality> <" + excerpt(one->name) + ">: it holds nothing");
-      }
+      if (one->name == "joint" && values_.flag_or(*one, "active", true)) write_equality(*one);
     }
   }
 

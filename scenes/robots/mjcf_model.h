@@ -73,14 +73,29 @@ struct MjcfBody {
   bool moves = false;        ///< against the world
 };
 
+struct MjcfSite {
+  const XmlElement* element = nullptr;
+  int body = 0;
+  Pose frame;               ///< of what is written, in the axes of the body
+  std::string child_class;  ///< of a site that names none
+};
+
 struct MjcfModel {
   std::vector<MjcfBody> bodies;  ///< the world first, parents before children
   std::vector<MjcfJoint> joints;
   std::map<std::string, int, std::less<>> joint_of_name;  ///< by its name in the file
   std::vector<MjcfTendon> tendons;
-  std::map<std::string, int, std::less<>> tendon_of_name;  ///< by its name in the file
-  Names body_names{"world"}, joint_names;                  ///< in the scene; couplings' names are among joints'
-  Names geom_names;                                        ///< in the file
+  std::map<std::string, int, std::less<>> tendon_of_name;     ///< by its name in the file
+  Names body_names{"world"}, joint_names;                     ///< in the scene; couplings' names are among joints'
+  Names geom_names;                                           ///< in the file
+  std::map<std::string, MjcfSite, std::less<>> site_of_name;  ///< by its name in the file
+
+  /// Where the file shows a body, in the scene, where `world` is the file's world.
+  Pose drawn(int body, const Pose& world) const {
+    if (body == 0) return world;
+    const MjcfBody& b = bodies[body];
+    return b.parent == 0 ? b.pose : drawn(b.parent, world) * b.pose;  // the world's children are placed in the scene
+  }
 };
 
 /// What every part of the reader looks at, and how it tells what is wrong or left out.
@@ -144,6 +159,10 @@ void read_mjcf_tendons(const MjcfReading& reading, MjcfModel& model);
 
 /// They and equalities of joints as couplings. Notes what is left out.
 void write_mjcf_couplings(const MjcfReading& reading, MjcfModel& model);
+
+/// Connected and welded bodies as joints that close loops, where the scene's integrator knows such. Notes what is left
+/// out.
+void write_mjcf_loops(const MjcfReading& reading, MjcfModel& model);
 
 /// Gains, limits and targets of the drives of joints and tendons.
 void add_mjcf_actuators(const MjcfReading& reading, MjcfModel& model);

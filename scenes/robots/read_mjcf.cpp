@@ -26,6 +26,7 @@ class MjcfWriter : MjcfReading {
     for (std::size_t b = 0; b < model_.bodies.size(); ++b) add_body(static_cast<int>(b));
     add_contacts();
     write_mjcf_couplings(*this, model_);
+    write_mjcf_loops(*this, model_);
   }
 
  private:
@@ -296,7 +297,7 @@ class MjcfWriter : MjcfReading {
     const double margin = values_.number_or(element, "margin", 0) - values_.number_or(element, "gap", 0);
     if (margin > 0) set_key(geom.geometry, "margin", scalar_of(margin, place), place);
     set_key(shape, "geometry", geom.geometry, place);
-    const Pose pose = of_world ? world_pose(index) * geom.pose : back * geom.pose;
+    const Pose pose = of_world ? model_.drawn(index, request_.frame) * geom.pose : back * geom.pose;
     if (!is_identity(pose)) set_key(shape, "frame", frame_node(pose, place), place);
     add_material(shape, geom);
     if (!touches) {
@@ -312,12 +313,6 @@ class MjcfWriter : MjcfReading {
       listed->list.push_back(shape);
     }
     if (!geom.name.empty()) shape_of_name_.emplace(geom.name, name);
-  }
-
-  Pose world_pose(int index) const {
-    if (index == 0) return request_.frame;
-    return model_.bodies[index].parent == 0 ? model_.bodies[index].pose
-                                            : world_pose(model_.bodies[index].parent) * model_.bodies[index].pose;
   }
 
   void add_material(const NodePtr& shape, const MjcfGeom& geom) {

@@ -21,7 +21,8 @@ struct RobotRequest {
   bool collision = true;        ///< whether its collision shapes are read
   bool self_collision = false;  ///< whether its own shapes touch one another
   bool self_collision_given = false;
-  std::string key;  ///< MJCF: the keyframe it begins with; empty: none
+  bool closes_loops = false;  ///< MJCF: whether the scene's integrator knows joints that do
+  std::string key;            ///< MJCF: the keyframe it begins with; empty: none
   Place key_place;
   std::string group;               ///< collision group of its shapes; empty: that of all
   std::vector<std::string> meets;  ///< groups that its shapes touch then

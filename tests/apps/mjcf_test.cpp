@@ -113,6 +113,33 @@ TEST_F(SimctlMjcfTest, SpringsDampersAndActuatorsPullAsMujocos) {
   }
 }
 
+/// A step with fixed tendons that have springs, dampers, armatures and actuators, all implicit: 1e-14 in all.
+TEST_F(SimctlMjcfTest, TendonsPullAsMujocos) {
+  const json& theirs = reference().at("tendons");
+  const std::string model = test::kRepository + "/tests/reference/mujoco_tendons.xml";
+  const auto worst = [&](const std::string& set) {
+    double most = 0;
+    for (std::size_t i = 0; i < theirs.at("states").size(); ++i) {
+      const json scene{{"model", {{"file", model}, {"collision", false}}},
+                       {"simulation", {{"time_step", theirs.at("time_step")}, {"steps", 1}}},
+                       {"initial_state", theirs.at("states").at(i)}};
+      const test::Outcome outcome =
+          simctl({"run", write("s.yaml", scene.dump()), "--quiet", "--force", "--output", "out", "--robot-path",
+                  test::kRepository + "/tests/reference", "--set", set});
+      EXPECT_EQ(outcome.exit, 0) << outcome.err;
+      const json last = row("out", true);
+      for (const auto& [joint, velocity] : theirs.at("velocities").at(i).items()) {
+        const double before = theirs.at("states").at(i).at(joint).at("velocity"), after = velocity;
+        const double error = std::abs(last.at(joint + "/velocity").get<double>() - after);
+        most = std::max(most, error / std::max(0.01, std::abs(after - before)));
+      }
+    }
+    return most;
+  };
+  EXPECT_LT(worst("simulation/steps=1"), 1e-9);
+  EXPECT_GT(worst("couplings/gear/ratios/grip=2.01"), 1e-4);  // it can fail
+}
+
 /// Both programs take the same semi-implicit steps, with dampers implicit: they part by rounding alone, 5e-16 in all.
 TEST_F(SimctlMjcfTest, StepsAreMujocos) {
   const json& theirs = reference().at("walker_steps");

@@ -82,10 +82,12 @@ TEST(SemiImplicitContactMutants, SoundAdjointPasses) {
   EXPECT_LT(worst_error(), 1e-11);
 }
 
-// What contact adds to the adjoint of a step here, and what it shares with trees.
+// What contact adds to the adjoint of a step here, what it shares with trees, and couplings.
 TEST(SemiImplicitContactMutants, EveryFaultIsCaught) {
   std::vector<test::FaultEntry> faults = test::faults_of("contact_on_bodies");
-  for (const test::FaultEntry& entry : test::faults_of("contact")) faults.push_back(entry);
+  for (const char* const more : {"contact", "couplings_of_bodies"}) {
+    for (const test::FaultEntry& entry : test::faults_of(more)) faults.push_back(entry);
+  }
   for (const test::FaultEntry& entry : faults) {
     const test::Planted planted(entry.fault);
     EXPECT_GT(worst_error(), 1e-6) << entry.name;

@@ -15,6 +15,7 @@ inline Model touching_model(std::uint64_t seed) {
   options.forces = options.shapes = options.rotations = options.contact = true;
   options.integrator = Integrator::semi_implicit;
   options.loops = seed % 2 ? 2 : 0;
+  options.couplings = static_cast<int>(seed % 4);
   Model model = random_tree(seed, options);
   for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
     const int joint = static_cast<int>(j);

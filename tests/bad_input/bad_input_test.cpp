@@ -46,7 +46,6 @@ const Case kCases[] = {
     {"coupling_of_nothing", "coupling_of_nothing.yaml:9:12", "value '{}'", "no joint, expected at least one"},
     {"coupling_of_unknown_joint", "coupling_of_unknown_joint.yaml:9:30", "joint 'rigt'", "expected the name of a joint; did you mean 'right'?"},
     {"coupling_offset_in_metres", "coupling_offset_in_metres.yaml:9:50", "value '1 cm'", "expected an angle (rad, mrad, deg, turn)"},
-    {"coupling_with_semi_implicit", "coupling_with_semi_implicit.yaml:10:5", "value", "expected integrator featherstone"},
     {"coupling_without_ratios", "coupling_without_ratios.yaml:9:11", "value '{hold: true}'", "expected the key 'ratios' (a map with joint names as keys)"},
     {"creep_as_length", "creep_as_length.yaml:3:120", "value '1 mm'", "expected a velocity (m/s, cm/s, mm/s) > 0"},
     {"cut_without_window", "cut_without_window.yaml:9:19", "value 'true'", "expected false where there is no `window`"},

@@ -22,8 +22,8 @@ BACKDRIVE_ON_DEVICES(GpuSemiImplicit);
 
 enum class Touch { nothing, everything };
 
-/// Joints of every type with every force, some that close loops, and attachments that are stiff but for the step taken.
-/// Where everything touches, shapes lie softly in each other and in the floor.
+/// Joints of every type with every force, some that close loops, some coupled, and attachments that are stiff but for
+/// the step taken. Where everything touches, shapes lie softly in each other and in the floor.
 Model mechanism(std::uint64_t seed, int links = 9, Touch touch = Touch::nothing) {
   TreeOptions options{.links = links,
                       .forces = true,
@@ -31,6 +31,7 @@ Model mechanism(std::uint64_t seed, int links = 9, Touch touch = Touch::nothing)
                       .contact = touch == Touch::everything,
                       .integrator = Integrator::semi_implicit};
   options.loops = seed % 2 ? 2 : 0;
+  options.couplings = seed % 2 ? 1 + seed % 3 : 0;  // with springs, limits and a drive, and one that is held
   options.rotations = seed != 2;
   Model model = random_tree(seed, options);
   for (std::size_t j = 0; j < model.joint_names.size(); ++j) {

@@ -5,10 +5,12 @@
 
 #include <Eigen/Dense>
 #include <cmath>
+#include <cstdio>
 
 #include "autodiff/tape/rollout.h"
 #include "integrators/reference/inverse_dynamics.h"
 #include "integrators/reference/mass_matrix.h"
+#include "models/coordinates.h"
 #include "tests/support/batch.h"
 #include "tests/support/models.h"
 
@@ -126,8 +128,9 @@ INSTANTIATE_TEST_SUITE_P(All, DenseCouplings,
                                          Coupled{5, 14, 6}, Coupled{6, 24, 8}));
 
 /// Two fingers on a palm that gravity swings, held together by a coupling and pressed apart: 10 s at 1/240 s.
-Model fingers(const CouplingOptions& coupling) {
+Model fingers(const CouplingOptions& coupling, Integrator integrator = Integrator::featherstone) {
   ModelBuilder builder;
+  builder.set_integrator(integrator);
   builder.add_body("palm", {.mass = 0.5, .inertia = {1e-3, 1e-3, 1e-3, 0, 0, 0}});
   JointOptions swing;
   swing.axis = {1, 0, 0};
@@ -148,7 +151,8 @@ Model fingers(const CouplingOptions& coupling) {
   return builder.build();
 }
 
-/// The largest |left + right| of 10 s, with a load that swings between ±0.5 N·m on one finger alone.
+/// The largest |left + right| of 10 s, with a load that swings between ±0.5 N·m on one finger alone, at so many steps a
+/// second.
 template <class T>
 double largest_gap(const Model& model) {
   RolloutOptions options;
@@ -159,11 +163,12 @@ double largest_gap(const Model& model) {
   Control<T> control(model, options.steps, 1);
   const int nu = model.topology.nu;
   for (int step = 0; step < options.steps; ++step) control.u.set(step * nu + 2, 0, T(0.5 * std::sin(0.05 * step)));
-  const Trajectory<T> t = rollout(model, state, control, options);
+  const Trajectory<T> t = rollout(model, place_bodies<T>(nullptr, model, state, options), control, options);
   EXPECT_EQ((*t.status)[0].stopped_step, -1);
   double largest = 0, moved = 0;
   for (int step = 1; step <= options.steps; ++step) {
-    const double left = double(t.q(step * 3 + 1, 0)), right = double(t.q(step * 3 + 2, 0));
+    const int row = step * model.topology.nq;
+    const double left = double(t.q(row + 1, 0)), right = double(t.q(row + 2, 0));
     largest = std::max(largest, std::abs(left + right));
     moved = std::max(moved, std::abs(left));
   }
@@ -212,6 +217,158 @@ TEST(Couplings, HeldIsTheLimitOfStiff) {
   const std::vector<double> a = end(fingers(held)), b = end(fingers(stiff));
   // What loads of 1 N·m make of 1e10 N·m/rad, and what 2 s of swinging make of that.
   for (int k = 0; k < 3; ++k) EXPECT_NEAR(a[k], b[k], 1e-8) << k;
+}
+
+// Where axes are parallel, rates of joints are those of their positions at all times: what is left is rounding.
+TEST(Couplings, FingersOfLooseBodiesFollow) {
+  CouplingOptions hold;
+  hold.hold = true;
+  EXPECT_LT(largest_gap<double>(fingers(hold, Integrator::semi_implicit)), 1e-12);
+  EXPECT_LT(largest_gap<float>(fingers(hold, Integrator::semi_implicit)), 1e-4);
+  CouplingOptions stiff;
+  stiff.spring.stiffness = 1e6;
+  EXPECT_LT(largest_gap<double>(fingers(stiff, Integrator::semi_implicit)), 1e-6);
+}
+
+/// A hull in weightlessness with two arms and a slide, coupled in two ways; how it moves at first.
+struct Floater {
+  Model model;
+  State<double> start;
+};
+Floater floater(bool coupled) {
+  ModelBuilder builder;
+  builder.set_integrator(Integrator::semi_implicit);
+  builder.set_gravity({0, 0, 0});
+  builder.add_body("hull", {.mass = 2, .com = {0.02, 0.01, 0}, .inertia = {0.02, 0.03, 0.025, 0.001, 0, 0}});
+  builder.add_joint("float", JointType::free, ModelBuilder::world, 0, {});
+  const JointType types[] = {JointType::revolute, JointType::revolute, JointType::prismatic};
+  const Numbers3 axes[] = {{1, 0, 0}, {0, 1, 0.5}, {0, 0, 1}};
+  for (int k = 0; k < 3; ++k) {
+    const std::string name = "limb" + std::to_string(k);
+    builder.add_body(name, {.mass = 0.5, .com = {0.1, 0.05, -0.1}, .inertia = {4e-3, 3e-3, 2e-3, 0, 0, 1e-4}});
+    JointOptions joint;
+    joint.axis = axes[k];
+    joint.frame.position = {0.1 * (k - 1), 0.1, 0.05};
+    builder.add_joint(name, types[k], k == 2 ? 1 : 0, k + 1, joint);
+  }
+  if (coupled) {
+    CouplingOptions gear, tendon;
+    gear.hold = true, gear.ratios = {{1, 1}, {2, -2}};
+    tendon.ratios = {{2, 0.5}, {3, 3}};
+    tendon.spring = {40, 0.1}, tendon.damping = 0.2, tendon.armature = 0.01;
+    builder.add_coupling("gear", gear);
+    builder.add_coupling("tendon", tendon);
+  }
+  Floater f{builder.build(), {}};
+  const Topology& t = f.model.topology;
+  State<double> state(f.model, 1);
+  const std::vector<double> q = neutral_positions(t);
+  for (int r = 0; r < t.nq; ++r) state.q.set(r, 0, q[r]);
+  for (int v = 0; v < t.joint_nv; ++v) state.qd.set(v, 0, 0.3 * (v + 1));
+  f.start = place_bodies<double>(nullptr, f.model, state, {});
+  return f;
+}
+
+/// [Σ x × m v + R J Rᵀ ω; Σ m v], about the world's origin.
+Eigen::Matrix<double, 6, 1> momentum(const Model& model, const Trajectory<double>& t, int step) {
+  Eigen::Matrix<double, 6, 1> sum = Eigen::Matrix<double, 6, 1>::Zero();
+  const Topology& topology = model.topology;
+  for (int i = 0; i < static_cast<int>(model.body_names.size()); ++i) {
+    const auto q = [&](int k) { return t.q(step * topology.nq + topology.joint_nq + 7 * i + k, 0); };
+    const auto v = [&](int k) { return t.qd(step * topology.nv + topology.joint_nv + 6 * i + k, 0); };
+    const Eigen::Matrix3d R = Eigen::Quaterniond(q(3), q(0), q(1), q(2)).toRotationMatrix();
+    const auto number = [&](int k) { return model.bodies.inertia(i, k); };
+    Eigen::Matrix3d J;
+    J << number(0), number(3), number(4), number(3), number(1), number(5), number(4), number(5), number(2);
+    const Eigen::Vector3d lever =
+        R * Eigen::Vector3d(model.bodies.com(i, 0), model.bodies.com(i, 1), model.bodies.com(i, 2));
+    const Eigen::Vector3d omega(v(0), v(1), v(2));
+    const Eigen::Vector3d p = model.bodies.mass(i) * (Eigen::Vector3d(v(3), v(4), v(5)) + omega.cross(lever));
+    sum.head<3>() += (Eigen::Vector3d(q(4), q(5), q(6)) + lever).cross(p) + R * J * R.transpose() * omega;
+    sum.tail<3>() += p;
+  }
+  return sum;
+}
+
+// What couplings push with goes where the joints' own impulses go, in pairs that act at one point: what is left is
+// rounding, some 1e-16 of the largest momentum a step.
+TEST(Couplings, LooseBodiesKeepTheirMomentum) {
+  RolloutOptions options;
+  options.steps = 1000;
+  options.time_step = 1.0 / 240;
+  const Floater f = floater(true), free = floater(false);
+  const Trajectory<double> t = rollout<double>(f.model, f.start, {}, options);
+  const Trajectory<double> alone = rollout<double>(free.model, free.start, {}, options);
+  const auto start = momentum(f.model, t, 0);
+  double lost = 0, moved = 0;
+  for (int step = 1; step <= options.steps; ++step) {
+    lost = std::max(lost, (momentum(f.model, t, step) - start).lpNorm<Eigen::Infinity>());
+    const int row = step * f.model.topology.nq + 7;  // behind those of the hull's joint
+    for (int k = 0; k < 3; ++k) moved = std::max(moved, std::abs(t.q(row + k, 0) - alone.q(row + k, 0)));
+  }
+  EXPECT_LT(lost, 1e-12 * start.lpNorm<Eigen::Infinity>());
+  EXPECT_GT(moved, 0.3);
+}
+
+// Elsewhere what holds a coupling looks at where bodies would fly to, as attachments do: what is left is of third order
+// in the step, some 1/8 of it at half the step.
+TEST(Couplings, LooseBodiesAreHeldToThirdOrder) {
+  const Floater f = floater(true);
+  double before = 0;
+  for (const int rate : {240, 480, 960}) {
+    RolloutOptions options;
+    options.steps = 2 * rate;
+    options.time_step = 1.0 / rate;
+    const Trajectory<double> t = rollout<double>(f.model, f.start, {}, options);
+    double gap = 0;
+    for (int step = rate / 10; step <= options.steps; ++step) {  // it begins where it is not held
+      gap = std::max(
+          gap, std::abs(rows_of(f.model, test::column(t.q, 0, step * f.model.topology.nq, f.model.topology.nq)).s[0]));
+    }
+    std::printf("held, loose bodies: %.1e rad at 1/%d s\n", gap, rate);
+    EXPECT_LT(gap, 1e-4);
+    if (before > 0) {
+      EXPECT_LT(gap, before / 6);
+    }
+    before = gap;
+  }
+}
+
+TEST(Couplings, IntegratorsAgree) {
+  for (const bool held : {true, false}) {
+    CouplingOptions options;
+    options.hold = held;
+    if (!held) {
+      options.spring = {2, 0.3};
+      options.damping = 0.01, options.armature = 1e-4, options.friction = 0.02;
+      options.limit = {-0.2, 0.4, 50, 0.1};
+      options.driven = true;
+      options.drive = {1, 0.02, 0.5};
+    }
+    const auto end = [&](Integrator integrator, double dt) {
+      const Model model = fingers(options, integrator);
+      RolloutOptions rollouts;
+      rollouts.time_step = dt;
+      rollouts.steps = static_cast<int>(std::lround(0.5 / dt));
+      State<double> state(model, 1);
+      state.q.set(0, 0, 1), state.q.set(1, 0, 0.3), state.q.set(2, 0, -0.3);
+      Control<double> control(model, rollouts.steps, 1);
+      for (int r = 0; r < control.u.rows(); ++r) control.u.set(r, 0, r % model.topology.nu > 2 ? 0.1 : 0.02);
+      const State<double> start = place_bodies<double>(nullptr, model, state, rollouts);
+      return test::column(rollout(model, start, control, rollouts).final.q, 0, 0, 3);
+    };
+    double before = 0;
+    for (const double dt : {1e-3, 2.5e-4}) {
+      const std::vector<double> a = end(Integrator::featherstone, dt), b = end(Integrator::semi_implicit, dt);
+      double gap = 0;
+      for (int k = 0; k < 3; ++k) gap = std::max(gap, std::abs(a[k] - b[k]));
+      EXPECT_LT(gap, 5e-3 * dt / 1e-3);  // both are of first order
+      if (before > 0) {
+        EXPECT_LT(gap, before / 2);
+      }
+      before = gap;
+    }
+  }
 }
 
 }  // namespace

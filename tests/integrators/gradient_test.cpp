@@ -187,7 +187,9 @@ constexpr Setup kSmall[] = {{1, 1, false, false, false, false, 10},
                             {23, 8, true, true, false, true, 20, false, false, 4},
                             {24, 10, true, true, true, false, 10, true, false, 3},
                             {25, 6, false, false, true, false, 10, false, true, 3},
-                            {26, 9, true, true, true, true, 10, true, true, 3}};
+                            {26, 9, true, true, true, true, 10, true, true, 3},
+                            // Of hinges with a driven ball, a universal and a planar joint between them.
+                            {27, 10, false, true, false, false, 10, true, false, 3}};
 constexpr Setup kLarge[] = {
     {6, 14, true, true, true, false, 20},        {7, 12, false, true, false, true, 20},
     {8, 18, true, false, true, false, 20},       {9, 32, true, true, true, false, 10},

@@ -8,17 +8,24 @@
 For each, 20 random states (positions within the limits, or ±1.5; any orientation of free and ball joints; velocities,
 accelerations and efforts within ±1 rad/s and the like): the largest differences of forward and inverse dynamics and the
 mass matrix, each over the largest number there; and, at five states with no control, of what springs, dampers and
-actuators do (`simctl run`, one step of 1e-15 s), over the largest of these or 1 N·m. What simctl says that it does not
-take over is switched off in MuJoCo, too: actuators that are on no joint or have a state, springs and dampers of tendons,
-springs of free joints. Exit code 1: a difference above 1e-9, of the dynamics also above
+actuators of joints do (`simctl run`, one step of 1e-15 s), over the largest of these or 1 N·m. What simctl says that it
+does not take over is switched off in MuJoCo, too: actuators that are on no joint or have a state, springs of free joints;
+and tendons, which --tendons compares. Exit code 1: a difference above 1e-9, of the dynamics also above
 n times 1e-15 of the condition number of M, n degrees of freedom: both sides round.
 
 With --steps: 1,000 steps of models of hinges and slides alone, all in MuJoCo's units, without contact, limits, dry
 friction and drives, which the two programs treat by laws of their own; MuJoCo by its `Euler` with implicit damping. The
 largest difference of positions, and that of MuJoCo with itself, started 1e-15 aside: what chaos makes of rounding.
 
+With --tendons: models of hinges and slides alone that have fixed tendons, their springs, dampers and actuators included:
+accelerations of a step of 1/240 s from five states, without contact, limits and dry friction, over the largest. Those
+expected are of the step that docs/theory.md has, (9) and (14), with MuJoCo's mass matrix, forces, tendon lengths and
+Jacobians in it. Exit code 1: a difference above 1e-9.
+
 With --rest: 8 s of falling onto the floor and lying there, without control: the sum of the floor's normal forces at the
-end over the weight, and the deepest contact, by simctl and by MuJoCo. Exit code 1: ours is off by more than 0.5 % or
+end over the weight, and the deepest contact, by simctl and by MuJoCo; and by how much the centre of mass is higher once
+MuJoCo has gone on for 5 s from the pose in which simctl's lies, with friction that hardly creeps (elliptic cones,
+impratio 100). Exit code 1: ours is off by more than 0.5 % or
 deeper than 5 mm. Where a fall ends is chaotic, so that attitudes at rest are others.
 """
 import json
@@ -50,6 +57,11 @@ class Robot:
         self.model = model = mujoco.MjModel.from_xml_path(str(file))
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
         model.opt.enableflags = 0
+        self.fixed = [t for t in range(model.ntendon)
+                      if model.wrap_type[model.tendon_adr[t]] == mujoco.mjtWrap.mjWRAP_JOINT]
+        self.tendons = [numpy.array(of[self.fixed]) for of in
+                        (model.tendon_stiffness, model.tendon_damping, model.tendon_armature)]
+        self.actuators = numpy.array(model.actuator_gainprm), numpy.array(model.actuator_biasprm)
         self.leave_out()
         self.data = mujoco.MjData(model)
         self.names = [model.joint(joint).name for joint in range(model.njnt)]
@@ -69,9 +81,13 @@ class Robot:
             if own and own != name:
                 raise RuntimeError(f"joint {name} where MuJoCo has {own}")
 
-    def leave_out(self):
+    def leave_out(self, but_tendons=False):
         model = self.model
         for i in range(model.nu):
+            if but_tendons and model.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_TENDON and \
+                    model.actuator_trnid[i, 0] in self.fixed and \
+                    model.actuator_dyntype[i] == int(mujoco.mjtDyn.mjDYN_NONE):
+                continue
             on_joint = int(model.actuator_trntype[i]) in (int(mujoco.mjtTrn.mjTRN_JOINT),
                                                           int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
             one = on_joint and model.jnt_type[model.actuator_trnid[i, 0]] in (SLIDE, HINGE)
@@ -81,7 +97,7 @@ class Robot:
                                                          int(mujoco.mjtBias.mjBIAS_AFFINE)))
             if not (one and plain):
                 model.actuator_gainprm[i] = model.actuator_biasprm[i] = 0
-        model.tendon_stiffness[:] = model.tendon_damping[:] = 0
+        model.tendon_stiffness[:] = model.tendon_damping[:] = model.tendon_armature[:] = 0
         for joint in range(model.njnt):
             if model.jnt_type[joint] == FREE:
                 model.jnt_stiffness[joint] = 0
@@ -194,13 +210,60 @@ class Robot:
             worst = max(worst, relative(own, rows, 1.0))
         return worst
 
+    def take_tendons_in(self):
+        model = self.model
+        model.actuator_gainprm[:], model.actuator_biasprm[:] = self.actuators
+        self.leave_out(but_tendons=True)
+        model.tendon_stiffness[self.fixed], model.tendon_damping[self.fixed], model.tendon_armature[self.fixed] = \
+            self.tendons
+
+    def accelerations_of_step(self, q, v, time_step):
+        """Of a step of docs/theory.md, dampers and drives of joints and all of tendons implicit, without controls."""
+        model, data = self.model, self.data
+        M, bias = self.forward(q, v)
+        force = self.acting() - bias
+        M += time_step * numpy.diag(model.dof_damping)
+        rows = numpy.zeros((model.ntendon, model.nv))
+        for t in range(model.ntendon):
+            for wrap in range(model.tendon_adr[t], model.tendon_adr[t] + model.tendon_num[t]):
+                if t in self.fixed:
+                    rows[t, model.jnt_dofadr[model.wrap_objid[wrap]]] += model.wrap_prm[wrap]
+        pulls = [(rows[t], model.tendon_stiffness[t], model.tendon_damping[t]) for t in self.fixed]
+        for i in range(model.nu):
+            if model.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_TENDON:
+                row = rows[model.actuator_trnid[i, 0]]
+            else:
+                row = numpy.zeros(model.nv)
+                row[model.jnt_dofadr[model.actuator_trnid[i, 0]]] = 1
+            pulls.append((row * model.actuator_gear[i, 0], -model.actuator_biasprm[i, 1], -model.actuator_biasprm[i, 2]))
+        for row, stiffness, damping in pulls:
+            M += numpy.outer(row, row) * time_step * (damping + time_step * stiffness)
+            force -= row * (time_step * stiffness * (row @ v))
+        return numpy.linalg.solve(M, force)
+
+    def compare_tendons(self):
+        self.take_tendons_in()
+        self.model.actuator_forcelimited[:] = 0
+        random, worst, time_step = numpy.random.default_rng(4), 0.0, 1 / 240
+        free = {name: {"limit": {"lower": -1e6, "upper": 1e6}, "friction": 0} for name in self.names}
+        for _ in range(5):
+            state, q, v, *_ = self.random_state(random)
+            expected = self.accelerations_of_step(q, v, time_step)
+            columns = self.run(state, {"simulation": {"time_step": time_step, "steps": 1}}, free)
+            after = [float(columns[f"{name}/velocity"][-1]) for name in self.names]
+            worst = max(worst, relative((numpy.array(after) - v) / time_step, expected))
+        return worst
+
     def compare_rest(self):
         model, data = self.model, self.data
+        self.take_tendons_in()
         model.opt.disableflags = 0
         steps = round(8 / model.opt.timestep)
         weight = model.body_mass.sum() * abs(model.opt.gravity[2])
-        contacts = self.columns("contacts", self.file, "--set", f"simulation/time_step={model.opt.timestep}", "--set",
-                                f"simulation/steps={steps}")
+        length = ("--set", f"simulation/time_step={model.opt.timestep}", "--set", f"simulation/steps={steps}")
+        contacts = self.columns("contacts", self.file, *length)
+        end = {name: float(column[-1]) for name, column in self.columns("trajectory", self.file, *length).items()
+               if column[-1]}
         last = [i for i, step in enumerate(contacts["step"]) if step == contacts["step"][-1]]
         ours = (sum(abs(float(contacts["force/z"][i])) for i in last), max(float(contacts["depth"][i]) for i in last))
         for _ in range(steps):
@@ -211,7 +274,29 @@ class Robot:
             if 0 in model.geom_bodyid[data.contact[i].geom]:
                 theirs += force[0] * abs(data.contact[i].frame[2])
                 depth = max(depth, -data.contact[i].dist)
-        return ours[0] / weight, ours[1], theirs / weight, depth
+        settled = self.settled(end, round(5 / model.opt.timestep))
+        return ours[0] / weight, ours[1], theirs / weight, depth, settled
+
+    def settled(self, columns, steps):
+        """What MuJoCo changes the height of the centre of mass by, m, in steps from a pose of simctl's at rest; NaN: it
+        does not come to rest."""
+        model, data = self.model, self.data
+        model.opt.cone, model.opt.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+        mujoco.mj_resetData(model, data)
+        for joint, name in enumerate(self.names):
+            at, kind = model.jnt_qposadr[joint], model.jnt_type[joint]
+            if kind in (SLIDE, HINGE):
+                data.qpos[at] = model.qpos0[at] + columns[f"{name}/position"]
+                continue
+            if kind == FREE:
+                data.qpos[at:at + 3] = [columns[f"{name}/position/{axis}"] for axis in "xyz"]
+                at += 3
+            data.qpos[at:at + 4] = [columns[f"{name}/orientation/{axis}"] for axis in "wxyz"]
+        mujoco.mj_fwdPosition(model, data)
+        height = float(data.subtree_com[0][2])
+        for _ in range(steps):
+            mujoco.mj_step(model, data)
+        return float(data.subtree_com[0][2]) - height if abs(data.qvel).max() < 0.1 else float("nan")
 
     def compare_steps(self):
         model, data = self.model, self.data
@@ -233,7 +318,9 @@ class Robot:
 
 def main():
     modes = {"--steps": "| model | positions after 1,000 steps | MuJoCo, started 1e-15 aside |",
-             "--rest": "| model | normal force over weight | deepest, mm | MuJoCo: normal force over weight | deepest, mm |",
+             "--rest": "| model | normal force over weight | deepest, mm | MuJoCo: normal force over weight | deepest, mm | "
+                       "MuJoCo from there: higher, mm |",
+             "--tendons": "| model | tendons | accelerations |",
              "": "| model | degrees of freedom | q̈, τ, M | springs, dampers, actuators | cond M |"}
     mode = next((argument for argument in sys.argv if argument in modes), "")
     program, *files = [argument for argument in sys.argv[1:] if argument != mode]
@@ -251,10 +338,17 @@ def main():
                     failed = failed or ours > max(1e-6, 100 * chaos)
                     print(f"| {name} | {ours:.0e} | {chaos:.0e} |", flush=True)
                 continue
+            if mode == "--tendons":
+                if robot.fixed and all(kind in (SLIDE, HINGE) for kind in robot.model.jnt_type):
+                    ours = robot.compare_tendons()
+                    failed = failed or ours > 1e-9
+                    print(f"| {name} | {len(robot.fixed)} | {ours:.0e} |", flush=True)
+                continue
             if mode == "--rest":
-                ours, depth, theirs, their_depth = robot.compare_rest()
+                ours, depth, theirs, their_depth, higher = robot.compare_rest()
                 failed = failed or abs(ours - 1) > 5e-3 or depth > 5e-3
-                print(f"| {name} | {ours:.4f} | {1e3 * depth:.2f} | {theirs:.4f} | {1e3 * their_depth:.2f} |", flush=True)
+                print(f"| {name} | {ours:.4f} | {1e3 * depth:.2f} | {theirs:.4f} | {1e3 * their_depth:.2f} | "
+                      f"{1e3 * higher:.1f} |", flush=True)
                 continue
             worst, condition = robot.compare_dynamics()
             efforts = robot.compare_efforts()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Values of MuJoCo for mujoco_parts.xml, a model that has every part that simctl reads, and for scenes/walker.xml: writes
-mujoco_parts.json beside itself (README.md there).
+"""Values of MuJoCo for mujoco_parts.xml, a model that has every part that simctl reads, for mujoco_tendons.xml and for
+scenes/walker.xml: writes mujoco_parts.json beside itself (README.md there).
 
     build/oracles/bin/python tests/reference/mujoco_parts.py
 
@@ -64,11 +64,26 @@ def steps(file, count):
     return {"count": count, "positions": {name: float(q[joint]) for joint, name in enumerate(robot.names)}}
 
 
+def tendons(file, time_step):
+    """Velocities by joint after a step with fixed tendons (compare_mujoco.py says of which kind)."""
+    robot = Robot(None, file)
+    robot.take_tendons_in()
+    random, states, expected = numpy.random.default_rng(12), [], []
+    for _ in range(STATES):
+        state, q, v, *_ = robot.random_state(random)
+        after = v + time_step * robot.accelerations_of_step(q, v, time_step)
+        states.append(rounded({name: {key: values[key] for key in ("position", "velocity")}
+                               for name, values in state.items()}))
+        expected.append(rounded(dict(zip(robot.names, map(float, after)))))
+    return {"time_step": time_step, "states": states, "velocities": expected}
+
+
 def main():
     walker = HERE.parent.parent / "scenes" / "walker.xml"
     content = {"mujoco": mujoco.__version__,
                "parts": model(HERE / "mujoco_parts.xml"),
                "walker": model(walker),
+               "tendons": tendons(HERE / "mujoco_tendons.xml", 1 / 256),
                "walker_steps": steps(walker, 300)}
     (HERE / "mujoco_parts.json").write_text(json.dumps(content, indent=1) + "\n")
 

@@ -1,0 +1,214 @@
+#pragma once
+// Couplings of joints in the step of loose bodies: docs/semi_implicit.md, (16)-(18).
+//
+// A free row's rate is its joint's, so that a coupling's is c·G v: row by row, what it pushes with goes where the
+// joints' own impulses go. With M̃ = M + Gᵀ A G and the responses Z = M̃⁻¹ Gᵀ cᵀ,
+//
+//   (16) M̃ v⁺ = b + Gᵀ cᵀ f       f = ask − I c·G v⁺;   one that holds: c·G v⁺ = ask
+//
+// as equation (15) of docs/theory.md, with velocities for accelerations and impulses for efforts.
+#include "integrators/rollout/coupling_forces.h"
+#include "integrators/semi_implicit/row_solve.h"
+
+namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
+
+// Models with couplings alone pay for them: called, not inlined.
+#define BACKDRIVE_COUPLED BACKDRIVE_HD __attribute__((noinline))
+
+template <class Real>
+BACKDRIVE_INLINE bool is_coupled(const System<Real>& system) {
+  return system.couplings.count > 0;
+}
+
+/// The row that is a joint's degree of freedom.
+BACKDRIVE_HD constexpr int row_of(JointType type) {
+  return type == JointType::revolute ? 2 : 5;
+}
+
+/// Calls visit(ratio, joint, row) for the terms of a coupling.
+template <class Real, class Visit>
+BACKDRIVE_INLINE void each_term(const System<Real>& system, int c, const Visit& visit) {
+  const CouplingsOf<Real>& all = system.couplings;
+  const Coupling& coupling = all.couplings[c];
+  for (int t = coupling.first_term; t < coupling.first_term + coupling.term_count; ++t) {
+    const int joint = all.terms[t].joint;
+    visit(t, joint, row_of(system.joints[joint].type));
+  }
+}
+/// Sum of number(joint, row).
+template <class Real, class Number>
+BACKDRIVE_INLINE Real sum_of_terms(const System<Real>& system, int c, const Number& number) {
+  Real sum = constant<Real>(0);
+  each_term(system, c, [&](int t, int j, int row) { sum += number(j, row) * system.couplings.ratios[t]; });
+  return sum;
+}
+
+/// Elimination in place, without pivots: docs/theory.md, (15).
+template <class Real>
+BACKDRIVE_HD void eliminate(Real* matrix, int n) {
+  for (int k = 0; k < n; ++k) {
+    const Real inverse = constant<Real>(1) / matrix[k * n + k];
+    matrix[k * n + k] = inverse;
+    for (int i = k + 1; i < n; ++i) {
+      const Real factor = matrix[i * n + k] * inverse;
+      matrix[i * n + k] = factor;
+      for (int j = k + 1; j < n; ++j) matrix[i * n + j] -= factor * matrix[k * n + j];
+    }
+  }
+}
+
+/// Z with the factors at hand, and the eliminated matrix. Overwrites body[].u and joint[].rate.
+template <class Real, class Masses>
+BACKDRIVE_COUPLED void respond(const System<Real>& system, Workspace<Real>& ws, const Masses& divide_by_mass,
+                               const Factors<Real>& factors, const CouplingResponse<Real>& to) {
+  const int n = system.couplings.count;
+  for (int c = 0; c < n; ++c) {
+    for (int i = 0; i < system.body_count; ++i) ws.body[i].u = zero6<Real>();
+    each_term(system, c, [&](int t, int j, int row) {
+      const Joint& joint = system.joints[j];
+      Real f[kRows];
+      for (Real& x : f) x = constant<Real>(0);
+      f[row] = f[row] + system.couplings.ratios[t];
+      add_row_forces(ws.joint[j].geometry, f, ws.body[joint.child].u,
+                     joint.parent >= 0 ? &ws.body[joint.parent].u : nullptr);
+    });
+    solve(system, ws, divide_by_mass, factors);
+    for (int i = 0; i < system.body_count; ++i) to.bodies[c * system.body_count + i] = ws.body[i].u;
+    for (int j = 0; j < system.joint_count; ++j) {
+      for (int row = 0; row < kRows; ++row) to.rows[c * system.joint_count + j].rate[row] = ws.joint[j].rate[row];
+    }
+  }
+  for (int i = 0; i < n; ++i) {
+    for (int k = 0; k < n; ++k) {
+      const RowRates<Real>* const z = to.rows + k * system.joint_count;
+      to.matrix[i * n + k] =
+          ws.coupled[i].increment * sum_of_terms(system, i, [&](int j, int row) { return z[j].rate[row]; });
+    }
+    if (!system.couplings.couplings[i].holds) to.matrix[i * n + i] += constant<Real>(1);
+  }
+  eliminate(to.matrix, n);
+}
+
+/// What a solve wants of couplings.
+template <class Real>
+struct CoupledSolve {
+  CouplingResponse<Real> response;
+  Real CoupledStep<Real>::*f;  ///< where what they push with goes
+  bool anew;                   ///< the first solve with its factors
+  bool asks;                   ///< with what they ask for
+};
+
+/// From the solution without couplings in body[].u and joint[].rate to that with them.
+template <class Real>
+BACKDRIVE_COUPLED void correct(const System<Real>& system, Workspace<Real>& ws, const CoupledSolve<Real>& wanted) {
+  const int n = system.couplings.count;
+  const CouplingResponse<Real>& by = wanted.response;
+  Real CoupledStep<Real>::*const f = wanted.f;
+  CoupledStep<Real>* const now = ws.coupled;
+  for (int i = 0; i < n; ++i) {
+    const Real asked = wanted.asks ? now[i].ask : constant<Real>(0);
+    now[i].*f =
+        asked - now[i].increment * sum_of_terms(system, i, [&](int j, int row) { return ws.joint[j].rate[row]; });
+  }
+  for (int i = 1; i < n; ++i) {
+    for (int k = 0; k < i; ++k) now[i].*f -= by.matrix[i * n + k] * now[k].*f;
+  }
+  for (int i = n - 1; i >= 0; --i) {
+    for (int k = i + 1; k < n; ++k) now[i].*f -= by.matrix[i * n + k] * now[k].*f;
+    now[i].*f = now[i].*f * by.matrix[i * n + i];
+  }
+  for (int c = 0; c < n; ++c) {
+    const Real push = now[c].*f;
+    for (int i = 0; i < system.body_count; ++i) ws.body[i].u += by.bodies[c * system.body_count + i] * push;
+    for (int j = 0; j < system.joint_count; ++j) {
+      const RowRates<Real>& z = by.rows[c * system.joint_count + j];
+      for (int row = 0; row < kRows; ++row) ws.joint[j].rate[row] += z.rate[row] * push;
+    }
+  }
+}
+
+/// A solve as solve(), with couplings. The right-hand side waits in coupled_bodies where it is the first of its
+/// factors.
+template <class Real, class Masses>
+BACKDRIVE_COUPLED void solve_coupled(const System<Real>& system, Workspace<Real>& ws, const Masses& divide_by_mass,
+                                     const Factors<Real>& factors, const CoupledSolve<Real>& wanted) {
+  if (wanted.anew) {
+    for (int i = 0; i < system.body_count; ++i) ws.coupled_bodies[i] = ws.body[i].u;
+    respond(system, ws, divide_by_mass, factors, wanted.response);
+    for (int i = 0; i < system.body_count; ++i) ws.body[i].u = ws.coupled_bodies[i];
+  }
+  solve(system, ws, divide_by_mass, factors);
+  correct(system, ws, wanted);
+}
+
+/// Where the joints of a coupling would be if nothing kicked their bodies.
+template <class Real>
+BACKDRIVE_INLINE void predict_positions(const System<Real>& system, Workspace<Real>& ws, int c) {
+  each_term(system, c, [&](int, int j, int) {
+    Real q[4] = {constant<Real>(0)};
+    joint_positions(system.joints[j], geometry_at(system, ws, j, &BodyScratch<Real>::predicted), ws.joint[j].position,
+                    q);
+    ws.joint[j].predicted = q[0];
+  });
+}
+
+/// (17): what every coupling asks for, and its I.
+template <class Real>
+BACKDRIVE_COUPLED void prepare_couplings(const System<Real>& system, Workspace<Real>& ws) {
+  const Real& dt = system.dt;
+  for (int c = 0; c < system.couplings.count; ++c) {
+    const Coupling& coupling = system.couplings.couplings[c];
+    const CouplingConstants<Real>& own = system.couplings.constants[c];
+    CoupledStep<Real>& s = ws.coupled[c];
+    const auto sum = [&](const auto& number) { return sum_of_terms(system, c, number); };
+    s.in.q = sum([&](int j, int) { return ws.joint[j].position[0]; }) + own.offset;
+    s.in.qd = sum([&](int j, int row) { return ws.joint[j].start[row]; });
+    predict_positions(system, ws, c);
+    if (coupling.holds) {
+      s.increment = constant<Real>(1);
+      s.ask = s.in.qd - (sum([&](int j, int) { return ws.joint[j].predicted; }) + own.offset) / dt;
+      continue;
+    }
+    const JointForce<Real> force = coupling_force(coupling, own.efforts, s.in, dt);
+    const Real flown = sum([&](int j, int row) { return ws.joint[j].flown[row]; });
+    s.increment = force.increment;
+    s.ask = dt * force.effort + s.increment * s.in.qd - (flown - s.in.qd) * own.efforts.armature;
+  }
+}
+
+// ---- and back -------------------------------------------------------------------------------------------------------
+
+/// Adjoint of prepare_couplings: cotangents by coupling into coupled[], gradients of its numbers but the ratios.
+/// `resisted(c)`: as of adj_row_impulses.
+template <class Real, class Resisted>
+BACKDRIVE_HD void adj_prepare_couplings(const System<Real>& system, Workspace<Real>& ws, const Resisted& resisted,
+                                        CouplingConstants<Real>* gradient) {
+  const Real &dt = system.dt, zero = constant<Real>(0);
+  for (int c = 0; c < system.couplings.count; ++c) {
+    const Coupling& coupling = system.couplings.couplings[c];
+    const CouplingConstants<Real>& own = system.couplings.constants[c];
+    CoupledStep<Real>& s = ws.coupled[c];
+    s.in_bar = {zero, zero, zero, zero, zero};
+    if (coupling.holds) {
+      const Real ask_bar = -s.push_bar;
+      s.in_bar.qd = ask_bar;
+      s.predicted_bar = -(ask_bar / dt);
+      s.flown_bar = zero;
+      if (gradient) gradient[c].offset += s.predicted_bar;
+      continue;
+    }
+    const auto sum = [&](const auto& number) { return sum_of_terms(system, c, number); };
+    const Real w = sum([&](int j, int row) { return ws.joint[j].rate[row]; });
+    const Real gained = sum([&](int j, int row) { return ws.joint[j].next[row]; }) - s.in.qd;
+    s.in_bar = adj_coupling_force(coupling, own.efforts, s.in, dt, {w * dt, w * gained + resisted(c)},
+                                  gradient ? &gradient[c].efforts : nullptr);
+    s.predicted_bar = zero;
+    s.flown_bar = -(w * own.efforts.armature);
+    s.in_bar.qd += w * s.increment - s.flown_bar;
+    if (!gradient) continue;
+    gradient[c].offset += s.in_bar.q;
+    gradient[c].efforts.armature -= w * (sum([&](int j, int row) { return ws.joint[j].flown[row]; }) - s.in.qd);
+  }
+}
+
+}  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS
