@@ -145,6 +145,9 @@ void read_mjcf_tendons(const MjcfReading& reading, MjcfModel& model);
 /// They and equalities of joints as couplings. Notes what is left out.
 void write_mjcf_couplings(const MjcfReading& reading, MjcfModel& model);
 
+/// Initial states of the joints, from the key that the scene asks for by name.
+void read_mjcf_key(const MjcfReading& reading, MjcfModel& model);
+
 /// Gains, limits and targets of the drives of joints and tendons.
 void add_mjcf_actuators(const MjcfReading& reading, MjcfModel& model);
 
