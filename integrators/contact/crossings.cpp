@@ -183,8 +183,7 @@ struct CrossingFinder::Paths {
 
   Touch touch(const ContactPair& pair, double back) {
     const Geometry<double>&a = geometry.data()[pair.a], &b = geometry.data()[pair.b];
-    const Shape<double> first = shape_at(pair.a, back), second = shape_at(pair.b, back);
-    contact_points<double>({a, first}, {b, second}, points.data());
+    contact_points<double>({a, shape_at(pair.a, back)}, {b, shape_at(pair.b, back)}, points.data());
     const double margin = figures[pair.a].margin + figures[pair.b].margin;
     Touch deepest{-kFarGap, {0, 0, 1}};
     for (int i = 0; i < contact_count(a, b); ++i) {
@@ -257,8 +256,7 @@ struct CrossingFinder::Paths {
     const double tiny = 1e-9 * figures[pair.a].inner;
     const Shape<double> at{{identity3<double>(), p.middle - p.moved * back}, {tiny, 0, 0}};
     ContactPoint<double> point;
-    const Shape<double> ground = shape_at(pair.b, back);
-    contact_points<double>({probe, at}, {geometry.data()[pair.b], ground}, &point);
+    contact_points<double>({probe, at}, {geometry.data()[pair.b], shape_at(pair.b, back)}, &point);
     return {-point.gap, point.normal};
   }
 
