@@ -164,6 +164,9 @@ void write_mjcf_couplings(const MjcfReading& reading, MjcfModel& model);
 /// out.
 void write_mjcf_loops(const MjcfReading& reading, MjcfModel& model);
 
+/// Initial states of the joints, from the key that the scene asks for by name.
+void read_mjcf_key(const MjcfReading& reading, MjcfModel& model);
+
 /// Gains, limits and targets of the drives of joints and tendons.
 void add_mjcf_actuators(const MjcfReading& reading, MjcfModel& model);
 

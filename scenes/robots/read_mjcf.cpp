@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
-#include <span>
 
 #include "models/model_validity.h"
 #include "models/parameter_list.h"
@@ -22,7 +20,7 @@ class MjcfWriter : MjcfReading {
     model_ = read_mjcf_bodies(*this);
     read_mjcf_tendons(*this, model_);
     add_mjcf_actuators(*this, model_);
-    add_key();
+    read_mjcf_key(*this, model_);
     for (std::size_t b = 0; b < model_.bodies.size(); ++b) add_body(static_cast<int>(b));
     add_contacts();
     write_mjcf_couplings(*this, model_);
@@ -390,94 +388,6 @@ class MjcfWriter : MjcfReading {
     parts_.include->list.push_back(list_of_names({*a, *b}, pair.place));
     static const Names known{"name", "class", "geom1", "geom2", "condim"};
     tell_rest(pair, known);
-  }
-
-  // ---- keyframes ----------------------------------------------------------------------------------------------------
-
-  /// The state that the scene asks for by name.
-  void add_key() {
-    if (request_.key.empty()) return;
-    std::vector<std::string> known;
-    const XmlElement* key = nullptr;
-    for (const XmlElement* const one : document_.section("keyframe")) {
-      const XmlAttribute* const name = one->attribute("name");
-      if (!name) continue;
-      known.push_back(name->value);
-      if (name->value == request_.key) key = one;
-    }
-    if (!key) {
-      fail(sources_, request_.key_place, "keyframe", "value '" + excerpt(request_.key) + "'",
-           known.empty() ? "no key: this file has no named <key>" : "the name of a <key>",
-           nearest_name(request_.key.substr(0, 200), known));
-    }
-    set_key_state(*key);
-  }
-
-  void set_key_state(const XmlElement& key) {
-    std::size_t positions = 0, velocities = 0;
-    for (const MjcfBody& body : model_.bodies) {
-      for (const int j : body.joints) {
-        const std::string& type = model_.joints[j].type;
-        positions += type == "free" ? 7 : type == "ball" ? 4 : 1;
-        velocities += type == "free" ? 6 : type == "ball" ? 3 : 1;
-      }
-    }
-    const auto numbers = [&](const char* name, std::size_t count) {
-      const XmlAttribute* const found = key.attribute(name);
-      return found ? values_.list(key, *found, count, count) : std::vector<double>{};
-    };
-    const std::vector<double> q = numbers("qpos", positions), v = numbers("qvel", velocities);
-    static const Names known{"name", "qpos", "qvel", "time"};
-    tell_rest(key, known);
-    std::size_t at_q = 0, at_v = 0;
-    for (const MjcfBody& body : model_.bodies) {
-      for (const int j : body.joints) add_key_of_joint(model_.joints[j], key.place, q, at_q, v, at_v);
-    }
-  }
-
-  void add_key_of_joint(MjcfJoint& joint, Place place, const std::vector<double>& q, std::size_t& at_q,
-                        const std::vector<double>& v, std::size_t& at_v) {
-    const auto take = [](const std::vector<double>& from, std::size_t& at, std::size_t count) {
-      if (from.empty()) return std::vector<double>{};
-      const auto begin = from.begin() + static_cast<std::ptrdiff_t>(at);
-      at += count;
-      return std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(count));
-    };
-    NodePtr state = make_map(place);
-    const auto set = [&](const char* key, const std::vector<double>& values) {
-      if (!values.empty()) set_key(state, key, list_of(values, place), place);
-    };
-    Turn turn{0, 0, 0, 1};
-    const auto set_turn = [&](const std::vector<double>& wxyz) {
-      if (wxyz.empty()) return;
-      const std::optional<Turn> given = turn_of_wxyz(std::span<const double, 4>(wxyz.data(), 4));
-      if (!given) fail(sources_, place, "key", "a quaternion of zero", "one that is not zero");
-      turn = *given;
-      set_key(state, "orientation", list_of(turn, place), place);
-    };
-    if (joint.type == "free") {
-      set("position", take(q, at_q, 3));
-      set_turn(take(q, at_q, 4));
-      set("velocity", take(v, at_v, 3));
-      // MuJoCo's are about the body's own axes, those of scenes about the world's.
-      if (const std::vector<double> w = take(v, at_v, 3); !w.empty()) {
-        const Numbers3 of_world = turned(turn, {w[0], w[1], w[2]});
-        set("angular_velocity", {of_world[0], of_world[1], of_world[2]});
-      }
-    } else if (joint.type == "ball") {
-      set_turn(take(q, at_q, 4));
-      set("angular_velocity", take(v, at_v, 3));
-    } else {
-      const std::vector<double> position = take(q, at_q, 1), speed = take(v, at_v, 1);
-      if (!position.empty() && position[0] != joint.reference) {
-        set_key(state, "position", scalar_of(position[0] - joint.reference, place), place);
-      }
-      if (!speed.empty() && speed[0] != 0) set_key(state, "velocity", scalar_of(speed[0], place), place);
-    }
-    if (state->map.empty()) return;
-    joint.key_state = state;
-    joint.has_key_position = !q.empty();
-    set_key(parts_.initial_state, joint.name, state, place);
   }
 
   struct Excluded {
