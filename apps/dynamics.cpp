@@ -6,10 +6,13 @@
 
 #include "apps/log.h"
 #include "apps/options.h"
+#include "autodiff/problem/inputs.h"
+#include "autodiff/tape/step_jacobians.h"
 #include "integrators/reference/dynamics_derivatives.h"
 #include "integrators/reference/inverse_dynamics.h"
 #include "integrators/reference/mass_matrix.h"
 #include "models/coordinates.h"
+#include "models/parameter_reader.h"
 
 namespace backdrive::app {
 namespace {
@@ -18,8 +21,9 @@ using Json = nlohmann::json;
 using Numbers = std::vector<double>;
 
 const std::vector<std::string>& quantity_names() {
-  static const std::vector<std::string> names{"forward_dynamics",     "inverse_dynamics", "mass_matrix", "bias_force",
-                                              "dynamics_derivatives", "energy",           "poses"};
+  static const std::vector<std::string> names{"forward_dynamics",     "inverse_dynamics", "mass_matrix",   "bias_force",
+                                              "dynamics_derivatives", "energy",           "poses",         "jacobian",
+                                              "center_of_mass",       "momentum",         "step_jacobians"};
   return names;
 }
 
@@ -136,8 +140,118 @@ Json matrix(const Numbers& numbers, int columns) {
   return rows;
 }
 
-Json quantity_of(const std::string& name, const Model& model, const JointState& s) {
+using Vec = Vec3<double>;
+
+Json list_of(const Vec& v) {
+  return {v.x, v.y, v.z};
+}
+
+/// Where bodies are and how they move: at the state's velocities in world 0, at a unit of each one in the worlds
+/// behind.
+class Motions {
+ public:
+  Motions(const Model& model, const JointState& s) : model_(model) {
+    const Topology& t = model.topology;
+    const int worlds = 1 + t.nv;
+    State<double> states(model, worlds);
+    for (int w = 0; w < worlds; ++w) {
+      for (int r = 0; r < t.nq; ++r) states.q.set(r, w, s.q[r]);
+      for (int v = 0; v < t.nv; ++v) states.qd.set(v, w, w == 0 ? s.qd[v] : v == w - 1 ? 1 : 0);
+    }
+    std::vector<int> bodies;
+    for (std::size_t b = 0; b < model.body_names.size(); ++b) bodies.push_back(static_cast<int>(b));
+    motions_ = body_motions<double>(nullptr, model, states, bodies, {});
+  }
+
+  /// Of every body's origin, then of its turning, world axes: 6 rows of nv numbers.
+  Json jacobians() const {
+    Json result = Json::object();
+    for (int b = 0; b < bodies(); ++b) {
+      Json rows = Json::array();
+      for (int k = 0; k < 6; ++k) {
+        Numbers row;
+        for (int v = 0; v < model_.topology.nv; ++v) row.push_back(motions_(b * 18 + 12 + k, 1 + v));
+        rows.push_back(row);
+      }
+      result[model_.body_names[b]] = rows;
+    }
+    return result;
+  }
+
+  Json center_of_mass() const {
+    const Total all = total();
+    return {{"position", list_of(all.center)}, {"velocity", list_of(all.linear * (1 / all.mass))}};
+  }
+
+  /// Angular about the centre of mass of all.
+  Json momentum() const {
+    const Total all = total();
+    return {{"linear", list_of(all.linear)}, {"angular", list_of(all.angular - cross(all.center, all.linear))}};
+  }
+
+ private:
+  struct Total {
+    double mass = 0;
+    Vec center{0, 0, 0}, linear{0, 0, 0}, angular{0, 0, 0};  ///< angular: about the world's origin
+  };
+
+  int bodies() const { return static_cast<int>(model_.body_names.size()); }
+  Vec at(int body, int first) const {
+    return {motions_(body * 18 + first, 0), motions_(body * 18 + first + 1, 0), motions_(body * 18 + first + 2, 0)};
+  }
+  Total total() const {
+    Total sum;
+    for (int b = 0; b < bodies(); ++b) {
+      const auto own = body_mass(model_, b, 0);
+      const Mat3<double> R{at(b, 3), at(b, 6), at(b, 9)};
+      const Vec lever = R * own.com, turn = at(b, 15);
+      const Vec center = at(b, 0) + lever, linear = (at(b, 12) + cross(turn, lever)) * own.mass;
+      sum.mass += own.mass;
+      sum.center = sum.center + center * own.mass;
+      sum.linear = sum.linear + linear;
+      sum.angular = sum.angular + cross(center, linear) + R * (own.inertia * transposed_times(R, turn));
+    }
+    sum.center = sum.center * (1 / sum.mass);
+    return sum;
+  }
+
+  const Model& model_;
+  Buffer<double> motions_;
+};
+
+/// Of one step of the scene, substeps and all: efforts are the state's, targets those that the scene begins with.
+Json step_jacobians_of(const Problem& problem, const JointState& s) {
+  const Topology& t = problem.model.topology;
+  State<double> state(problem.model, 1);
+  for (int r = 0; r < t.nq; ++r) state.q.set(r, 0, s.q[r]);
+  for (int v = 0; v < t.nv; ++v) state.qd.set(v, 0, s.qd[v]);
+  const Control<double> all = initial_control<double>(problem, 1);
+  RolloutOptions options;
+  options.time_step = problem.simulation.time_step;
+  options.steps = problem.simulation.substeps;
+  Control<double> control(problem.model, options.steps, 1);
+  for (int k = 0; k < options.steps * t.nu; ++k) {
+    const int channel = k % t.nu;
+    control.u.set(k, 0, channel < t.joint_nv ? s.tau[channel] : all.u.empty() ? 0 : all.u(channel, 0));
+  }
+  const StepJacobians<double> of = step_jacobians(problem.model, state, control, options);
+  Json A = Json::array(), B = Json::array();
+  for (int row = 0; row < of.rows; ++row) {
+    Numbers by_state, by_control(t.nu, 0.0);
+    for (int k = 0; k < of.rows; ++k) by_state.push_back(of.by_state(row, k, 0));
+    for (int k = 0; k < of.control_rows; ++k) by_control[k % t.nu] += of.by_control(row, k, 0);
+    A.push_back(by_state), B.push_back(by_control);
+  }
+  return {{"A", A}, {"B", B}};
+}
+
+Json quantity_of(const std::string& name, const Problem& problem, const JointState& s) {
+  const Model& model = problem.model;
   const int nv = model.topology.nv;
+  if (name == "jacobian") return Motions(model, s).jacobians();
+  if (name == "center_of_mass") return Motions(model, s).center_of_mass();
+  if (name == "momentum") return Motions(model, s).momentum();
+  if (name == "step_jacobians") return step_jacobians_of(problem, s);
   if (name == "forward_dynamics") return reference::forward_dynamics_dense(model, s.q, s.qd, s.tau);
   if (name == "inverse_dynamics") return reference::inverse_dynamics(model, s.q, s.qd, s.qdd);
   if (name == "bias_force") return reference::inverse_dynamics(model, s.q, s.qd, Numbers(nv, 0.0));
@@ -175,13 +289,16 @@ int run_dynamics(const DynamicsArguments& options) {
   for (const JointState& state : states) {
     Json result = Json::object();
     for (const std::string& name : options.quantities.empty() ? quantity_names() : options.quantities) {
-      result[name] = quantity_of(name, model, state);
+      result[name] = quantity_of(name, scene.problem, state);
     }
     results.push_back(std::move(result));
   }
+  Json controls = Json::array();
+  for (const ControlRow& row : control_rows(model)) controls.push_back(row.name);
   print_json({{"scene", scene.name},
               {"position_rows", position_names(model)},
               {"velocity_rows", velocity_names(model)},
+              {"control_rows", controls},
               {"states", results}});
   return kDone;
 }
@@ -197,8 +314,13 @@ void add_dynamics(CLI::App& app, Invocation& invocation) {
       "  mass_matrix           M, armature included              bias_force        h: gravity, Coriolis, centrifugal\n"
       "  dynamics_derivatives  of a by position (tangent space), velocity and effort\n"
       "  energy                kinetic and potential, J          poses             of all bodies in the world\n"
-      "Damping, friction, springs, limits, drives and contact are no part of them. Units are SI; rows of vectors\n"
-      "and matrices are named in velocity_rows. Of a free joint: angular velocity, then velocity of the origin,\n"
+      "  jacobian              of each body's origin (3 rows) and turning (3), world axes\n"
+      "  center_of_mass        position and velocity             momentum          linear, angular about that centre\n"
+      "  step_jacobians        A and B of one step of the scene: changes of positions (tangent space), then of\n"
+      "                        velocities, by the same and by the controls (control_rows)\n"
+      "Damping, friction, springs, limits, drives and contact are part of step_jacobians alone. Units are SI; rows of\n"
+      "vectors and matrices are named in velocity_rows. "
+      "Of a free joint: angular velocity, then velocity of the origin,\n"
       "both in the joint's axes; quaternions (x, y, z, w). --states: a list of objects, by joint: position,\n"
       "velocity, acceleration, effort as scenes have them in initial_state; what is not named is as the scene\n"
       "begins, or zero.");

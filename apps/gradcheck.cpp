@@ -3,6 +3,7 @@
 
 #include "apps/atomic_output.h"
 #include "apps/console.h"
+#include "apps/crossings.h"
 #include "apps/doubts.h"
 #include "apps/gradcheck_text.h"
 #include "apps/log.h"
@@ -61,6 +62,17 @@ GradientCheckOptions check_options(const CheckArguments& options, const Executio
   return check;
 }
 
+/// Of the motions from these places what gradients cannot be trusted in.
+void warn_of_crossings(const std::vector<CheckPlace>& places) {
+  for (const CheckPlace& place : places) {
+    if (!may_touch(place.problem)) return;
+    Problem unscored = place.problem;
+    unscored.loss.clear();
+    const contact::Crossings crossings = find_crossings(unscored, simulate(unscored, {}));
+    if (crossings.count > 0) log_warning("at " + place.name + ": " + crossing_words(unscored, crossings));
+  }
+}
+
 /// `differences`: how many numbers are held against them at random states.
 std::vector<CheckedPlace> check_all(std::vector<CheckPlace> places, GradientCheckOptions how, int differences,
                                     bool quiet) {
@@ -95,6 +107,7 @@ int run_gradcheck(const CheckArguments& options) {
   std::vector<CheckPlace> places = check_places(scene.problem, names, how.seed);
   if (places.empty()) usage_error("--at " + options.at + " --states " + std::to_string(options.states) + ": no place");
   if (!options.states_to.empty()) write_places(scene, places, options.states_to, options.force);
+  warn_of_crossings(places);
   const std::vector<CheckedPlace> checked =
       check_all(std::move(places), check_options(options, how), options.differences, options.quiet);
   write_file(options.junit, junit_xml(scene.name, checked), options.force);

@@ -7,6 +7,7 @@
 #include "apps/atomic_output.h"
 #include "apps/console.h"
 #include "apps/contact_check.h"
+#include "apps/crossings.h"
 #include "apps/doubts.h"
 #include "apps/fast_turns.h"
 #include "apps/found_values.h"
@@ -246,6 +247,8 @@ int run_optimize(const OptimizeArguments& options) {
   }
   warn_of_unsolved(written.problem, replay.status);
   if (const std::string line = fast_turns(written.problem, replay); !line.empty()) log_warning(line);
+  const contact::Crossings crossings = find_crossings(written.problem, replay);
+  if (const std::string line = crossing_words(written.problem, crossings); !line.empty()) log_warning(line);
   const std::vector<ZeroGradient> zeros = warn_of_zero_gradients(scene.problem, result, how);
   const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
   warn_of_contacts(checks);
@@ -260,6 +263,7 @@ int run_optimize(const OptimizeArguments& options) {
     nlohmann::json object = to_json(scene, result, replay, output, zeros);
     const ObjectiveMemory memory = plan_objective(scene.problem, how);
     object["made_by"] = made_by(options, how);
+    if (may_touch(written.problem)) object["crossings"] = crossings_json(written.problem, crossings);
     object["memory_plan"] = describe(memory.size, memory.plan);
     if (options.report_memory) object["memory"] = memory_json();
     print_json(object);

@@ -5,6 +5,7 @@
 
 #include "apps/atomic_output.h"
 #include "apps/console.h"
+#include "apps/crossings.h"
 #include "apps/doubts.h"
 #include "apps/fast_turns.h"
 #include "apps/interrupt.h"
@@ -97,6 +98,8 @@ int run_run(const Options& options) {
   int exit_code = kDone;
   warn_of_unsolved(problem, result.status);
   if (const std::string line = fast_turns(problem, result); !line.empty()) log_warning(line);
+  const contact::Crossings crossings = find_crossings(problem, result);
+  if (const std::string line = crossing_words(problem, crossings); !line.empty()) log_warning(line);
   if (result.status.stopped()) {
     exit_code = kNonFinite;
     log_error(describe_stop(problem, 0, result.status) + "; what came before is kept");
@@ -122,6 +125,7 @@ int run_run(const Options& options) {
   if (options.json) {
     nlohmann::json object = to_json(scene, result, exit_code, output);
     object["made_by"] = made_by(options, how);
+    if (may_touch(problem)) object["crossings"] = crossings_json(problem, crossings);
     print_json(object);
     return exit_code;
   }

@@ -109,7 +109,7 @@ SimulationResult simulate_as(const Problem& problem, const ExecutionOptions& how
     append_contacts(piece, done, result.steps, result.contacts);
     if (!efforts.empty() && done > 0) {
       const int count = static_cast<int>(efforts.size());
-      append(acting_efforts<T>(nullptr, problem.model, piece, part, efforts, options, memory), 0, done * count,
+      append(acting_efforts<T>(nullptr, problem.model, {piece, part}, efforts, options, memory), 0, done * count,
              result.efforts, static_cast<std::size_t>(result.steps) * efforts.size());
     }
     if (observer) observer->forward(piece, result.steps);

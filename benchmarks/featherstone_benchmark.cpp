@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "autodiff/tape/rollout_node.h"
+#include "autodiff/tape/step_jacobians.h"
 #include "benchmarks/ratios.h"
 #include "benchmarks/robots.h"
 #include "integrators/kernels.h"
@@ -59,10 +60,10 @@ template <class T>
 void bare_forward(benchmark::State& run, const Model& model) {
   Batch<T> batch(model);
   WorldStatuses status(kWorlds);
-  RolloutPart<T> part(0, kSteps, batch.state, batch.model, default_memory(), false);
+  RolloutPart<T> part({0, kSteps, false}, batch.state, batch.model, default_memory());
   for (auto _ : run) {
     const KernelModel<T> kernel_model(batch.model, nullptr, kWorlds, default_memory());
-    run_part(kernel_model, batch.control, part, batch.options, status, default_memory());
+    run_part({kernel_model, batch.control, batch.options, status, default_memory()}, part);
     benchmark::DoNotOptimize(part.end.q.row(0));
   }
   run.SetItemsProcessed(run.iterations() * kWorlds * kSteps);
@@ -88,6 +89,19 @@ void gradient(benchmark::State& run, const Model& model) {
   run.SetItemsProcessed(run.iterations() * kWorlds * kSteps);
 }
 
+/// A and B of the nodes of a trajectory; items are nodes.
+template <class T>
+void linearised_steps(benchmark::State& run, const Model& model) {
+  Batch<T> batch(model);
+  batch.options.steps = 1;
+  Control<T> control(model, 1, kWorlds);
+  fill(control.u, 1);
+  for (auto _ : run) {
+    benchmark::DoNotOptimize(step_jacobians(batch.model, batch.state, control, batch.options).A.row(0));
+  }
+  run.SetItemsProcessed(run.iterations() * kWorlds);
+}
+
 void add_ours(const std::string& name, const Model& model) {
   const auto add = [&](const std::string& what, auto function) {
     benchmark::RegisterBenchmark((name + what).c_str(), [=](benchmark::State& run) { function(run, model); });
@@ -96,6 +110,7 @@ void add_ours(const std::string& name, const Model& model) {
   add("/float32/gradient", gradient<float>);
   add("/float64/forward", forward<double>);
   add("/float64/gradient", gradient<double>);
+  add("/float64/step_jacobians", linearised_steps<double>);
   if (name == "arm7") add("/float32/bare_forward", bare_forward<float>);
 }
 

@@ -192,7 +192,8 @@ void CudaLaunch::check(const CudaKernel& kernel) const {
 
 std::string CudaKernel::name() const {
   int status = 0;
-  char* const demangled = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  char* const buffer = nullptr;  // to be allocated
+  char* const demangled = abi::__cxa_demangle(type.name(), buffer, nullptr, &status);
   std::string text = status == 0 ? demangled : type.name();
   std::free(demangled);
   const std::string ours = "backdrive::";

@@ -279,38 +279,41 @@ BACKDRIVE_INLINE void set(ArticulatedInertia<R>& i, const RigidInertia<R>& b) {
 template <int K, class R, class With>
 BACKDRIVE_INLINE void each_less_outer(ArticulatedInertia<R>& i, const ArticulatedInertia<R>& j, const Spatial<R>* a,
                                       const Spatial<R>* b, const With& with) {
-  using Half = Vec3<R> Spatial<R>::*;
-  using Axis = R Vec3<R>::*;
-  constexpr Half ang = &Spatial<R>::ang, lin = &Spatial<R>::lin;
-  constexpr Axis x = &Vec3<R>::x, y = &Vec3<R>::y, z = &Vec3<R>::z;
+  struct Component {
+    Vec3<R> Spatial<R>::*half;
+    R Vec3<R>::*axis;
+  };
+  constexpr auto ang = &Spatial<R>::ang, lin = &Spatial<R>::lin;
+  constexpr auto x = &Vec3<R>::x, y = &Vec3<R>::y, z = &Vec3<R>::z;
+  constexpr Component ax{ang, x}, ay{ang, y}, az{ang, z}, lx{lin, x}, ly{lin, y}, lz{lin, z};
   enum { xx, yy, zz, xy, xz, yz, hx, hy, hz, m, none = -1 };
-  const auto entry = [&](R & to, const R& from, Half p, Axis u, Half q, Axis v, int n, int sign = 1)
+  const auto entry = [&](R & to, const R& from, Component p, Component q, int n, int sign = 1)
       __attribute__((always_inline)) {
     R sum = with(to, from, n, sign);
-    for (int k = 0; k < K; ++k) sum -= a[k].*p.*u * (b[k].*q.*v);
+    for (int k = 0; k < K; ++k) sum -= a[k].*p.half.*p.axis * (b[k].*q.half.*q.axis);
     to = sum;
   };
-  entry(i.aa.xx, j.aa.xx, ang, x, ang, x, xx);
-  entry(i.aa.yy, j.aa.yy, ang, y, ang, y, yy);
-  entry(i.aa.zz, j.aa.zz, ang, z, ang, z, zz);
-  entry(i.aa.xy, j.aa.xy, ang, x, ang, y, xy);
-  entry(i.aa.xz, j.aa.xz, ang, x, ang, z, xz);
-  entry(i.aa.yz, j.aa.yz, ang, y, ang, z, yz);
-  entry(i.al.cx.x, j.al.cx.x, ang, x, lin, x, none);
-  entry(i.al.cx.y, j.al.cx.y, ang, y, lin, x, hz);
-  entry(i.al.cx.z, j.al.cx.z, ang, z, lin, x, hy, -1);
-  entry(i.al.cy.x, j.al.cy.x, ang, x, lin, y, hz, -1);
-  entry(i.al.cy.y, j.al.cy.y, ang, y, lin, y, none);
-  entry(i.al.cy.z, j.al.cy.z, ang, z, lin, y, hx);
-  entry(i.al.cz.x, j.al.cz.x, ang, x, lin, z, hy);
-  entry(i.al.cz.y, j.al.cz.y, ang, y, lin, z, hx, -1);
-  entry(i.al.cz.z, j.al.cz.z, ang, z, lin, z, none);
-  entry(i.ll.xx, j.ll.xx, lin, x, lin, x, m);
-  entry(i.ll.yy, j.ll.yy, lin, y, lin, y, m);
-  entry(i.ll.zz, j.ll.zz, lin, z, lin, z, m);
-  entry(i.ll.xy, j.ll.xy, lin, x, lin, y, none);
-  entry(i.ll.xz, j.ll.xz, lin, x, lin, z, none);
-  entry(i.ll.yz, j.ll.yz, lin, y, lin, z, none);
+  entry(i.aa.xx, j.aa.xx, ax, ax, xx);
+  entry(i.aa.yy, j.aa.yy, ay, ay, yy);
+  entry(i.aa.zz, j.aa.zz, az, az, zz);
+  entry(i.aa.xy, j.aa.xy, ax, ay, xy);
+  entry(i.aa.xz, j.aa.xz, ax, az, xz);
+  entry(i.aa.yz, j.aa.yz, ay, az, yz);
+  entry(i.al.cx.x, j.al.cx.x, ax, lx, none);
+  entry(i.al.cx.y, j.al.cx.y, ay, lx, hz);
+  entry(i.al.cx.z, j.al.cx.z, az, lx, hy, -1);
+  entry(i.al.cy.x, j.al.cy.x, ax, ly, hz, -1);
+  entry(i.al.cy.y, j.al.cy.y, ay, ly, none);
+  entry(i.al.cy.z, j.al.cy.z, az, ly, hx);
+  entry(i.al.cz.x, j.al.cz.x, ax, lz, hy);
+  entry(i.al.cz.y, j.al.cz.y, ay, lz, hx, -1);
+  entry(i.al.cz.z, j.al.cz.z, az, lz, none);
+  entry(i.ll.xx, j.ll.xx, lx, lx, m);
+  entry(i.ll.yy, j.ll.yy, ly, ly, m);
+  entry(i.ll.zz, j.ll.zz, lz, lz, m);
+  entry(i.ll.xy, j.ll.xy, lx, ly, none);
+  entry(i.ll.xz, j.ll.xz, lx, lz, none);
+  entry(i.ll.yz, j.ll.yz, ly, lz, none);
 }
 /// I −= a bᵀ
 template <class R>

@@ -162,7 +162,8 @@ class ContactShapes {
   std::vector<bool> fixed_;
 };
 
-/// What stands on the ground comes first, and of others what the pair functions list first.
+/// What stands on the ground comes first, and of others what the pair functions list first. (But nothing of the world
+/// does: the first of a pair has a link.)
 bool in_order(GeometryType a, GeometryType b) {
   return is_ground(b) || (!is_ground(a) && a <= b);
 }
@@ -199,7 +200,8 @@ void find_contact_pairs(Model& model) {
         throw ModelError("shapes", "more than " + std::to_string(kMostContactPairs) +
                                        " pairs that may touch, expected fewer (collision groups leave pairs out)");
       }
-      if (!in_order(model.shape_types[a], model.shape_types[b])) std::swap(a, b);
+      const bool in_place = in_order(model.shape_types[a], model.shape_types[b]);
+      if (model.shape_bodies[a] < 0 || (!in_place && model.shape_bodies[b] >= 0)) std::swap(a, b);
       const int first = contact_shapes.index(a);
       pairs.push_back({first, contact_shapes.index(b)});
     }

@@ -93,7 +93,7 @@ void each_quaternion(const Topology& topology, Visit&& visit) {
   }
 }
 
-/// Calls visit(first row of q, first row of q̇) for every body of a state of the semi-implicit integrator; its
+/// Calls visit(first row of q, first row of q̇) for every body of a state in maximal coordinates; its
 /// quaternion has its small turns on the left.
 template <class Visit>
 void each_body(const Topology& topology, Visit&& visit) {

@@ -83,8 +83,8 @@ struct ContactShape {
   int mesh = -1;               ///< index in the model's meshes, of a height field in its height_fields; −1: neither
   bool resists_turns = false;  ///< has torsional or rolling friction in some world, or gradients by it are wanted
 };
-/// Two contact shapes (indices) that may touch. On the ground (plane, height field) stands the first; else they are in
-/// the order of GeometryType, and of one type in that of the model's shapes.
+/// Two contact shapes (indices) that may touch. If one is on the world, it is the second; else they are in the order of
+/// GeometryType, and of one type in that of the model's shapes.
 struct ContactPair {
   int a = -1, b = -1;
 };
@@ -159,7 +159,7 @@ struct CouplingTerm {
   int q = 0, v = 0;  ///< as the link's
 };
 
-/// Rows of a body in a state of the semi-implicit integrator: unit quaternion of its link frame and the position of its
+/// Rows of a body in a state in maximal coordinates: unit quaternion of its link frame and the position of its
 /// origin; angular velocity and velocity of the origin. World axes; the quaternion's small turns stand on the left.
 constexpr int kBodyPositions = 7, kBodyVelocities = 6;
 

@@ -87,7 +87,7 @@ enum class ValueRange { any, nonnegative, positive };
   X(at, width,              1e-3,                         positive,    "m",      "depth over which the contact spring sets in") \
   X(at, dissipation,        1.0,                          nonnegative, "s/m",    "Hunt-Crossley dissipation")          \
   X(at, friction,           0.8,                          nonnegative, "1",      "Coulomb coefficient")                \
-  X(at, creep,              1e-5,                         positive,    "m/s",    "slip at which a sticking contact carries all that friction can") \
+  X(at, creep,              1e-5,                         positive,    "m/s",    "stiction velocity: the slip at which a sticking contact carries all that friction can") \
   X(at, torsional_friction, 0.0,                          nonnegative, "m",      "most moment about the normal that resists turns, over the normal force") \
   X(at, rolling_friction,   0.0,                          nonnegative, "m",      "most moment about tangents that resists turns, over the normal force")
 

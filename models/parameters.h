@@ -116,7 +116,7 @@ struct BodyParametersOf {
 
 BACKDRIVE_EFFORT_NESTS(BACKDRIVE_NEST, )
 
-/// Springs and dampers with which the semi-implicit integrator holds what a joint does not let go.
+/// Springs and dampers that hold, in maximal coordinates, what a joint does not let go.
 template <class P>
 struct AttachmentParametersOf {
   BACKDRIVE_ATTACHMENT_PARAMETERS(BACKDRIVE_MEMBER, )

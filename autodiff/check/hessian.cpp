@@ -103,7 +103,7 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
   const VariableLayout layout = variable_layout(problem);
   const TieProducts ties = tie_products(problem, layout);
   numbers.resize(layout.total + layout.computed);
-  for (const TieProduct& product : ties.products) TieProducts::add(product, ties.factors.data(), numbers.data(), 1);
+  for (const TieProduct& product : ties.products) TieProducts::add<D>(product, ties.factors.data(), {numbers.data()});
   for (const VariableEntry& entry : entries) move(inputs, entry, values_of(entry, numbers), nu);
   RolloutOptions options;
   options.time_step = at.simulation.time_step;
@@ -125,7 +125,7 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
   }
   for (const TieProduct& p : ties.products) {
     for (int k = 0; k < p.size; ++k) {
-      TieProducts::pull(p, ties.factors.data(), k, gradient[p.to + k], numbers.data(), 1, gradient.data(), 1);
+      TieProducts::pull<D>(p, ties.factors.data(), k, gradient[p.to + k], {numbers.data()}, {gradient.data()});
     }
   }
   gradient.resize(x.size());

@@ -68,6 +68,8 @@ struct Score {
   int steps_before;  ///< of the rollout
   int steps;
   int threads;
+  Terms which = Terms::all;
+  bool seeds = false;  ///< asked for too
 };
 
 /// Steps of a score that a running term is about, counted from 1 within it.
@@ -171,11 +173,11 @@ void check_term(const LossTerm& term) {
 template <class T>
 class Evaluation {
  public:
-  Evaluation(const Score& score, Terms which, const Trajectory<T>& trajectory, const Control<T>& control, bool seeds,
-             Memory& memory, Buffer<T>* best = nullptr)
+  Evaluation(const Score& score, const Trajectory<T>& trajectory, const Control<T>& control, Memory& memory,
+             Buffer<T>* best = nullptr)
       : score_(score),
-        which_(which),
-        seeds_(seeds),
+        which_(score.which),
+        seeds_(score.seeds),
         memory_(memory),
         best_(best),
         worlds_(trajectory.final.q.worlds()),
@@ -503,8 +505,9 @@ class RunningLoss final : public LossObserver<T> {
  private:
   Evaluation<T> evaluation(const Trajectory<T>& piece, int first_step, bool seeds) {
     const RolloutOptions& o = recorded_.options;
-    Evaluation<T> result({terms_, *recorded_.model, o.time_step, first_step, piece.steps, o.threads},
-                         Terms::states_on_the_way, piece, {}, seeds, memory_, best_.empty() ? nullptr : &best_);
+    const Score score{terms_,    *recorded_.model,         o.time_step, first_step, piece.steps,
+                      o.threads, Terms::states_on_the_way, seeds};
+    Evaluation<T> result(score, piece, {}, memory_, best_.empty() ? nullptr : &best_);
     if (!effort_terms_.empty()) {
       result.set_efforts(static_cast<int>(effort_terms_.size()),
                          efforts_of<T>(recorded_.kernel_model, steps_of(piece, first_step), effort_terms_, o, memory_));
@@ -597,15 +600,20 @@ LossResult<T> evaluate_loss(const Problem& problem, const Trajectory<T>& traject
   }
   Memory& memory = tape ? tape->memory() : memory_beside(trajectory.final.q);
   Buffer<T> best = nothing_best<T>(problem.loss, trajectory.final.q.worlds(), memory);
-  Evaluation<T> evaluation(
-      {problem.loss, problem.model, problem.simulation.time_step, 0, problem.simulation.steps, options.threads},
-      observer ? Terms::others : Terms::all, trajectory, control, tape != nullptr, memory,
-      best.empty() ? nullptr : &best);
+  const Score score{problem.loss,
+                    problem.model,
+                    problem.simulation.time_step,
+                    0,
+                    problem.simulation.steps,
+                    options.threads,
+                    observer ? Terms::others : Terms::all,
+                    tape != nullptr};
+  Evaluation<T> evaluation(score, trajectory, control, memory, best.empty() ? nullptr : &best);
   // In the order in which an observer takes them: its gradients are added up likewise.
   if (const PoolVector<EffortTerm> efforts = efforts_scored(problem.loss, problem.model);
       on_the_way && !efforts.empty()) {
     evaluation.set_efforts(static_cast<int>(efforts.size()),
-                           acting_efforts<T>(tape, problem.model, trajectory, control, efforts, options, memory));
+                           acting_efforts<T>(tape, problem.model, {trajectory, control}, efforts, options, memory));
   }
   for (const bool terminal : {false, true}) {
     if (!terminal && !on_the_way) continue;

@@ -254,7 +254,7 @@ struct ComputeNumbers {
   BACKDRIVE_HD void operator()(std::int64_t world) const {
     for (int k = 0; k < numbers; ++k) to[k * stride + world] = x[k * x_stride + world];
     for (int k = numbers; k < all; ++k) to[k * stride + world] = 0;
-    for (int p = 0; p < count; ++p) TieProducts::add(products[p], factors, to + world, stride);
+    for (int p = 0; p < count; ++p) TieProducts::add<double>(products[p], factors, {to + world, stride});
   }
 };
 /// And back: adds the gradients of what was computed to those of the numbers that it was made of.
@@ -270,8 +270,8 @@ struct AddComputed {
   BACKDRIVE_HD void operator()(std::int64_t world) const {
     for (int p = 0; p < count; ++p) {
       for (int k = 0; k < products[p].size; ++k) {
-        TieProducts::pull(products[p], factors, k, pulled[(pulled_rows[p] + k) * pulled_stride + world], x + world,
-                          x_stride, gradient + world, stride);
+        TieProducts::pull<double>(products[p], factors, k, pulled[(pulled_rows[p] + k) * pulled_stride + world],
+                                  {x + world, x_stride}, {gradient + world, stride});
       }
     }
   }

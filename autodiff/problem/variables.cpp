@@ -402,7 +402,7 @@ Problem with_values(const Problem& problem, const std::vector<double>& x) {
   const TieProducts ties = tie_products(problem, layout);
   std::vector<double> numbers = x;
   numbers.resize(layout.total + layout.computed);
-  for (const TieProduct& product : ties.products) TieProducts::add(product, ties.factors.data(), numbers.data(), 1);
+  for (const TieProduct& product : ties.products) TieProducts::add<double>(product, ties.factors.data(), {numbers.data()});
   Problem result = problem;
   for (size_t v = 0; v < problem.variables.size(); ++v) {
     const Variable& variable = problem.variables[v];

@@ -31,39 +31,47 @@ struct TieFactor {
   int offset, step;
   double scale;
 };
+/// The numbers of one world, which stand `stride` apart.
+template <class N>
+struct WorldNumbers {
+  N* first;
+  std::size_t stride = 1;
+  BACKDRIVE_HD N& operator[](int k) const { return first[k * stride]; }
+};
 struct TieProducts {
   std::vector<TieProduct> products;
   std::vector<TieFactor> factors;
 
   /// A factor's value in the k-th number of a product.
   template <class N>
-  static BACKDRIVE_HD N value(const TieFactor& f, int k, const N* numbers, std::size_t stride) {
-    return numbers[(f.offset + f.step * k) * stride] * N(f.scale);
+  static BACKDRIVE_HD N value(const TieFactor& f, int k, WorldNumbers<const N> numbers) {
+    return numbers[f.offset + f.step * k] * N(f.scale);
   }
   /// A product without its factor number `but` (-1: with all).
   template <class N>
-  static BACKDRIVE_HD N times(const TieProduct& p, const TieFactor* factors, int k, int but, const N* numbers,
-                              std::size_t stride) {
+  static BACKDRIVE_HD N times(const TieProduct& p, const TieFactor* factors, int k, int but,
+                              WorldNumbers<const N> numbers) {
     N result(p.factor);
     for (int i = p.first; i < p.first + p.count; ++i) {
-      if (i != but) result = result * value(factors[i], k, numbers, stride);
+      if (i != but) result = result * value<N>(factors[i], k, numbers);
     }
     return result;
   }
-  /// Sets the computed numbers, which are zero, from the others: numbers[k · stride].
+  /// Sets the computed numbers, which are zero, from the others.
   template <class N>
-  static BACKDRIVE_HD void add(const TieProduct& p, const TieFactor* factors, N* numbers, std::size_t stride) {
+  static BACKDRIVE_HD void add(const TieProduct& p, const TieFactor* factors, WorldNumbers<N> numbers) {
     for (int k = 0; k < p.size; ++k) {
-      numbers[(p.to + k) * stride] = numbers[(p.to + k) * stride] + times(p, factors, k, -1, numbers, stride);
+      N& to = numbers[p.to + k];
+      to = to + times<N>(p, factors, k, -1, {numbers.first, numbers.stride});
     }
   }
   /// Chain rule: what a cotangent of the product's k-th number adds to those of the numbers that it is made of.
   template <class N>
-  static BACKDRIVE_HD void pull(const TieProduct& p, const TieFactor* factors, int k, const N& bar, const N* numbers,
-                                std::size_t stride, N* gradient, std::size_t gradient_stride) {
+  static BACKDRIVE_HD void pull(const TieProduct& p, const TieFactor* factors, int k, const N& bar,
+                                WorldNumbers<const N> numbers, WorldNumbers<N> gradient) {
     for (int i = p.first; i < p.first + p.count; ++i) {
-      N& to = gradient[(factors[i].offset + factors[i].step * k) * gradient_stride];
-      to = to + bar * times(p, factors, k, i, numbers, stride) * N(factors[i].scale);
+      N& to = gradient[factors[i].offset + factors[i].step * k];
+      to = to + bar * times<N>(p, factors, k, i, numbers) * N(factors[i].scale);
     }
   }
 };

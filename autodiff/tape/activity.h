@@ -27,7 +27,7 @@ class Components {
   PoolVector<int> some_;
 };
 
-/// Links of a model by what a loss reads of them.
+/// Activity of a model's links: which of their numbers a loss depends on.
 struct LinkDependence {
   /// In trees that move: all that decides their motion counts. All links of a tree act on each other, and on those of
   /// trees that it may touch.

@@ -61,7 +61,7 @@ struct Trajectory {
 
   /// What touched in each step, row (step·pairs + pair)·7 + component: force on the first body of the pair (3), where
   /// it acts (3; both in the world), depth of the deepest point. Pairs as in Topology::contact_pairs. Empty unless
-  /// asked for. Of seeds, those of forces count.
+  /// asked for. Gradients are zero for every coordinate but the forces.
   Buffer<T> contact;
 
   /// Velocities to look at.

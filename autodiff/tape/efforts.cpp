@@ -25,8 +25,7 @@ EffortArguments<T> arguments_of(const KernelModel<T>& model, const EffortSteps<T
           piece.velocity().address(),
           u.empty() ? nullptr : u.address(steps.first_control),
           table.data(),
-          count,
-          nullptr};
+          count};
 }
 
 template <class T>
@@ -149,8 +148,9 @@ void efforts_adjoint(const Recorded<T>& recorded, const EffortSteps<T>& steps, c
 }
 
 template <class T>
-Buffer<T> acting_efforts(Tape<T>* tape, const Model& model, const Trajectory<T>& trajectory, const Control<T>& control,
+Buffer<T> acting_efforts(Tape<T>* tape, const Model& model, const EffortSteps<T>& rollout,
                          std::span<const EffortTerm> terms, const RolloutOptions& options, Memory& memory) {
+  const Trajectory<T>& trajectory = rollout.piece;
   if (trajectory.q.empty()) usage_error("efforts of a rollout that kept no states, expected one with keep_states");
   if (tape) tape->check_recording();
   PoolVector<EffortTerm> asked(terms.begin(), terms.end());
@@ -159,20 +159,21 @@ Buffer<T> acting_efforts(Tape<T>* tape, const Model& model, const Trajectory<T>&
   if (!tape) {
     const auto now = make_pooled<Model>(snapshot(model, options.direction, options.checked));
     const KernelModel<T> kernel_model(*now, options.direction, worlds, own, options.parameters.get());
-    return efforts_of<T>(kernel_model, {trajectory, control}, asked, options, own);
+    return efforts_of<T>(kernel_model, rollout, asked, options, own);
   }
   Recorded<T> recorded(model, options, worlds, own);
-  Buffer<T> efforts = efforts_of<T>(recorded.kernel_model, {trajectory, control}, asked, options, own);
-  tape->push(std::make_unique<EffortsNode<T>>(std::move(recorded), trajectory, control, std::move(asked), efforts));
+  Buffer<T> efforts = efforts_of<T>(recorded.kernel_model, rollout, asked, options, own);
+  tape->push(
+      std::make_unique<EffortsNode<T>>(std::move(recorded), trajectory, rollout.control, std::move(asked), efforts));
   return efforts;
 }
 
-#define BACKDRIVE_INSTANTIATE(T)                                                                                \
-  template Buffer<T> acting_efforts<T>(Tape<T>*, const Model&, const Trajectory<T>&, const Control<T>&,         \
-                                       std::span<const EffortTerm>, const RolloutOptions&, Memory&);            \
-  template Buffer<T> efforts_of<T>(const KernelModel<T>&, const EffortSteps<T>&, const PoolVector<EffortTerm>&, \
-                                   const RolloutOptions&, Memory&);                                             \
-  template void efforts_adjoint<T>(const Recorded<T>&, const EffortSteps<T>&, const PoolVector<EffortTerm>&,    \
+#define BACKDRIVE_INSTANTIATE(T)                                                                                   \
+  template Buffer<T> acting_efforts<T>(Tape<T>*, const Model&, const EffortSteps<T>&, std::span<const EffortTerm>, \
+                                       const RolloutOptions&, Memory&);                                            \
+  template Buffer<T> efforts_of<T>(const KernelModel<T>&, const EffortSteps<T>&, const PoolVector<EffortTerm>&,    \
+                                   const RolloutOptions&, Memory&);                                                \
+  template void efforts_adjoint<T>(const Recorded<T>&, const EffortSteps<T>&, const PoolVector<EffortTerm>&,       \
                                    const Buffer<T>&, const EffortBars<T>&, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)

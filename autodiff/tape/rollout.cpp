@@ -200,15 +200,12 @@ struct PlaceNode final : Tape<T>::Node {
     State<T> bar = State<T>::uninitialized(*recorded.model, given.q.worlds(), memory);
     Buffer<T> constants_bar = recorded.constants_bar(memory, given.q.worlds());
     PlaceArguments<T> arguments{launch_of(recorded.kernel_model, recorded.options.time_step, 1, given.q),
-                                given.q.address(),
-                                given.qd.address(),
-                                nullptr,
-                                nullptr,
-                                address(q_bar),
-                                address(qd_bar),
-                                bar.q.write_address(),
-                                bar.qd.write_address(),
-                                constants_bar.empty() ? nullptr : constants_bar.write_address()};
+                                given.q.address(), given.qd.address()};
+    arguments.q_placed_bar = address(q_bar);
+    arguments.qd_placed_bar = address(qd_bar);
+    arguments.q_bar = bar.q.write_address();
+    arguments.qd_bar = bar.qd.write_address();
+    if (!constants_bar.empty()) arguments.constants_bar = constants_bar.write_address();
     launch_place_adjoint(arguments, recorded.options.threads, memory);
     bars.add(given.q, std::move(bar.q));
     bars.add(given.qd, std::move(bar.qd));
@@ -261,14 +258,7 @@ Buffer<T> poses_of(const KernelModel<T>& model, const State<T>& states, const Po
   const Buffer<T>& q = states.q;
   const int number = q.rows() / model.topology.nq, count = static_cast<int>(links.size());
   const KernelArray<int> link_table(links, memory);
-  PoseArguments<T> arguments{launch_of(model, options.time_step, number, q),
-                             q.address(),
-                             link_table.data(),
-                             count,
-                             nullptr,
-                             nullptr,
-                             nullptr,
-                             nullptr};
+  PoseArguments<T> arguments{launch_of(model, options.time_step, number, q), q.address(), link_table.data(), count};
   if (!states.qd.empty()) arguments.qd = states.qd.address();
   const int rows = row_count(number, row_count(count, arguments.rows()));
   Buffer<T> poses = Buffer<T>::uninitialized(memory, rows, q.worlds());
@@ -285,15 +275,12 @@ State<T> poses_adjoint(const Recorded<T>& recorded, const State<T>& states, cons
   bar.q = Buffer<T>::uninitialized(memory, q.rows(), q.worlds());
   const KernelArray<int> link_table(links, memory);
   const int number = q.rows() / recorded.model->topology.nq;
-  PoseArguments<T> arguments{launch_of(recorded.kernel_model, recorded.options.time_step, number, q),
-                             q.address(),
-                             link_table.data(),
-                             static_cast<int>(links.size()),
-                             nullptr,
-                             poses_bar.address(),
-                             bar.q.write_address(),
-                             constants_bar.rows.empty() ? nullptr : constants_bar.rows.write_address(),
-                             constants_bar.resume};
+  PoseArguments<T> arguments{launch_of(recorded.kernel_model, recorded.options.time_step, number, q), q.address(),
+                             link_table.data(), static_cast<int>(links.size())};
+  arguments.pose_bar = poses_bar.address();
+  arguments.q_bar = bar.q.write_address();
+  if (!constants_bar.rows.empty()) arguments.constants_bar = constants_bar.rows.write_address();
+  arguments.resume = constants_bar.resume;
   if (!states.qd.empty()) {
     bar.qd = Buffer<T>::uninitialized(memory, states.qd.rows(), q.worlds());
     arguments.qd = states.qd.address();

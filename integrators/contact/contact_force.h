@@ -16,7 +16,7 @@ constexpr double kTurnLength = 0.01;
 template <class Real>
 struct TurnMaterial {
   Real torsional, rolling;  ///< μ_t, μ_r, m
-  Real creep;               ///< ε_ω, rad/s
+  Real creep;               ///< ε_ω, rad/s: stiction velocity of turns
 };
 
 /// The constants of a contact's law.
@@ -57,6 +57,7 @@ BACKDRIVE_INLINE void adj_tangential(const Vec3<Real>& n, const Vec3<Real>& x, c
 /// A contact's force and what its derivatives need.
 template <class Real>
 struct ContactForce {
+  Spatial<Real> change;            ///< e: what contact changes the relative twist by
   Real end;                        ///< d₁
   NormalForce<Real> normal;        ///< N, κ
   Spatial<Real> late;              ///< 3/2 b − ½ a + e
@@ -67,15 +68,16 @@ struct ContactForce {
   Spatial<Real> wrench;            ///< N ([0; n] − D)
 };
 
-/// (C2)-(C4). e: what contact changes the relative twist by.
+/// (C2)-(C4).
 template <class Real>
 BACKDRIVE_INLINE ContactForce<Real> contact_force(const PairLaw<Real>& law, const ContactState<Real>& s,
                                                   const Spatial<Real>& e) {
   const Real half = constant<Real>(0.5);
   const PairMaterial<Real>& m = law.material;
   ContactForce<Real> f;
+  f.change = e;
   f.end = s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin * half);
-  f.normal = normal_force(m, s.depth, f.end, law.dt);
+  f.normal = normal_force<Real>(m, {s.depth, f.end}, law.dt);
   f.late = s.smooth * constant<Real>(1.5) - s.start * half + e;
   f.slide = slip_of(tangential(s.normal, f.late.lin), m.creep);
   f.drag = {zero3<Real>(), f.slide.direction * m.friction};
@@ -90,11 +92,19 @@ BACKDRIVE_INLINE ContactForce<Real> contact_force(const PairLaw<Real>& law, cons
   return f;
 }
 
+/// Cotangents of a contact's state and of what its twist changes by.
+template <class Real>
+struct ContactBar {
+  ContactState<Real> state;
+  Spatial<Real> change;
+};
+
 /// (L4): adds the cotangents of e, of the state and of the constants for that of the wrench.
 template <class Real>
-BACKDRIVE_INLINE void adj_contact_force(const PairLaw<Real>& law, const ContactState<Real>& s, const Spatial<Real>& e,
+BACKDRIVE_INLINE void adj_contact_force(const PairLaw<Real>& law, const ContactState<Real>& s,
                                         const ContactForce<Real>& f, const Spatial<Real>& wrench_bar,
-                                        Spatial<Real>& e_bar, ContactState<Real>& s_bar, PairLawBar<Real>& law_bar) {
+                                        ContactBar<Real>& bar, PairLawBar<Real>& law_bar) {
+  ContactState<Real>& s_bar = bar.state;
   const Real half = constant<Real>(0.5), &N = f.normal.value;
   const PairMaterial<Real>& m = law.material;
   const Real normal_bar = dot(s.normal, wrench_bar.lin) - dot(f.drag, wrench_bar);
@@ -117,17 +127,17 @@ BACKDRIVE_INLINE void adj_contact_force(const PairLaw<Real>& law, const ContactS
     late_bar.ang += s.normal * torsion_bar;
     adj_tangential(s.normal, f.late.ang, rolling_bar, s_bar.normal, late_bar.ang);
   }
-  Real end_bar = constant<Real>(0);
-  adj_normal_force(m, f.normal, s.depth, f.end, law.dt, normal_bar, constant<Real>(0), s_bar.depth, end_bar,
-                   law_bar.material);
-  s_bar.depth += end_bar;
-  const Real rate_bar = -(law.dt * end_bar);
-  s_bar.normal += (s.smooth.lin + e.lin * half) * rate_bar;
+  const DepthPath<Real> depth_bar =
+      adj_normal_force<Real>(m, f.normal, {s.depth, f.end}, law.dt, {normal_bar, constant<Real>(0)}, law_bar.material);
+  s_bar.depth += depth_bar.start;
+  s_bar.depth += depth_bar.end;
+  const Real rate_bar = -(law.dt * depth_bar.end);
+  s_bar.normal += (s.smooth.lin + f.change.lin * half) * rate_bar;
   s_bar.start -= late_bar * half;
   s_bar.smooth += late_bar * constant<Real>(1.5);
   s_bar.smooth.lin += s.normal * rate_bar;
-  e_bar += late_bar;
-  e_bar.lin += s.normal * (half * rate_bar);
+  bar.change += late_bar;
+  bar.change.lin += s.normal * (half * rate_bar);
 }
 
 /// (C5): K ≥ 0 of Newton's method, −Δt ∂wrench/∂e with the bound of friction held, and the rest of that: −K_n D nᵀ.

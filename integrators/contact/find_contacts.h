@@ -104,7 +104,7 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, int number, const Vec3<typename 
   const Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, shift);
   const auto &ga = space.geometry[pair.a], &gb = space.geometry[pair.b];
   const Real margin = space.constants[pair.a].margin + space.constants[pair.b].margin;
-  contact_points(ga, A, gb, B, space.points);
+  contact_points<Real>({ga, A}, {gb, B}, space.points);
   const Spatial<Real> start = relative(pair, [&](int i) { return velocity_of(ws, i); });
   const Spatial<Real> smooth = relative(pair, [&](int i) { return space.link[i].smooth; });
   const int count = contact_count(ga, gb);

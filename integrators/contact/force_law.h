@@ -19,7 +19,7 @@ struct PairMaterial {
   Real width;        ///< w, m: of the ramp on which the spring sets in
   Real dissipation;  ///< α, s/m
   Real friction;     ///< μ
-  Real creep;        ///< ε, m/s: velocity at which a sticking contact carries all that friction can
+  Real creep;        ///< ε, m/s: stiction velocity, at which a sticking contact carries all that friction can
 };
 
 template <class Real>
@@ -78,6 +78,12 @@ BACKDRIVE_INLINE PathAverage<Real> path_average(const Real& start, const Real& e
           -(select(deepens, ramp_high, ramp_low) * inverse)};
 }
 
+/// The depths d₀ and d₁ that a step leads from and to. Also the cotangents of both.
+template <class Real>
+struct DepthPath {
+  Real start, end;
+};
+
 /// N and κ = ∂N/∂d₁ ≥ 0; N is convex and grows with d₁.
 template <class Real>
 struct NormalForce {
@@ -86,14 +92,18 @@ struct NormalForce {
   Real factor, factor_slope, factor_bend;
   Real value, stiffness;
 };
+/// Cotangents of N and κ.
+template <class Real>
+struct NormalForceBar {
+  Real value, stiffness;
+};
 
 template <class Real>
-BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, const Real& start, const Real& end,
-                                                const Real& dt) {
+BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, const DepthPath<Real>& d, const Real& dt) {
   const Real zero = constant<Real>(0), one = constant<Real>(1), half = constant<Real>(0.5);
   NormalForce<Real> n;
-  n.path = path_average(start, end, m.width);
-  const Real rate = m.dissipation / dt, z = one + rate * (end - start);
+  n.path = path_average(d.start, d.end, m.width);
+  const Real rate = m.dissipation / dt, z = one + rate * (d.end - d.start);
   n.factor_slope = clamped(z + half, zero, one);
   n.factor = select(value_of(z) > value_of(half), z, half * n.factor_slope * n.factor_slope);
   n.factor_bend = select(value_of(z) > value_of(half) || value_of(z) < value_of(-half), zero, one);
@@ -102,23 +112,23 @@ BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, con
   return n;
 }
 
-/// Adjoint at `n`, the result: value_bar and stiffness_bar to those of start, end and material (L1).
+/// Adjoint at `n`, the result: returns the cotangents of the depths and adds to those of the material (L1).
 template <class Real>
-BACKDRIVE_INLINE void adj_normal_force(const PairMaterial<Real>& m, const NormalForce<Real>& n, const Real& start,
-                                       const Real& end, const Real& dt, const Real& value_bar,
-                                       const Real& stiffness_bar, Real& start_bar, Real& end_bar,
-                                       PairMaterial<Real>& m_bar) {
+BACKDRIVE_INLINE DepthPath<Real> adj_normal_force(const PairMaterial<Real>& m, const NormalForce<Real>& n,
+                                                  const DepthPath<Real>& d, const Real& dt,
+                                                  const NormalForceBar<Real>& bar, PairMaterial<Real>& m_bar) {
+  const Real &value_bar = bar.value, &stiffness_bar = bar.stiffness;
   const Real rate = m.dissipation / dt;
   const Real mean_bar = m.stiffness * (value_bar * n.factor + stiffness_bar * n.factor_slope * rate);
   const Real slope_bar = m.stiffness * stiffness_bar * n.factor;
   const Real z_bar =
       m.stiffness * (value_bar * n.path.mean * n.factor_slope +
                      stiffness_bar * (n.path.by_end * n.factor_slope + n.path.mean * n.factor_bend * rate));
-  start_bar += mean_bar * n.path.by_start + slope_bar * n.path.by_start_end - z_bar * rate;
-  end_bar += mean_bar * n.path.by_end + slope_bar * n.path.by_end_end + z_bar * rate;
   m_bar.stiffness += (value_bar * n.value + stiffness_bar * n.stiffness) / m.stiffness;
   m_bar.width += mean_bar * n.path.by_width + slope_bar * n.path.by_end_width;
-  m_bar.dissipation += (z_bar * (end - start) + stiffness_bar * m.stiffness * n.path.mean * n.factor_slope) / dt;
+  m_bar.dissipation += (z_bar * (d.end - d.start) + stiffness_bar * m.stiffness * n.path.mean * n.factor_slope) / dt;
+  return {mean_bar * n.path.by_start + slope_bar * n.path.by_start_end - z_bar * rate,
+          mean_bar * n.path.by_end + slope_bar * n.path.by_end_end + z_bar * rate};
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

@@ -10,10 +10,10 @@ using ShapeKind = GeometryType;
 /// between coplanar triangles.
 template <class T>
 struct MeshView {
-  const T* vertices;  ///< [vertex_count][3]
-  const int* faces;   ///< [face_count][3]
-  const int* edges;   ///< [edge_count][4]: its ends, and of each of its two triangles the third vertex
-  int vertex_count, face_count, edge_count;
+  const T* vertices = nullptr;  ///< [vertex_count][3]
+  const int* faces = nullptr;   ///< [face_count][3]
+  const int* edges = nullptr;   ///< [edge_count][4]: its ends, and of each of its two triangles the third vertex
+  int vertex_count = 0, face_count = 0, edge_count = 0;
 };
 
 /// Heights over a grid that spans [-1, 1]² before scaling; two triangles to a cell, split from its lowest to its

@@ -70,8 +70,10 @@ void GeometryTable<T>::add_meshes(const Model& model, Memory& memory) {
     }
     const std::vector<int> edges = edges_of(*mesh);
     of_meshes.push_back({append(numbers_, vertices), append(indices_, faces), append(indices_, edges)});
-    meshes_.push_back({nullptr, nullptr, nullptr, static_cast<int>(vertices.size() / 3),
-                       static_cast<int>(faces.size() / 3), static_cast<int>(edges.size() / 4)});
+    MeshView<T>& view = meshes_.emplace_back();
+    view.vertex_count = static_cast<int>(vertices.size() / 3);
+    view.face_count = static_cast<int>(faces.size() / 3);
+    view.edge_count = static_cast<int>(edges.size() / 4);
   }
   for (const auto& field : model.height_fields) {
     std::vector<T> heights;

@@ -19,6 +19,13 @@ namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 template <class Real>
 using FieldOf = HeightFieldView<ScalarOf<Real>>;
 
+/// The field as a core, whose ξ are its nodes.
+template <class Real>
+struct GroundField {
+  const Core<Real>& core;
+  const FieldOf<Real>& heights;
+};
+
 /// Whole numbers of a pack are kept as Reals; exact below 2^24.
 template <class Real>
 BACKDRIVE_INLINE Real rounded_down(const Real& x) {
@@ -92,8 +99,9 @@ BACKDRIVE_INLINE Triangle<Real> triangle_at(const FieldOf<Real>& field, const Fi
 
 /// Probe ξ of A, with A's radius when `round`.
 template <bool round, class Real>
-BACKDRIVE_HD FeaturePair<Real> probe_feature(const Core<Real>& A, const Vec3<Real>& xi, const Core<Real>& B,
-                                             const FieldOf<Real>& field) {
+BACKDRIVE_HD FeaturePair<Real> probe_feature(const Core<Real>& A, const Vec3<Real>& xi,
+                                             const GroundField<Real>& ground) {
+  const auto& [B, field] = ground;
   const Vec3<Real> q = local_point(B.pose, core_point(A, xi));
   const FieldPlace<Real> place = field_place(field, q.x / B.extents.x, q.y / B.extents.y);
   const Triangle<Real> below = triangle_at(field, place);
@@ -127,8 +135,8 @@ struct FieldSupport {
   Core<Real> core;
 };
 template <ShapeKind kind, class Real>
-BACKDRIVE_HD FieldSupport<Real> field_support(const Shape<Real>& a, const Core<Real>& B, const FieldOf<Real>& field,
-                                              int i) {
+BACKDRIVE_HD FieldSupport<Real> field_support(const Shape<Real>& a, const GroundField<Real>& ground, int i) {
+  const auto& [B, field] = ground;
   FieldSupport<Real> f;
   const Vec3<Real> q = local_point(B.pose, a.pose.origin);
   f.ground = triangle_at(field, field_place(field, q.x / B.extents.x, q.y / B.extents.y));
@@ -145,17 +153,17 @@ BACKDRIVE_INLINE Vec3<Real> ones() {
 }
 
 template <ShapeKind kind, class Real>
-BACKDRIVE_HD ContactPoint<Real> support_on_field(const Shape<Real>& a, const Core<Real>& B, const FieldOf<Real>& field,
-                                                 int i) {
-  const FieldSupport<Real> f = field_support<kind>(a, B, field, i);
-  return witness(f.core, B, probe_feature<false>(f.core, ones<Real>(), B, field));
+BACKDRIVE_HD ContactPoint<Real> support_on_field(const Shape<Real>& a, const GroundField<Real>& ground, int i) {
+  const FieldSupport<Real> f = field_support<kind>(a, ground, i);
+  return witness(f.core, ground.core, probe_feature<false>(f.core, ones<Real>(), ground));
 }
 template <ShapeKind kind, class Real>
-BACKDRIVE_HD void adj_support_on_field(const Shape<Real>& a, const Core<Real>& B, const FieldOf<Real>& field, int i,
+BACKDRIVE_HD void adj_support_on_field(const Shape<Real>& a, const GroundField<Real>& ground, int i,
                                        const ContactPoint<Real>& bar, ShapeBar<Real>& a_bar, CoreBar<Real>& B_bar) {
-  const FieldSupport<Real> f = field_support<kind>(a, B, field, i);
+  const FieldSupport<Real> f = field_support<kind>(a, ground, i);
+  const Core<Real>& B = ground.core;
   CoreBar<Real> core_bar = zero_core_bar<Real>();
-  adj_witness(f.core, B, probe_feature<false>(f.core, ones<Real>(), B, field), bar, core_bar, B_bar);
+  adj_witness(f.core, B, probe_feature<false>(f.core, ones<Real>(), ground), bar, core_bar, B_bar);
   a_bar.pose += core_bar.pose;
   Vec3<Real> m_bar = zero3<Real>(), n_bar = m_bar, area_bar = m_bar, w_bar[2] = {m_bar, m_bar};
   adj_support_point<kind>(a.scale, f.m, i, core_bar.extents, a_bar.scale, m_bar);

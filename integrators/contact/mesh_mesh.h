@@ -93,17 +93,16 @@ struct ReferenceFace {
   Vec3<Real> normal;  ///< outward, in the world
 };
 template <class Real>
-BACKDRIVE_HD ReferenceFace<Real> reference_face(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a,
-                                                const Core<Real>& B, const MeshView<ScalarOf<Real>>& mesh_b) {
-  ReferenceFace<Real> best{mesh_face<Real>(mesh_b, 0), constant<Real>(-kFarGap), B.pose.axes.cz};
-  const Vec3<Real> origin = local_point(B.pose, A.pose.origin);
-  for (int i = 0; i < mesh_b.face_count; ++i) {
-    const Triangle<Real> t = mesh_face<Real>(mesh_b, i);
-    const FacePlane<Real> p = face_plane(B.extents, t);
-    const Vec3<Real> normal = B.pose.axes * p.normal;
-    const Vec3<Real> rise = times(A.extents, transposed_times(A.pose.axes, normal));
+BACKDRIVE_HD ReferenceFace<Real> reference_face(const MeshCore<Real>& A, const MeshCore<Real>& B) {
+  ReferenceFace<Real> best{mesh_face<Real>(B.mesh, 0), constant<Real>(-kFarGap), B.core.pose.axes.cz};
+  const Vec3<Real> origin = local_point(B.core.pose, A.core.pose.origin);
+  for (int i = 0; i < B.mesh.face_count; ++i) {
+    const Triangle<Real> t = mesh_face<Real>(B.mesh, i);
+    const FacePlane<Real> p = face_plane(B.core.extents, t);
+    const Vec3<Real> normal = B.core.pose.axes * p.normal;
+    const Vec3<Real> rise = times(A.core.extents, transposed_times(A.core.pose.axes, normal));
     Real lowest = constant<Real>(kFarGap);
-    for (int k = 0; k < mesh_a.vertex_count; ++k) lowest = minimum(lowest, dot(rise, vertex<Real>(mesh_a, k)));
+    for (int k = 0; k < A.mesh.vertex_count; ++k) lowest = minimum(lowest, dot(rise, vertex<Real>(A.mesh, k)));
     const Real gap = lowest + dot(p.normal, origin - p.corner);
     const MaskOf<Real> better = less(best.gap, gap);
     best = {choose(better, t, best.triangle), select(better, gap, best.gap), choose(better, normal, best.normal)};
@@ -113,16 +112,15 @@ BACKDRIVE_HD ReferenceFace<Real> reference_face(const Core<Real>& A, const MeshV
 
 /// A's vertices below a face of B, where `allowed`. `swapped`: the roles of A and B in the features are exchanged.
 template <bool swapped, class Real>
-BACKDRIVE_HD void deepest_vertices(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
-                                   const MeshView<ScalarOf<Real>>& mesh_b, const Triangle<Real>& reference,
+BACKDRIVE_HD void deepest_vertices(const MeshCore<Real>& A, const MeshCore<Real>& B, const Triangle<Real>& reference,
                                    const MaskOf<Real>& allowed, DeepestFeatures<Real>& deepest) {
-  const FacePlane<Real> plane = face_plane(B.extents, reference);
+  const FacePlane<Real> plane = face_plane(B.core.extents, reference);
   const Real slack = constant<Real>(kSidewaysSlack) * length(plane.u);
-  for (int k = 0; k < mesh_a.vertex_count; ++k) {
-    const Vec3<Real> xi = vertex<Real>(mesh_a, k), x = local_point(B.pose, core_point(A, xi));
+  for (int k = 0; k < A.mesh.vertex_count; ++k) {
+    const Vec3<Real> xi = vertex<Real>(A.mesh, k), x = local_point(B.core.pose, core_point(A.core, xi));
     MaskOf<Real> within = allowed;
-    for (int i = 0; i < mesh_b.face_count; ++i) {
-      const FacePlane<Real> other = face_plane(B.extents, mesh_face<Real>(mesh_b, i));
+    for (int i = 0; i < B.mesh.face_count; ++i) {
+      const FacePlane<Real> other = face_plane(B.core.extents, mesh_face<Real>(B.mesh, i));
       const MaskOf<Real> same = less(constant<Real>(1 - 1e-4), dot(other.normal, plane.normal));
       within = within && (same || less(dot(other.normal, x - other.corner), slack));
     }
@@ -140,7 +138,8 @@ struct MeshEdge {
   Vec3<Real> start, way, third[2];
 };
 template <class Real>
-BACKDRIVE_INLINE MeshEdge<Real> mesh_edge(const Core<Real>& c, const MeshView<ScalarOf<Real>>& mesh, int i) {
+BACKDRIVE_INLINE MeshEdge<Real> mesh_edge(const MeshCore<Real>& of, int i) {
+  const auto& [c, mesh] = of;
   const int* const e = mesh.edges + 4 * i;
   MeshEdge<Real> m;
   m.xi = vertex<Real>(mesh, e[0]);
@@ -193,11 +192,10 @@ BACKDRIVE_INLINE FeaturePair<Real> crossing_feature(const MeshEdge<Real>& a, con
 
 /// visit(edge of A, edge of B) for all pairs.
 template <class Real, class Visit>
-BACKDRIVE_HD void each_two_edges(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
-                                 const MeshView<ScalarOf<Real>>& mesh_b, const Visit& visit) {
-  for (int i = 0; i < mesh_a.edge_count; ++i) {
-    const MeshEdge<Real> a = mesh_edge(A, mesh_a, i);
-    for (int k = 0; k < mesh_b.edge_count; ++k) visit(a, mesh_edge(B, mesh_b, k));
+BACKDRIVE_HD void each_two_edges(const MeshCore<Real>& A, const MeshCore<Real>& B, const Visit& visit) {
+  for (int i = 0; i < A.mesh.edge_count; ++i) {
+    const MeshEdge<Real> a = mesh_edge(A, i);
+    for (int k = 0; k < B.mesh.edge_count; ++k) visit(a, mesh_edge(B, k));
   }
 }
 
@@ -209,14 +207,13 @@ struct MeshMeshFeatures {
   DeepestFeatures<Real> sort[3];
 };
 template <class Real>
-BACKDRIVE_HD void mesh_mesh_features(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
-                                     const MeshView<ScalarOf<Real>>& mesh_b, MeshMeshFeatures<Real>& f) {
-  const ReferenceFace<Real> of_b = reference_face(A, mesh_a, B, mesh_b), of_a = reference_face(B, mesh_b, A, mesh_a);
+BACKDRIVE_HD void mesh_mesh_features(const MeshCore<Real>& A, const MeshCore<Real>& B, MeshMeshFeatures<Real>& f) {
+  const ReferenceFace<Real> of_b = reference_face(A, B), of_a = reference_face(B, A);
   const MaskOf<Real> by_a = less(of_b.gap, of_a.gap);
   Real best = select(by_a, of_a.gap, of_b.gap);
   Vec3<Real> axis = choose(by_a, -of_a.normal, of_b.normal);
   each_two_edges(
-      A, mesh_a, B, mesh_b, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
+      A, B, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
         const Crossing<Real> c = crossing(a, b);
         const MaskOf<Real> better = c.valid && less(best, c.gap);
         best = select(better, c.gap, best);
@@ -225,10 +222,10 @@ BACKDRIVE_HD void mesh_mesh_features(const Core<Real>& A, const MeshView<ScalarO
   const auto aligned = [&](const Vec3<Real>& n) __attribute__((always_inline)) {
     return less(constant<Real>(kAlignment), dot(n, axis));
   };
-  deepest_vertices<false>(A, mesh_a, B, mesh_b, of_b.triangle, aligned(of_b.normal), f.sort[0]);
-  deepest_vertices<true>(B, mesh_b, A, mesh_a, of_a.triangle, aligned(-of_a.normal), f.sort[1]);
+  deepest_vertices<false>(A, B, of_b.triangle, aligned(of_b.normal), f.sort[0]);
+  deepest_vertices<true>(B, A, of_a.triangle, aligned(-of_a.normal), f.sort[1]);
   each_two_edges(
-      A, mesh_a, B, mesh_b, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
+      A, B, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
         const Crossing<Real> c = crossing(a, b);
         const MaskOf<Real> used = c.valid && aligned(c.normal);
         f.sort[2].offer(select(used, c.gap, constant<Real>(kFarGap)), crossing_feature(a, b, c.sign));
@@ -236,26 +233,24 @@ BACKDRIVE_HD void mesh_mesh_features(const Core<Real>& A, const MeshView<ScalarO
 }
 
 template <class Real>
-BACKDRIVE_HD void mesh_mesh(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
-                            const MeshView<ScalarOf<Real>>& mesh_b, ContactPoint<Real>* out) {
+BACKDRIVE_HD void mesh_mesh(const MeshCore<Real>& A, const MeshCore<Real>& B, ContactPoint<Real>* out) {
   MeshMeshFeatures<Real> f;
-  mesh_mesh_features(A, mesh_a, B, mesh_b, f);
+  mesh_mesh_features(A, B, f);
   for (int i = 0; i < kMeshMeshPoints; ++i) {
     const DeepestFeatures<Real>& sort = f.sort[i / kDeepest];
     const MaskOf<Real> used = less(sort.gap[i % kDeepest], constant<Real>(0.5 * kFarGap));
-    out[i] = choose(used, witness(A, B, sort.feature[i % kDeepest]), far_point<Real>());
+    out[i] = choose(used, witness(A.core, B.core, sort.feature[i % kDeepest]), far_point<Real>());
   }
 }
 template <class Real>
-BACKDRIVE_HD void adj_mesh_mesh(const Core<Real>& A, const MeshView<ScalarOf<Real>>& mesh_a, const Core<Real>& B,
-                                const MeshView<ScalarOf<Real>>& mesh_b, const ContactPoint<Real>* bar,
+BACKDRIVE_HD void adj_mesh_mesh(const MeshCore<Real>& A, const MeshCore<Real>& B, const ContactPoint<Real>* bar,
                                 CoreBar<Real>& A_bar, CoreBar<Real>& B_bar) {
   MeshMeshFeatures<Real> f;
-  mesh_mesh_features(A, mesh_a, B, mesh_b, f);
+  mesh_mesh_features(A, B, f);
   for (int i = 0; i < kMeshMeshPoints; ++i) {
     const DeepestFeatures<Real>& sort = f.sort[i / kDeepest];
     const MaskOf<Real> used = less(sort.gap[i % kDeepest], constant<Real>(0.5 * kFarGap));
-    adj_witness(A, B, sort.feature[i % kDeepest], only(used, bar[i]), A_bar, B_bar);
+    adj_witness(A.core, B.core, sort.feature[i % kDeepest], only(used, bar[i]), A_bar, B_bar);
   }
 }
 

@@ -49,15 +49,16 @@ template <class Real>
 BACKDRIVE_HD FeaturePair<Real> capsule_mesh_feature(const Core<Real>& A, const Core<Real>& B,
                                                     const MeshView<ScalarOf<Real>>& mesh, int which) {
   const Real zero = constant<Real>(0), pull = constant<Real>(kSegmentPull), target = constant<Real>(which);
-  const Vec3<Real> xi = capsule_end<Real>(-1), along = capsule_end<Real>(2);
-  const Vec3<Real> p = local_point(B.pose, core_point(A, xi));
-  const Vec3<Real> u = transposed_times(B.pose.axes, core_direction(A, along));
+  const Segment<Real> capsule = capsule_segment<Real>();
+  const Vec3<Real> p = local_point(B.pose, core_point(A, capsule.start));
+  const Vec3<Real> u = transposed_times(B.pose.axes, core_direction(A, capsule.way));
   const Real stiffness = pull * dot(u, u);
-  NearestFeature<Real> best = nothing_nearest(xi);
+  NearestFeature<Real> best = nothing_nearest(capsule.start);
   for (int i = 0; i < mesh.edge_count; ++i) {
     const int* const ends = mesh.edges + 4 * i;
-    const Vec3<Real> start = vertex<Real>(mesh, ends[0]), edge = vertex<Real>(mesh, ends[1]) - start;
-    const Vec3<Real> v = times(B.extents, edge);
+    const Vec3<Real> start = vertex<Real>(mesh, ends[0]);
+    const Segment<Real> edge{start, vertex<Real>(mesh, ends[1]) - start};
+    const Vec3<Real> v = times(B.extents, edge.way);
     const SegmentProblem<Real> problem{u, v, p - times(B.extents, start), pull, zero, target, zero};
     Real s, t;
     nearest_on_segments(problem, s, t);
@@ -65,7 +66,7 @@ BACKDRIVE_HD FeaturePair<Real> capsule_mesh_feature(const Core<Real>& A, const C
     const Real off = s - target, cost = dot(e, e) + stiffness * off * off;
     const MaskOf<Real> better = less(cost, best.cost);
     best.cost = select(better, cost, best.cost);
-    best.feature = choose(better, segment_feature(xi, along, start, edge, problem, s, t), best.feature);
+    best.feature = choose(better, segment_feature(capsule, edge, problem, s, t), best.feature);
   }
   for (int end = 0; end < 2; ++end) {
     const Real off = constant<Real>(end) - target;

@@ -28,7 +28,7 @@ std::vector<PairStiffness> pair_stiffnesses(const Model& model, double time_step
   std::vector<PairStiffness> result;
   for (const ContactPair& pair : model.topology.contact_pairs) {
     const Side &a = sides[pair.a], &b = sides[pair.b];
-    const PairSprings<double> springs(a.constants, b.constants, time_step);
+    const PairSprings<double> springs = pair_springs(a.constants, b.constants, time_step);
     const double mass = a.mass > 0 && b.mass > 0 ? a.mass * b.mass / (a.mass + b.mass) : a.mass + b.mass;
     result.push_back({springs.a * springs.b / (springs.a + springs.b), mass});
   }

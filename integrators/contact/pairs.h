@@ -1,7 +1,7 @@
 #pragma once
 // All pairs of shapes: how many contact points a pair has, the points, and their adjoint.
 //
-//   visit_pair(a.kind, b.kind, [&](auto pair) { pair.points(a, A, b, B, out); });
+//   visit_pair(a.geometry.kind, b.geometry.kind, [&](auto pair) { pair.points(a, b, out); });
 //
 // A is on B: B is the plane or height field, or else the later of sphere, capsule, box, mesh (in_order). Ellipsoids and
 // cylinders meet planes and height fields only; planes and height fields do not meet each other.
@@ -80,44 +80,45 @@ struct GroundPair {
   static BACKDRIVE_HD int count(const Geometry<T>& ga, const Geometry<T>&) {
     return a == ShapeKind::mesh ? ga.mesh.vertex_count : ground_points(a, probes);
   }
-  template <class Real, class T = ScalarOf<Real>>
-  static BACKDRIVE_HD void points(const Geometry<T>& ga, const Shape<Real>& A, const Geometry<T>& gb,
-                                  const Shape<Real>& B, ContactPoint<Real>* out) {
-    const Core<Real> core = core_of<a>(A), ground = core_of<b>(B);
-    const int n = count(ga, gb);
+  template <class Real>
+  static BACKDRIVE_HD void points(const GeometricShape<Real>& A, const GeometricShape<Real>& B,
+                                  ContactPoint<Real>* out) {
+    const Core<Real> core = core_of<a>(A.shape), ground = core_of<b>(B.shape);
+    [[maybe_unused]] const GroundField<Real> field{ground, B.geometry.field};
+    const int n = count(A.geometry, B.geometry);
     for (int i = 0; i < n; ++i) {
       if constexpr (supported && probes) {
-        out[i] = support_on_field<a>(A, ground, gb.field, i);
+        out[i] = support_on_field<a>(A.shape, field, i);
       } else if constexpr (supported) {
-        out[i] = support_on_plane<a>(A, B.pose, i);
+        out[i] = support_on_plane<a>(A.shape, B.shape.pose, i);
       } else {
-        const Vec3<Real> xi = ground_point<a, Real>(ga, i);
+        const Vec3<Real> xi = ground_point<a, Real>(A.geometry, i);
         if constexpr (probes) {
-          out[i] = witness(core, ground, probe_feature<round>(core, xi, ground, gb.field));
+          out[i] = witness(core, ground, probe_feature<round>(core, xi, field));
         } else {
-          out[i] = core_on_plane(core, xi, B.pose);
+          out[i] = core_on_plane(core, xi, B.shape.pose);
         }
       }
     }
   }
-  template <class Real, class T = ScalarOf<Real>>
-  static BACKDRIVE_HD void adjoint(const Geometry<T>& ga, const Shape<Real>& A, const Geometry<T>& gb,
-                                   const Shape<Real>& B, const ContactPoint<Real>* bar, ShapeBar<Real>& A_bar,
-                                   ShapeBar<Real>& B_bar) {
-    const Core<Real> core = core_of<a>(A), ground = core_of<b>(B);
+  template <class Real>
+  static BACKDRIVE_HD void adjoint(const GeometricShape<Real>& A, const GeometricShape<Real>& B,
+                                   const ContactPoint<Real>* bar, ShapeBar<Real>& A_bar, ShapeBar<Real>& B_bar) {
+    const Core<Real> core = core_of<a>(A.shape), ground = core_of<b>(B.shape);
+    [[maybe_unused]] const GroundField<Real> field{ground, B.geometry.field};
     CoreBar<Real> core_bar = zero_core_bar<Real>(), ground_bar = core_bar;
-    const int n = count(ga, gb);
+    const int n = count(A.geometry, B.geometry);
     for (int i = 0; i < n; ++i) {
       if constexpr (supported && probes) {
-        adj_support_on_field<a>(A, ground, gb.field, i, bar[i], A_bar, ground_bar);
+        adj_support_on_field<a>(A.shape, field, i, bar[i], A_bar, ground_bar);
       } else if constexpr (supported) {
-        adj_support_on_plane<a>(A, B.pose, i, bar[i], A_bar, ground_bar.pose);
+        adj_support_on_plane<a>(A.shape, B.shape.pose, i, bar[i], A_bar, ground_bar.pose);
       } else {
-        const Vec3<Real> xi = ground_point<a, Real>(ga, i);
+        const Vec3<Real> xi = ground_point<a, Real>(A.geometry, i);
         if constexpr (probes) {
-          adj_witness(core, ground, probe_feature<round>(core, xi, ground, gb.field), bar[i], core_bar, ground_bar);
+          adj_witness(core, ground, probe_feature<round>(core, xi, field), bar[i], core_bar, ground_bar);
         } else {
-          adj_core_on_plane(core, xi, B.pose, bar[i], core_bar, ground_bar.pose);
+          adj_core_on_plane(core, xi, B.shape.pose, bar[i], core_bar, ground_bar.pose);
         }
       }
     }
@@ -137,14 +138,14 @@ struct BodyPair {
   static BACKDRIVE_HD int count(const Geometry<T>&, const Geometry<T>&) {
     return fixed_count;
   }
-  template <class Real, class T = ScalarOf<Real>>
-  static BACKDRIVE_INLINE FeaturePair<Real> feature(const Core<Real>& A, const Geometry<T>& gb, const Core<Real>& B,
-                                                    int i) {
+  template <class Real>
+  static BACKDRIVE_INLINE FeaturePair<Real> feature(const Core<Real>& A, const Core<Real>& B,
+                                                    const MeshView<ScalarOf<Real>>& mesh_b, int i) {
     if constexpr (b == K::mesh) {
       if constexpr (a == K::sphere) {
-        return sphere_mesh_feature(A, B, gb.mesh);
+        return sphere_mesh_feature(A, B, mesh_b);
       } else {
-        return capsule_mesh_feature(A, B, gb.mesh, i);
+        return capsule_mesh_feature(A, B, mesh_b, i);
       }
     } else if constexpr (a == K::capsule) {
       return capsule_capsule_feature(A, B, i);
@@ -154,40 +155,41 @@ struct BodyPair {
       return sphere_sphere_feature<Real>();
     }
   }
-  template <class Real, class T = ScalarOf<Real>>
-  static BACKDRIVE_HD void points(const Geometry<T>& ga, const Shape<Real>& shape_a, const Geometry<T>& gb,
-                                  const Shape<Real>& shape_b, ContactPoint<Real>* out) {
-    const Core<Real> A = core_of<a>(shape_a), B = core_of<b>(shape_b);
+  template <class Real>
+  static BACKDRIVE_HD void points(const GeometricShape<Real>& shape_a, const GeometricShape<Real>& shape_b,
+                                  ContactPoint<Real>* out) {
+    const Core<Real> A = core_of<a>(shape_a.shape), B = core_of<b>(shape_b.shape);
+    [[maybe_unused]] const auto &mesh_a = shape_a.geometry.mesh, &mesh_b = shape_b.geometry.mesh;
     if constexpr (!round && b == K::box) {
       box_box(A, B, out);
     } else if constexpr (!round) {
-      mesh_mesh(A, ga.mesh, B, gb.mesh, out);
+      mesh_mesh<Real>({A, mesh_a}, {B, mesh_b}, out);
     } else {
       for (int i = 0; i < fixed_count; ++i) {
         if constexpr (b == K::box) {
           out[i] = round_on_box<a>(A, B, i);
         } else {
-          out[i] = witness(A, B, feature(A, gb, B, i));
+          out[i] = witness(A, B, feature(A, B, mesh_b, i));
         }
       }
     }
   }
-  template <class Real, class T = ScalarOf<Real>>
-  static BACKDRIVE_HD void adjoint(const Geometry<T>& ga, const Shape<Real>& shape_a, const Geometry<T>& gb,
-                                   const Shape<Real>& shape_b, const ContactPoint<Real>* bar, ShapeBar<Real>& a_bar,
-                                   ShapeBar<Real>& b_bar) {
-    const Core<Real> A = core_of<a>(shape_a), B = core_of<b>(shape_b);
+  template <class Real>
+  static BACKDRIVE_HD void adjoint(const GeometricShape<Real>& shape_a, const GeometricShape<Real>& shape_b,
+                                   const ContactPoint<Real>* bar, ShapeBar<Real>& a_bar, ShapeBar<Real>& b_bar) {
+    const Core<Real> A = core_of<a>(shape_a.shape), B = core_of<b>(shape_b.shape);
+    [[maybe_unused]] const auto &mesh_a = shape_a.geometry.mesh, &mesh_b = shape_b.geometry.mesh;
     CoreBar<Real> A_bar = zero_core_bar<Real>(), B_bar = A_bar;
     if constexpr (!round && b == K::box) {
       adj_box_box(A, B, bar, A_bar, B_bar);
     } else if constexpr (!round) {
-      adj_mesh_mesh(A, ga.mesh, B, gb.mesh, bar, A_bar, B_bar);
+      adj_mesh_mesh<Real>({A, mesh_a}, {B, mesh_b}, bar, A_bar, B_bar);
     } else {
       for (int i = 0; i < fixed_count; ++i) {
         if constexpr (b == K::box) {
           adj_round_on_box<a>(A, B, i, bar[i], A_bar, B_bar);
         } else {
-          adj_witness(A, B, feature(A, gb, B, i), bar[i], A_bar, B_bar);
+          adj_witness(A, B, feature(A, B, mesh_b, i), bar[i], A_bar, B_bar);
         }
       }
     }
@@ -265,30 +267,27 @@ BACKDRIVE_HD int contact_count(const Geometry<T>& a, const Geometry<T>& b) {
 }
 
 /// The pair's contact points, normals from B towards A.
-template <class Real, class T = ScalarOf<Real>>
-BACKDRIVE_HD void contact_points(const Geometry<T>& a, const Shape<Real>& A, const Geometry<T>& b, const Shape<Real>& B,
+template <class Real>
+BACKDRIVE_HD void contact_points(const GeometricShape<Real>& a, const GeometricShape<Real>& b,
                                  ContactPoint<Real>* out) {
-  const bool kept = in_order(a.kind, b.kind);
-  const Geometry<T>&first = kept ? a : b, &second = kept ? b : a;
-  const Shape<Real>&on = kept ? A : B, &under = kept ? B : A;
-  visit_pair(first.kind, second.kind, [&](auto pair) {
-    pair.points(first, on, second, under, out);
-    if (!kept) turn_normals(out, pair.count(first, second));
+  const bool kept = in_order(a.geometry.kind, b.geometry.kind);
+  const GeometricShape<Real>&on = kept ? a : b, &under = kept ? b : a;
+  visit_pair(on.geometry.kind, under.geometry.kind, [&](auto pair) {
+    pair.points(on, under, out);
+    if (!kept) turn_normals(out, pair.count(on.geometry, under.geometry));
   });
 }
 
 /// Adds the cotangents of poses and scales. `bar`: those of the points, left as they were.
-template <class Real, class T = ScalarOf<Real>>
-BACKDRIVE_HD void adj_contact_points(const Geometry<T>& a, const Shape<Real>& A, const Geometry<T>& b,
-                                     const Shape<Real>& B, ContactPoint<Real>* bar, ShapeBar<Real>& A_bar,
-                                     ShapeBar<Real>& B_bar) {
-  const bool kept = in_order(a.kind, b.kind);
-  const Geometry<T>&first = kept ? a : b, &second = kept ? b : a;
-  const Shape<Real>&on = kept ? A : B, &under = kept ? B : A;
-  visit_pair(first.kind, second.kind, [&](auto pair) {
-    const int n = pair.count(first, second);
+template <class Real>
+BACKDRIVE_HD void adj_contact_points(const GeometricShape<Real>& a, const GeometricShape<Real>& b,
+                                     ContactPoint<Real>* bar, ShapeBar<Real>& a_bar, ShapeBar<Real>& b_bar) {
+  const bool kept = in_order(a.geometry.kind, b.geometry.kind);
+  const GeometricShape<Real>&on = kept ? a : b, &under = kept ? b : a;
+  visit_pair(on.geometry.kind, under.geometry.kind, [&](auto pair) {
+    const int n = pair.count(on.geometry, under.geometry);
     if (!kept) turn_normals(bar, n);
-    pair.adjoint(first, on, second, under, bar, kept ? A_bar : B_bar, kept ? B_bar : A_bar);
+    pair.adjoint(on, under, bar, kept ? a_bar : b_bar, kept ? b_bar : a_bar);
     if (!kept) turn_normals(bar, n);
   });
 }

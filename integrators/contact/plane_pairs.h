@@ -10,44 +10,48 @@
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
+/// A point x and what it is pushed out by, r. Also the cotangents of both.
 template <class Real>
-BACKDRIVE_INLINE ContactPoint<Real> point_on_plane(const Vec3<Real>& x, const Real& radius,
-                                                   const ShapePose<Real>& plane) {
+struct RoundPoint {
+  Vec3<Real> x;
+  Real radius;
+};
+
+template <class Real>
+BACKDRIVE_INLINE ContactPoint<Real> point_on_plane(const RoundPoint<Real>& p, const ShapePose<Real>& plane) {
   const Vec3<Real>& n = plane.axes.cz;
-  const Real gap = dot(n, x - plane.origin) - radius;
-  return {gap, x - n * (radius + constant<Real>(0.5) * gap), n};
+  const Real gap = dot(n, p.x - plane.origin) - p.radius;
+  return {gap, p.x - n * (p.radius + constant<Real>(0.5) * gap), n};
 }
+/// Adds to that of the plane.
 template <class Real>
-BACKDRIVE_INLINE void adj_point_on_plane(const Vec3<Real>& x, const Real& radius, const ShapePose<Real>& plane,
-                                         const ContactPoint<Real>& bar, Vec3<Real>& x_bar, Real& radius_bar,
-                                         Spatial<Real>& plane_bar) {
+BACKDRIVE_INLINE RoundPoint<Real> adj_point_on_plane(const RoundPoint<Real>& p, const ShapePose<Real>& plane,
+                                                     const ContactPoint<Real>& bar, Spatial<Real>& plane_bar) {
   const Real half = constant<Real>(0.5);
   const Vec3<Real>& n = plane.axes.cz;
-  const Vec3<Real> from = x - plane.origin;
-  const Real gap = dot(n, from) - radius;
+  const Vec3<Real> from = p.x - plane.origin;
+  const Real gap = dot(n, from) - p.radius;
   const Real along = dot(n, bar.point);
   const Real gap_bar = bar.gap - half * along;
-  radius_bar -= along + gap_bar;
-  x_bar += bar.point + n * gap_bar;
-  const Vec3<Real> n_bar = bar.normal - bar.point * (radius + half * gap) + from * gap_bar;
+  const Vec3<Real> n_bar = bar.normal - bar.point * (p.radius + half * gap) + from * gap_bar;
   const Vec3<Real> origin_bar = n * -gap_bar;
   plane_bar.ang += cross(n, n_bar) + cross(plane.origin, origin_bar);
   plane_bar.lin += origin_bar;
+  return {bar.point + n * gap_bar, -(along + gap_bar)};
 }
 
 /// A point of a rounded polyhedron.
 template <class Real>
 BACKDRIVE_INLINE ContactPoint<Real> core_on_plane(const Core<Real>& a, const Vec3<Real>& xi,
                                                   const ShapePose<Real>& plane) {
-  return point_on_plane(core_point(a, xi), a.radius, plane);
+  return point_on_plane<Real>({core_point(a, xi), a.radius}, plane);
 }
 template <class Real>
 BACKDRIVE_INLINE void adj_core_on_plane(const Core<Real>& a, const Vec3<Real>& xi, const ShapePose<Real>& plane,
                                         const ContactPoint<Real>& bar, CoreBar<Real>& a_bar, Spatial<Real>& plane_bar) {
-  const Vec3<Real> x = core_point(a, xi);
-  Vec3<Real> x_bar = zero3<Real>();
-  adj_point_on_plane(x, a.radius, plane, bar, x_bar, a_bar.radius, plane_bar);
-  adj_core_point(a, xi, x, x_bar, a_bar);
+  const RoundPoint<Real> p{core_point(a, xi), a.radius}, p_bar = adj_point_on_plane(p, plane, bar, plane_bar);
+  a_bar.radius += p_bar.radius;
+  adj_core_point(a, xi, p.x, p_bar.x, a_bar);
 }
 
 /// Corner i of [-1, 1]³: bit k of i is the sign of axis k. Corners 0 and 4 on the z axis are a capsule's ends.
@@ -142,7 +146,7 @@ BACKDRIVE_INLINE void adj_support_point(const Vec3<Real>& scale, const Vec3<Real
 template <ShapeKind kind, class Real>
 BACKDRIVE_INLINE ContactPoint<Real> support_on_plane(const Shape<Real>& a, const ShapePose<Real>& plane, int i) {
   const Vec3<Real> m = transposed_times(a.pose.axes, plane.axes.cz);
-  return point_on_plane(carried_point(a.pose, support_point<kind>(a.scale, m, i)), constant<Real>(0), plane);
+  return point_on_plane<Real>({carried_point(a.pose, support_point<kind>(a.scale, m, i)), constant<Real>(0)}, plane);
 }
 template <ShapeKind kind, class Real>
 BACKDRIVE_INLINE void adj_support_on_plane(const Shape<Real>& a, const ShapePose<Real>& plane, int i,
@@ -151,9 +155,8 @@ BACKDRIVE_INLINE void adj_support_on_plane(const Shape<Real>& a, const ShapePose
   const Vec3<Real>& n = plane.axes.cz;
   const Vec3<Real> m = transposed_times(a.pose.axes, n);
   const Vec3<Real> x = carried_point(a.pose, support_point<kind>(a.scale, m, i));
-  Vec3<Real> x_bar = zero3<Real>(), q_bar = zero3<Real>(), m_bar = zero3<Real>(), n_bar = zero3<Real>();
-  Real radius_bar = constant<Real>(0);
-  adj_point_on_plane(x, constant<Real>(0), plane, bar, x_bar, radius_bar, plane_bar);
+  const Vec3<Real> x_bar = adj_point_on_plane<Real>({x, constant<Real>(0)}, plane, bar, plane_bar).x;
+  Vec3<Real> q_bar = zero3<Real>(), m_bar = zero3<Real>(), n_bar = zero3<Real>();
   adj_carried_point(a.pose, x, x_bar, a_bar.pose, q_bar);
   adj_support_point<kind>(a.scale, m, i, q_bar, a_bar.scale, m_bar);
   adj_local_direction(a.pose, n, m_bar, a_bar.pose, n_bar);

@@ -64,19 +64,28 @@ BACKDRIVE_INLINE void nearest_on_segments(const SegmentProblem<Real>& p, Real& s
   s = select(outside, clamped((g + uv * t) / a, zero, one), s);
 }
 
-/// The feature pair of the solution: clamped ends are vertices. `a`, `b` are the ends at s = 0, t = 0; x_B runs against
-/// its direction.
+/// A segment in unit coordinates.
 template <class Real>
-BACKDRIVE_INLINE FeaturePair<Real> segment_feature(const Vec3<Real>& a, const Vec3<Real>& u, const Vec3<Real>& b,
-                                                   const Vec3<Real>& v, const SegmentProblem<Real>& p, const Real& s,
-                                                   const Real& t) {
+struct Segment {
+  Vec3<Real> start, way;
+
+  BACKDRIVE_INLINE Vec3<Real> end() const { return start + way; }
+};
+template <class Real>
+BACKDRIVE_INLINE Segment<Real> capsule_segment() {
+  return {capsule_end<Real>(-1), capsule_end<Real>(2)};
+}
+/// The feature pair of the solution: clamped ends are vertices; x_B runs against its direction.
+template <class Real>
+BACKDRIVE_INLINE FeaturePair<Real> segment_feature(const Segment<Real>& a, const Segment<Real>& b,
+                                                   const SegmentProblem<Real>& p, const Real& s, const Real& t) {
   const Real zero = constant<Real>(0), one = constant<Real>(1);
-  FeaturePair<Real> f = vertex_pair(a, b);
+  FeaturePair<Real> f = vertex_pair(a.start, b.start);
   const MaskOf<Real> s_end = !less(s, one), t_end = !less(t, one);
-  f.d[0] = {u, one, less(zero, s) && !s_end, p.pull_s, p.target_s};
-  f.d[1] = {-v, zero, less(zero, t) && !t_end, p.pull_t, p.target_t};
-  f.a = choose(s_end, a + u, a);
-  f.b = choose(t_end, b + v, b);
+  f.d[0] = {a.way, one, less(zero, s) && !s_end, p.pull_s, p.target_s};
+  f.d[1] = {-b.way, zero, less(zero, t) && !t_end, p.pull_t, p.target_t};
+  f.a = choose(s_end, a.end(), a.start);
+  f.b = choose(t_end, b.end(), b.start);
   return f;
 }
 
@@ -86,13 +95,12 @@ BACKDRIVE_INLINE FeaturePair<Real> capsule_capsule_feature(const Core<Real>& A, 
   const Real one = constant<Real>(1), pull = constant<Real>(kSegmentPull), target = constant<Real>(which);
   const MaskOf<Real> against = less(dot(A.pose.axes.cz, B.pose.axes.cz), constant<Real>(0));
   const Vec3<Real> flip{one, one, select(against, -one, one)};
-  const Vec3<Real> a = capsule_end<Real>(-1), u = capsule_end<Real>(2);
-  const Vec3<Real> b = times(a, flip), v = times(u, flip);
-  const SegmentProblem<Real> p{
-      core_direction(A, u), core_direction(B, v), core_point(A, a) - core_point(B, b), pull, pull, target, target};
+  const Segment<Real> a = capsule_segment<Real>(), b{times(a.start, flip), times(a.way, flip)};
+  const Vec3<Real> r = core_point(A, a.start) - core_point(B, b.start);
+  const SegmentProblem<Real> p{core_direction(A, a.way), core_direction(B, b.way), r, pull, pull, target, target};
   Real s, t;
   nearest_on_segments(p, s, t);
-  return segment_feature(a, u, b, v, p, s, t);
+  return segment_feature(a, b, p, s, t);
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

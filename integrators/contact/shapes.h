@@ -26,6 +26,12 @@ struct Shape {
   ShapePose<Real> pose;
   Vec3<Real> scale;
 };
+/// With what all worlds share of it.
+template <class Real>
+struct GeometricShape {
+  const Geometry<ScalarOf<Real>>& geometry;
+  const Shape<Real>& shape;
+};
 /// `pose` is the cotangent of the motion [θ; t] that moves a material point x of the shape by θ × x + t.
 template <class Real>
 struct ShapeBar {
@@ -171,6 +177,12 @@ struct Core {
   ShapePose<Real> pose;
   Vec3<Real> extents;
   Real radius;
+};
+/// With the mesh whose vertices ξ are.
+template <class Real>
+struct MeshCore {
+  const Core<Real>& core;
+  const MeshView<ScalarOf<Real>>& mesh;
 };
 template <class Real>
 struct CoreBar {

@@ -73,12 +73,6 @@ struct Contact {
   bool idle;                 ///< apart in all lanes: K and residuals are zero
   ContactSide<Real> side[2];
 };
-/// Cotangents, and J w.
-template <class Real>
-struct ContactBar {
-  ContactState<Real> state;
-  Spatial<Real> change;
-};
 
 /// A pair with points in reach: its sides, its law, its blocks' shares, its contacts.
 template <class Real>
@@ -173,7 +167,7 @@ BACKDRIVE_INLINE Spatial<Real> from_point(const Vec3<Real>& x, const Spatial<Rea
 template <class Real>
 BACKDRIVE_INLINE PairMaterial<Real> pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b,
                                                   const Real& dt) {
-  const PairSprings<Real> k(a, b, dt);
+  const PairSprings<Real> k = pair_springs(a, b, dt);
   const Real half = constant<Real>(0.5), sum = k.a + k.b;
   return {k.a * k.b / sum, half * (a.width + b.width), (k.b * a.dissipation + k.a * b.dissipation) / sum,
           constant<Real>(2) * a.friction * b.friction / (a.friction + b.friction + constant<Real>(1e-12)),
@@ -184,11 +178,13 @@ BACKDRIVE_INLINE void adj_pair_material(const ShapeConstants<Real>& a, const Sha
                                         const PairLaw<Real>& law, const PairMaterial<Real>& bar,
                                         ShapeGradient<Real>& a_bar, ShapeGradient<Real>& b_bar) {
   const PairMaterial<Real>& m = law.material;
-  const PairSprings<Real> k(a, b, law.dt);
+  const PairSprings<Real> k = pair_springs(a, b, law.dt);
   const Real half = constant<Real>(0.5), two = constant<Real>(2), sum = k.a + k.b;
   const Real share_a = k.a / sum, share_b = k.b / sum, loss = bar.dissipation / sum;
-  PairSprings<Real>::adj(a, b, law.dt, bar.stiffness * share_b * share_b + loss * (b.dissipation - m.dissipation),
-                         bar.stiffness * share_a * share_a + loss * (a.dissipation - m.dissipation), a_bar, b_bar);
+  adj_pair_springs<Real>(a, b, law.dt,
+                         {bar.stiffness * share_b * share_b + loss * (b.dissipation - m.dissipation),
+                          bar.stiffness * share_a * share_a + loss * (a.dissipation - m.dissipation)},
+                         a_bar, b_bar);
   a_bar.dissipation += bar.dissipation * share_b;
   b_bar.dissipation += bar.dissipation * share_a;
   const Real slope = bar.friction / (a.friction + b.friction + constant<Real>(1e-12));

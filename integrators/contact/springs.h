@@ -18,40 +18,41 @@ BACKDRIVE_INLINE Real auto_rate(const Real& dt) {
   return minimum(constant<Real>(kAutoRate), most * most);
 }
 
-/// The springs of two shapes, in series: numbers as they are, 4 ω² m of auto; against the world's auto both the same,
-/// so that together they are the number, or ω² m, and both count for the dissipation.
+/// The springs of two shapes, in series. Also the cotangents of both.
 template <class Real>
 struct PairSprings {
   Real a, b;
-  BACKDRIVE_INLINE PairSprings(const ShapeConstants<Real>& first, const ShapeConstants<Real>& second, const Real& dt) {
-    const Real rate = auto_rate(dt), two = constant<Real>(2), four = constant<Real>(4);
-    const auto spring = [&](const ShapeConstants<Real>& c, const Real& of_number, const Real& of_mass) {
-      return of_number * c.stiffness + of_mass * rate * c.auto_mass;
-    };
-    const Real one = constant<Real>(1);
-    const Real against_world = spring(first, two, two) + spring(second, two, two);
-    const auto shared = both(first, second);
-    a = select(shared, spring(first, one, four), against_world);
-    b = select(shared, spring(second, one, four), against_world);
-  }
-  /// Adjoint: bars of a and b.
-  BACKDRIVE_INLINE static void adj(const ShapeConstants<Real>& first, const ShapeConstants<Real>& second,
-                                   const Real& dt, const Real& a_bar, const Real& b_bar, ShapeGradient<Real>& first_bar,
-                                   ShapeGradient<Real>& second_bar) {
-    const Real two = constant<Real>(2) * (a_bar + b_bar), four = constant<Real>(4), rate = auto_rate(dt);
-    const auto shared = both(first, second);
-    first_bar.stiffness += select(shared, a_bar, two);
-    first_bar.auto_mass += rate * select(shared, four * a_bar, two);
-    second_bar.stiffness += select(shared, b_bar, two);
-    second_bar.auto_mass += rate * select(shared, four * b_bar, two);
-  }
-
- private:
-  /// Whether neither is the world's auto, which has no spring of its own.
-  BACKDRIVE_INLINE static MaskOf<Real> both(const ShapeConstants<Real>& first, const ShapeConstants<Real>& second) {
-    const auto zero = value_of(constant<Real>(0));
-    return value_of(first.stiffness + first.auto_mass) > zero && value_of(second.stiffness + second.auto_mass) > zero;
-  }
 };
+
+/// Whether neither is the world's auto, which has no spring of its own.
+template <class Real>
+BACKDRIVE_INLINE MaskOf<Real> both_have_springs(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b) {
+  const auto zero = value_of(constant<Real>(0));
+  return value_of(a.stiffness + a.auto_mass) > zero && value_of(b.stiffness + b.auto_mass) > zero;
+}
+/// Numbers as they are, 4 ω² m of auto; against the world's auto both the same, so that together they are the number,
+/// or ω² m, and both count for the dissipation.
+template <class Real>
+BACKDRIVE_INLINE PairSprings<Real> pair_springs(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b,
+                                                const Real& dt) {
+  const Real rate = auto_rate(dt), one = constant<Real>(1), two = constant<Real>(2), four = constant<Real>(4);
+  const auto spring = [&](const ShapeConstants<Real>& c, const Real& of_number, const Real& of_mass) {
+    return of_number * c.stiffness + of_mass * rate * c.auto_mass;
+  };
+  const Real against_world = spring(a, two, two) + spring(b, two, two);
+  const auto shared = both_have_springs(a, b);
+  return {select(shared, spring(a, one, four), against_world), select(shared, spring(b, one, four), against_world)};
+}
+template <class Real>
+BACKDRIVE_INLINE void adj_pair_springs(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b, const Real& dt,
+                                       const PairSprings<Real>& bar, ShapeGradient<Real>& a_bar,
+                                       ShapeGradient<Real>& b_bar) {
+  const Real two = constant<Real>(2) * (bar.a + bar.b), four = constant<Real>(4), rate = auto_rate(dt);
+  const auto shared = both_have_springs(a, b);
+  a_bar.stiffness += select(shared, bar.a, two);
+  a_bar.auto_mass += rate * select(shared, four * bar.a, two);
+  b_bar.stiffness += select(shared, bar.b, two);
+  b_bar.auto_mass += rate * select(shared, four * bar.b, two);
+}
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

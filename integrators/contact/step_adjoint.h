@@ -79,10 +79,10 @@ BACKDRIVE_CALLED void begin_adjoint(Space& ws, const Bar& bar) {
     own = {zero_state<Real>(), zero6<Real>()};
     if (!bar.pair_forces) return;
     PairLawBar<Real> unused = zero_law_bar<Real>();
-    ContactState<Real> unused_state = zero_state<Real>();
-    const Spatial<Real> e = difference(pair, c, &ContactSide<Real>::twist);
-    adj_contact_force(pair.law, c.state, e, contact_force(pair.law, c.state, e), seed_of(ws, pair, bar), own.change,
-                      unused_state, unused);
+    const ContactForce<Real> f = contact_force(pair.law, c.state, difference(pair, c, &ContactSide<Real>::twist));
+    ContactBar<Real> of_force = own;
+    adj_contact_force(pair.law, c.state, f, seed_of(ws, pair, bar), of_force, unused);
+    own.change = of_force.change;
   });
   load_wrenches(ws, [&](const TouchingPair<Real>&, const Contact<Real>& c, int side) {
     return of_side(side, bar_of(ws, c).change);
@@ -172,10 +172,9 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
       const Contact<Real>& c = space.contacts[n];
       ContactBar<Real>& own = space.bars[n];
       own = {zero_state<Real>(), zero6<Real>()};
-      const Spatial<Real> e = change_of(ws, pair, c);
+      const ContactForce<Real> f = contact_force(pair.law, c.state, change_of(ws, pair, c));
       const Spatial<Real> w = relative_at(ws, pair, c, &TouchAdjointLink<Real>::w);
-      adj_contact_force(pair.law, c.state, e, contact_force(pair.law, c.state, e), w * ws.dt + seed, own.change,
-                        own.state, law_bar);
+      adj_contact_force(pair.law, c.state, f, w * ws.dt + seed, own, law_bar);
     }
     if (!bar.wants_parameters()) continue;
     const ShapeConstants<Real> a = space.constants[pair.a], b = space.constants[pair.b];
@@ -272,7 +271,7 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
   }
   const Shape<Real> A = placed_shape(ws, pair.a, o), B = placed_shape(ws, pair.b, pair.shift);
   ShapeBar<Real> A_bar{zero6<Real>(), o}, B_bar{zero6<Real>(), o};
-  adj_contact_points(ga, A, gb, B, space.points, A_bar, B_bar);
+  adj_contact_points<Real>({ga, A}, {gb, B}, space.points, A_bar, B_bar);
   adj_placed_shape(ws, pair.a, A_bar, A, o, bar);
   adj_placed_shape(ws, pair.b, B_bar, B, pair.shift, bar);
   if (bar.wants_parameters()) {

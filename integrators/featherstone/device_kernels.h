@@ -78,15 +78,15 @@ struct RowsInPlace {
   BACKDRIVE_INLINE void set(int k, const T& x) const {
     if (at) at[k * stride] = x;
   }
-  BACKDRIVE_INLINE void take(const T* from, std::size_t first_row, int, int row_stride, int world, int) {
-    begin(const_cast<T*>(from), first_row, row_stride, world);
+  BACKDRIVE_INLINE void take(const WorldGroup& group, const T* from, std::size_t first_row, int, int) {
+    begin(group, const_cast<T*>(from), first_row);
   }
   BACKDRIVE_INLINE void pad(int, int, int) const {}
-  BACKDRIVE_INLINE void begin(T* to, std::size_t first_row, int row_stride, int world) {
-    at = to ? to + first_row * row_stride + world : nullptr;
-    stride = row_stride;
+  BACKDRIVE_INLINE void begin(const WorldGroup& group, T* to, std::size_t first_row) {
+    at = to ? to + group.at(first_row) : nullptr;
+    stride = group.stride;
   }
-  BACKDRIVE_INLINE void end(T*, std::size_t, int, int, int, int) const {}
+  BACKDRIVE_INLINE void end(const WorldGroup&, T*, std::size_t, int, int) const {}
 };
 
 template <class T, bool Contact, bool Coupled>

@@ -395,7 +395,7 @@ BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layo
   }
 }
 
-/// Adjoint of q⁺ = q ⊕ Δt v: bar.q from the cotangent of q⁺ to that of q; add(row, cotangent of drift(row)).
+/// Adjoint of q⁺ = q ⊕ Δt v: bar.q from the cotangent of q⁺ to that of q; add(row, cotangent of velocity(row)).
 template <class Layout, class Velocity, class Add>
 BACKDRIVE_HD void adj_move(Workspace<Layout>& ws, const StepBar<Layout>& bar, const Velocity& velocity,
                            const Add& add) {
@@ -403,7 +403,7 @@ BACKDRIVE_HD void adj_move(Workspace<Layout>& ws, const StepBar<Layout>& bar, co
   each_coordinate(
       ws.links, ws.link_count, ws.nq,
       ws.nv, [&](int q, int v) __attribute__((always_inline)) { add(v, ws.dt * bar.q[q]); },
-      [&](auto side, int q, int v) __attribute__((always_inline)) {  // R⁺ = R exp φ or exp φ R, φ = Δt drift
+      [&](auto side, int q, int v) __attribute__((always_inline)) {  // R⁺ = R exp φ or exp φ R, φ = Δt v
         const auto turn = [&](int k) { return ws.dt * velocity(v + k); };
         Vec3<Real> theta_bar{bar.q[q], bar.q[q + 1], bar.q[q + 2]}, phi_bar = zero3<Real>();
         adj_turned<side()>({turn(0), turn(1), turn(2)}, theta_bar, phi_bar);

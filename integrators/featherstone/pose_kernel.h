@@ -107,10 +107,11 @@ template <class Layout>
 BACKDRIVE_HD void poses_worlds(const PoseArguments<StorageOf<typename Layout::Real>>& a, PoseScratch<Layout>& g,
                                int first_world) {
   using Real = typename Layout::Real;
-  const int nq = a.launch.topology.nq, nv = a.launch.topology.nv, stride = a.launch.stride, rows = a.rows();
+  const int nq = a.launch.topology.nq, nv = a.launch.topology.nv, rows = a.rows();
+  const WorldGroup group(a.launch, first_world);
   for (int step = 0; step < a.launch.steps; ++step) {
-    load_rows(a.q, std::size_t(step) * nq, nq, stride, first_world, g.q);
-    if (a.qd) load_rows(a.qd, std::size_t(step) * nv, nv, stride, first_world, g.qd);
+    load_rows(group, a.q, std::size_t(step) * nq, nq, g.q);
+    if (a.qd) load_rows(group, a.qd, std::size_t(step) * nv, nv, g.qd);
     link_poses(g, a.qd);
     for (int k = 0; k < a.count; ++k) {
       const int i = a.links[k];
@@ -125,7 +126,7 @@ BACKDRIVE_HD void poses_worlds(const PoseArguments<StorageOf<typename Layout::Re
         pose.angular_velocity = g.link[i].v.ang;
         pose.velocity = g.link[i].v.lin + cross(g.link[i].v.ang, link.origin);
       }
-      store_rows(a.poses, (std::size_t(step) * a.count + k) * rows, rows, stride, first_world, &pose.position.x);
+      store_rows(group, a.poses, (std::size_t(step) * a.count + k) * rows, rows, &pose.position.x);
     }
   }
 }
@@ -144,9 +145,8 @@ BACKDRIVE_HD void pose_cotangents(const PoseArguments<StorageOf<typename Layout:
       Mat3<Real> rotation;
       Vec3<Real> velocity, angular_velocity;
     } bar;
-    const int rows = a.rows();
-    load_rows(a.pose_bar, (std::size_t(step) * a.count + k) * rows, rows, a.launch.stride, first_world,
-              &bar.position.x);
+    const std::size_t first_row = (std::size_t(step) * a.count + k) * a.rows();
+    load_rows(WorldGroup(a.launch, first_world), a.pose_bar, first_row, a.rows(), &bar.position.x);
     const Mat3<Real> axes = link.pose.axes * transposed(g.alignments[i]);
     const Vec3<Real> turn =
         cross(axes.cx, bar.rotation.cx) + cross(axes.cy, bar.rotation.cy) + cross(axes.cz, bar.rotation.cz);
@@ -205,25 +205,25 @@ BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<typename La
                                        int first_world) {
   using Real = typename Layout::Real;
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride;
+  const WorldGroup group(a.launch, first_world);
   const int rows = Layout::parameters && g.gradient ? gradient_rows<Real>(t.link_count) : 0;
   if (a.resume) {
-    load_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+    load_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
   } else {
     for (int k = 0; k < rows; ++k) g.parameter_bar[k] = constant<Real>(0);
   }
   for (int step = a.launch.steps; step-- > 0;) {
-    load_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, g.q);
-    if (a.qd) load_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, g.qd);
+    load_rows(group, a.q, std::size_t(step) * t.nq, t.nq, g.q);
+    if (a.qd) load_rows(group, a.qd, std::size_t(step) * t.nv, t.nv, g.qd);
     link_poses(g, a.qd);
     for (int k = 0; k < t.nq; ++k) g.q_bar[k] = constant<Real>(0);
     for (int k = 0; k < t.nv; ++k) g.qd_bar[k] = constant<Real>(0);
     pose_cotangents(a, g, step, first_world);
     pose_adjoint_step(g, a.qd);
-    store_rows(a.q_bar, std::size_t(step) * t.nq, t.nq, stride, first_world, g.q_bar);
-    if (a.qd) store_rows(a.qd_bar, std::size_t(step) * t.nv, t.nv, stride, first_world, g.qd_bar);
+    store_rows(group, a.q_bar, std::size_t(step) * t.nq, t.nq, g.q_bar);
+    if (a.qd) store_rows(group, a.qd_bar, std::size_t(step) * t.nv, t.nv, g.qd_bar);
   }
-  store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+  store_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
 }
 
 /// For both directions; the arrays of the adjoint, where it is one.

@@ -86,13 +86,13 @@ struct PoseArguments {
   const T* q;        ///< [steps·nq]
   const int* links;  ///< which links
   int count;
-  T* poses;               ///< [steps·count·rows()]
-  const T* pose_bar;      ///< adjoint only
-  T* q_bar;               ///< adjoint only, out
-  T* constants_bar;       ///< adjoint only, out, gradient rows without those of shapes; null: not asked for
-  bool resume = false;    ///< adjoint only: constants_bar holds what later states left
-  const T* qd = nullptr;  ///< [steps·nv]; null: poses only
-  T* qd_bar = nullptr;    ///< adjoint only, with qd: out
+  T* poses = nullptr;           ///< [steps·count·rows()]; not of the adjoint
+  const T* pose_bar = nullptr;  ///< adjoint only
+  T* q_bar = nullptr;           ///< adjoint only, out
+  T* constants_bar = nullptr;   ///< adjoint only, out, gradient rows without those of shapes; null: not asked for
+  bool resume = false;          ///< adjoint only: constants_bar holds what later states left
+  const T* qd = nullptr;        ///< [steps·nv]; null: poses only
+  T* qd_bar = nullptr;          ///< adjoint only, with qd: out
 
   BACKDRIVE_HD int rows() const { return qd ? kMotionRows : kPoseRows; }
 };
@@ -118,7 +118,7 @@ struct EffortArguments {
   const T* control;            ///< null: zero
   const EffortTerm* terms;     ///< where the kernel runs
   int count;
-  T* efforts;                                                      ///< [steps·count] rows; not of the adjoint
+  T* efforts = nullptr;                                            ///< [steps·count] rows; not of the adjoint
   const T* efforts_bar = nullptr;                                  ///< adjoint only, from here on
   T *q_bar = nullptr, *qd_bar = nullptr, *velocity_bar = nullptr;  ///< added to; velocity_bar may be qd_bar
   T *control_bar = nullptr, *constants_bar = nullptr;              ///< added to; null: not asked for
@@ -130,7 +130,7 @@ template <class T>
 struct PlaceArguments {
   Launch<T> launch;
   const T *q, *qd;                                            ///< [nq], [nv] rows: those of the tree's joints are read
-  T *q_placed, *qd_placed;                                    ///< out, all rows; not of the adjoint
+  T *q_placed = nullptr, *qd_placed = nullptr;                ///< out, all rows; not of the adjoint
   const T *q_placed_bar = nullptr, *qd_placed_bar = nullptr;  ///< adjoint only, from here on; null: zeros
   T *q_bar = nullptr, *qd_bar = nullptr;                      ///< out
   T* constants_bar = nullptr;                                 ///< out, gradient rows; null: not asked for

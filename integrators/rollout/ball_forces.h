@@ -186,6 +186,11 @@ template <class Real>
 struct BallInputBar {
   Vec3<Real> turn, rate, effort, target_position, target_velocity;
 };
+/// Those of its motion alone.
+template <class Real>
+struct BallMotionBar {
+  Vec3<Real> turn, rate;
+};
 
 template <class Real, class Const>
 BACKDRIVE_PART void adj_ball_drive(const JointEfforts<Const>& c, const BallInput<Real>& in, const Real& dt,
@@ -214,9 +219,9 @@ BACKDRIVE_PART void adj_ball_drive(const JointEfforts<Const>& c, const BallInput
 }
 
 template <class Real, class Const>
-BACKDRIVE_PART void adj_ball_limit(const JointEfforts<Const>& c, const BallInput<Real>& in, const Real& dt,
-                                   const RotationVector<Real>& turn, const BallForceBar<Real>& of,
-                                   BallInputBar<Real>& bar, JointEfforts<Real>* gradient) {
+BACKDRIVE_PART BallMotionBar<Real> adj_ball_limit(const JointEfforts<Const>& c, const BallInput<Real>& in,
+                                                  const Real& dt, const RotationVector<Real>& turn,
+                                                  const BallForceBar<Real>& of, JointEfforts<Real>* gradient) {
   const Vec3<Real>& w = of.effort;
   const Directed<Real> way(turn.vector);
   const LimitRamp<Real> above(way.length - c.limit.upper);
@@ -225,12 +230,12 @@ BACKDRIVE_PART void adj_ball_limit(const JointEfforts<Const>& c, const BallInput
   const Real damped = along * speed + dt * (of.resisted.x + of.resisted.y + of.resisted.z);  // multiplies −β
   const Real angle_bar = -(above.slope * c.limit.stiffness * along) - above.curvature * rate * damped;
   const Vec3<Real> direction_bar = -(w * (above.value * c.limit.stiffness)) - (in.rate * along + w * speed) * beta;
-  bar.turn += turn.left_inverse(way.bar(angle_bar, direction_bar));
-  bar.rate -= way.direction * (beta * along);
-  if (!gradient) return;
-  gradient->limit.upper -= angle_bar;
-  gradient->limit.stiffness -= above.value * along + dt * above.slope * damped;
-  gradient->limit.damping -= above.slope * damped;
+  if (gradient) {
+    gradient->limit.upper -= angle_bar;
+    gradient->limit.stiffness -= above.value * along + dt * above.slope * damped;
+    gradient->limit.damping -= above.slope * damped;
+  }
+  return {turn.left_inverse(way.bar(angle_bar, direction_bar)), way.direction * -(beta * along)};
 }
 
 /// Adjoint of ball_force with ω̇ held, as adj_joint_force.
@@ -269,7 +274,11 @@ BACKDRIVE_CALLED BallInputBar<Real> adj_ball_force(const Joint& joint, const Joi
       bar.turn -= turn.left_inverse(w * (constant<Real>(0) + c.spring.stiffness));
       if (gradient) gradient->spring.stiffness -= dot(w, turn.vector);
     }
-    if (joint.acts.limit) adj_ball_limit(c, in, dt, turn, of, bar, gradient);
+    if (joint.acts.limit) {
+      const BallMotionBar<Real> motion = adj_ball_limit(c, in, dt, turn, of, gradient);
+      bar.turn += motion.turn;
+      bar.rate += motion.rate;
+    }
   }
   if (joint.acts.speed) {
     const Directed<Real> way(in.rate);

@@ -42,12 +42,22 @@ BACKDRIVE_INLINE void fill_padding([[maybe_unused]] int first_world, [[maybe_unu
   }
 }
 
-/// Of one group of worlds. `next` is ±1 when the `rows` after or before these are read next: they are fetched ahead,
-/// since no hardware sees the pattern in them.
+/// Where one group of worlds has its numbers in rows.
+struct WorldGroup {
+  int stride, first_world;
+
+  template <class T>
+  BACKDRIVE_INLINE WorldGroup(const Launch<T>& launch, int world) : stride(launch.stride), first_world(world) {}
+  BACKDRIVE_INLINE std::size_t at(std::size_t row) const { return row * stride + first_world; }
+};
+
+/// `next` is ±1 when the `rows` after or before these are read next: they are fetched ahead, since no hardware sees the
+/// pattern in them.
 template <class Real>
-BACKDRIVE_INLINE void load_rows(const StorageOf<Real>* from, std::size_t first_row, int rows, int stride,
-                                int first_world, Real* to, int next = 0) {
-  const StorageOf<Real>* at = from + first_row * stride + first_world;
+BACKDRIVE_INLINE void load_rows(const WorldGroup& group, const StorageOf<Real>* from, std::size_t first_row, int rows,
+                                Real* to, int next = 0) {
+  const int stride = group.stride;
+  const StorageOf<Real>* at = from + group.at(first_row);
   const std::ptrdiff_t ahead = std::ptrdiff_t(next) * rows * stride;
   for (int r = 0; r < rows; ++r, at += stride) {
     if (next != 0) prefetch<false>(at + ahead);
@@ -55,9 +65,10 @@ BACKDRIVE_INLINE void load_rows(const StorageOf<Real>* from, std::size_t first_r
   }
 }
 template <class Real>
-BACKDRIVE_INLINE void store_rows(StorageOf<Real>* to, std::size_t first_row, int rows, int stride, int first_world,
+BACKDRIVE_INLINE void store_rows(const WorldGroup& group, StorageOf<Real>* to, std::size_t first_row, int rows,
                                  const Real* from, int next = 0) {
-  StorageOf<Real>* at = to + first_row * stride + first_world;
+  const int stride = group.stride;
+  StorageOf<Real>* at = to + group.at(first_row);
   const std::ptrdiff_t ahead = std::ptrdiff_t(next) * rows * stride;
   for (int r = 0; r < rows; ++r, at += stride) {
     if (next != 0) prefetch<true>(at + ahead);
@@ -77,16 +88,16 @@ struct CopiedRows {
     for (int k = 0; k < rows; ++k) numbers[k] = constant<Real>(0);
   }
   /// To be read; null: they stay what they are.
-  BACKDRIVE_INLINE void take(const T* from, std::size_t first_row, int rows, int stride, int world, int next) const {
-    if (from) load_rows(from, first_row, rows, stride, world, numbers, next);
+  BACKDRIVE_INLINE void take(const WorldGroup& group, const T* from, std::size_t first_row, int rows, int next) const {
+    if (from) load_rows(group, from, first_row, rows, numbers, next);
   }
   BACKDRIVE_INLINE void pad(int worlds, int first_world, int rows) const {
     fill_padding(first_world, worlds, numbers, rows);
   }
   /// To be set, and when all have been; null: for nobody.
-  BACKDRIVE_INLINE void begin(T*, std::size_t, int, int) const {}
-  BACKDRIVE_INLINE void end(T* to, std::size_t first_row, int rows, int stride, int world, int next) const {
-    if (to) store_rows(to, first_row, rows, stride, world, numbers, next);
+  BACKDRIVE_INLINE void begin(const WorldGroup&, T*, std::size_t) const {}
+  BACKDRIVE_INLINE void end(const WorldGroup& group, T* to, std::size_t first_row, int rows, int next) const {
+    if (to) store_rows(group, to, first_row, rows, numbers, next);
   }
 };
 

@@ -50,9 +50,9 @@ template <class Set>
 BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::Real>>& a, Set& s, int first_world) {
   using Real = typename Set::Real;
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride;
-  load_rows(a.q0, 0, t.nq, stride, first_world, s.q);
-  load_rows(a.qd0, 0, t.nv, stride, first_world, s.qd);
+  const WorldGroup group(a.launch, first_world);
+  load_rows(group, a.q0, 0, t.nq, s.q);
+  load_rows(group, a.qd0, 0, t.nv, s.qd);
   fill_padding(first_world, a.launch.worlds, s.q, t.nq);
   fill_padding(first_world, a.launch.worlds, s.qd, t.nv);
   if constexpr (Set::has_contact) {
@@ -61,23 +61,23 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
   const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
   const auto store_state = [&](int step, int next) {
-    store_rows(a.q, std::size_t(step) * t.nq, t.nq, stride, first_world, s.q, next);
-    store_rows(a.qd, std::size_t(step) * t.nv, t.nv, stride, first_world, s.qd, next);
+    store_rows(group, a.q, std::size_t(step) * t.nq, t.nq, s.q, next);
+    store_rows(group, a.qd, std::size_t(step) * t.nv, t.nv, s.qd, next);
     if constexpr (Set::has_contact) {
-      if (a.reported) store_rows(a.reported, std::size_t(step) * t.nv, t.nv, stride, first_world, reported_of(s), next);
+      if (a.reported) store_rows(group, a.reported, std::size_t(step) * t.nv, t.nv, reported_of(s), next);
     }
   };
   for (int step = 0; step < a.launch.steps; ++step) {
     if (a.q) store_state(step, 1);
-    s.control.take(a.control, std::size_t(step) * t.nu, t.nu, stride, first_world, step + 1 < a.launch.steps);
+    s.control.take(group, a.control, std::size_t(step) * t.nu, t.nu, step + 1 < a.launch.steps);
     s.control.pad(a.launch.worlds, first_world, t.nu);
     step_group(a, s, step, first_step + step, first_world, halted);
   }
   if (a.q) store_state(a.launch.steps, 0);
-  store_rows(a.q_end, 0, t.nq, stride, first_world, s.q);
-  store_rows(a.qd_end, 0, t.nv, stride, first_world, s.qd);
+  store_rows(group, a.q_end, 0, t.nq, s.q);
+  store_rows(group, a.qd_end, 0, t.nv, s.qd);
   if constexpr (Set::has_contact) {
-    if (a.reported_end) store_rows(a.reported_end, 0, t.nv, stride, first_world, reported_of(s));
+    if (a.reported_end) store_rows(group, a.reported_end, 0, t.nv, reported_of(s));
   }
 }
 
@@ -94,22 +94,22 @@ BACKDRIVE_HD void rollout_group(const RolloutArguments<T>& a, int first_world, s
 
 /// Adds the seeds of recorded state `step` to the running cotangents.
 template <class Real>
-BACKDRIVE_INLINE void add_seeds(const StorageOf<Real>* seeds, std::size_t first_row, int rows, int stride,
-                                int first_world, Real* bar) {
+BACKDRIVE_INLINE void add_seeds(const WorldGroup& group, const StorageOf<Real>* seeds, std::size_t first_row, int rows,
+                                Real* bar) {
   if (!seeds) return;
-  const StorageOf<Real>* at = seeds + first_row * stride + first_world;
-  for (int r = 0; r < rows; ++r, at += stride) bar[r] += load<Real>(at);
+  const StorageOf<Real>* at = seeds + group.at(first_row);
+  for (int r = 0; r < rows; ++r, at += group.stride) bar[r] += load<Real>(at);
 }
 
 /// NaN for the worlds of this group that stopped: their gradient does not exist, and is not zero.
 template <class Real>
-BACKDRIVE_HD void mark_stopped(const WorldStatus* status, int worlds, int first_world, StorageOf<Real>* rows,
-                               std::size_t count, int stride) {
+BACKDRIVE_HD void mark_stopped(const WorldGroup& group, const WorldStatus* status, int worlds, StorageOf<Real>* rows,
+                               std::size_t count) {
   for (int l = 0; l < RealTraits<Real>::lanes; ++l) {
-    const int world = first_world + l;
+    const int world = group.first_world + l;
     if (!rows || world >= worlds || !status[world].stopped()) continue;
     for (std::size_t r = 0; r < count; ++r) {
-      rows[r * stride + world] = StorageOf<Real>(__builtin_nanf(""));
+      rows[r * group.stride + world] = StorageOf<Real>(__builtin_nanf(""));
     }
   }
 }
@@ -176,22 +176,23 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
                                   int first_world) {
   using Real = typename Scratch::Real;
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride, rows = g.parameter_rows(t);
+  const int rows = g.parameter_rows(t);
+  const WorldGroup group(a.launch, first_world);
   clear_parameters(g, t);
   const bool clips = value_of(a.window.clip) > 0;
   if (a.resume) {
-    load_rows(a.q0_bar, 0, t.nq, stride, first_world, g.bar.q);
-    load_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.bar.qd);
+    load_rows(group, a.q0_bar, 0, t.nq, g.bar.q);
+    load_rows(group, a.qd0_bar, 0, t.nv, g.bar.qd);
     if (g.bar.wants_parameters() && !clips) {
-      load_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+      load_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
     }
     return;
   }
-  if (g.bar.wants_parameters() && clips) store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+  if (g.bar.wants_parameters() && clips) store_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
   for (int k = 0; k < t.nq; ++k) g.bar.q[k] = constant<Real>(0);
   for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = constant<Real>(0);
-  add_seeds(a.q_end_bar, 0, t.nq, stride, first_world, g.bar.q);
-  add_seeds(a.qd_end_bar, 0, t.nv, stride, first_world, g.bar.qd);
+  add_seeds(group, a.q_end_bar, 0, t.nq, g.bar.q);
+  add_seeds(group, a.qd_end_bar, 0, t.nv, g.bar.qd);
 }
 
 /// Cotangents of the velocity that led to state `step`, counted from this launch's first: what the seeds say.
@@ -199,10 +200,11 @@ template <class Scratch>
 BACKDRIVE_INLINE void seed_reported(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
                                     int step, int first_world) {
   using Real = typename Scratch::Real;
-  const int nv = a.launch.topology.nv, stride = a.launch.stride;
+  const int nv = a.launch.topology.nv;
+  const WorldGroup group(a.launch, first_world);
   for (int k = 0; k < nv; ++k) g.bar.reported[k] = constant<Real>(0);
-  add_seeds(a.reported_bar, std::size_t(step) * nv, nv, stride, first_world, g.bar.reported);
-  if (step == a.launch.steps && !a.resume) add_seeds(a.reported_end_bar, 0, nv, stride, first_world, g.bar.reported);
+  add_seeds(group, a.reported_bar, std::size_t(step) * nv, nv, g.bar.reported);
+  if (step == a.launch.steps && !a.resume) add_seeds(group, a.reported_end_bar, 0, nv, g.bar.reported);
 }
 
 /// Cotangents of the forces of a step.
@@ -213,7 +215,7 @@ BACKDRIVE_INLINE void seed_forces(const RolloutAdjointArguments<StorageOf<typena
   if (!a.contact_bar) return;
   const int pairs = a.launch.topology.contact_pair_count;
   for (int k = 0; k < pairs; ++k) {
-    load_rows(a.contact_bar, (std::size_t(step) * pairs + k) * kContactRows, 3, a.launch.stride, first_world,
+    load_rows(WorldGroup(a.launch, first_world), a.contact_bar, (std::size_t(step) * pairs + k) * kContactRows, 3,
               &g.pair_forces[k].x);
   }
 }
@@ -223,20 +225,20 @@ template <class Scratch>
 BACKDRIVE_HD void walk_back(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g, int begin,
                             int end, int first_world) {
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride;
+  const WorldGroup group(a.launch, first_world);
   for (int step = end; step-- > begin;) {
     const std::size_t q_row = std::size_t(step) * t.nq, v_row = std::size_t(step) * t.nv;
     const std::size_t u_row = std::size_t(step) * t.nu;
-    add_seeds(a.q_bar, q_row + t.nq, t.nq, stride, first_world, g.bar.q);
-    add_seeds(a.qd_bar, v_row + t.nv, t.nv, stride, first_world, g.bar.qd);
+    add_seeds(group, a.q_bar, q_row + t.nq, t.nq, g.bar.q);
+    add_seeds(group, a.qd_bar, v_row + t.nv, t.nv, g.bar.qd);
     const int next = step > 0 ? -1 : 0;
-    load_rows(a.q, q_row, t.nq, stride, first_world, g.ws.q, next);
-    load_rows(a.qd, v_row, t.nv, stride, first_world, g.ws.qd, next);
-    g.ws.control.take(a.control, u_row, t.nu, stride, first_world, next);
+    load_rows(group, a.q, q_row, t.nq, g.ws.q, next);
+    load_rows(group, a.qd, v_row, t.nv, g.ws.qd, next);
+    g.ws.control.take(group, a.control, u_row, t.nu, next);
     g.ws.control.pad(a.launch.worlds, first_world, t.nu);
-    g.bar.control.begin(a.control_bar, u_row, stride, first_world);
+    g.bar.control.begin(group, a.control_bar, u_row);
     walk_step_back(a, g, step, first_world);
-    g.bar.control.end(a.control_bar, u_row, t.nu, stride, first_world, next);
+    g.bar.control.end(group, a.control_bar, u_row, t.nu, next);
   }
 }
 
@@ -246,21 +248,22 @@ BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typen
                                    int first_world) {
   using Real = typename Scratch::Real;
   const TopologyView& t = a.launch.topology;
-  const int stride = a.launch.stride, rows = g.parameter_rows(t);
+  const int rows = g.parameter_rows(t);
+  const WorldGroup group(a.launch, first_world);
   const bool whole =
       a.launch.first_step == 0;  // else the seeds of the first state belong to the launch that ends there
   if (whole) {
-    add_seeds(a.q_bar, 0, t.nq, stride, first_world, g.bar.q);
-    add_seeds(a.qd_bar, 0, t.nv, stride, first_world, g.bar.qd);
-    if constexpr (Scratch::has_contact) add_seeds(a.reported_bar, 0, t.nv, stride, first_world, g.bar.qd);
+    add_seeds(group, a.q_bar, 0, t.nq, g.bar.q);
+    add_seeds(group, a.qd_bar, 0, t.nv, g.bar.qd);
+    if constexpr (Scratch::has_contact) add_seeds(group, a.reported_bar, 0, t.nv, g.bar.qd);
   }
-  store_rows(a.q0_bar, 0, t.nq, stride, first_world, g.bar.q);
-  store_rows(a.qd0_bar, 0, t.nv, stride, first_world, g.bar.qd);
+  store_rows(group, a.q0_bar, 0, t.nq, g.bar.q);
+  store_rows(group, a.qd0_bar, 0, t.nv, g.bar.qd);
   if (g.bar.wants_parameters() && !(value_of(a.window.clip) > 0)) {
-    store_rows(a.constants_bar, 0, rows, stride, first_world, g.parameter_bar);
+    store_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
   }
   const auto mark = [&](StorageOf<Real>* marked, std::size_t count) {
-    mark_stopped<Real>(a.status, a.launch.worlds, first_world, marked, count, stride);
+    mark_stopped<Real>(group, a.status, a.launch.worlds, marked, count);
   };
   mark(a.control_bar, std::size_t(a.launch.steps) * t.nu);
   if (!whole) return;

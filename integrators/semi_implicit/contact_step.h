@@ -94,12 +94,11 @@ struct TouchFlight {
   FreeFlight<Real> flight;        ///< with v_d
   Spin<Real> spin;                ///< of v⁺
 
-  BACKDRIVE_INLINE TouchFlight(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
-                               const BodyScratch<Real>& s, const Spatial<Real>& kick, const Real& dt)
+  BACKDRIVE_INLINE TouchFlight(const FlightStart<Real>& start, const BodyScratch<Real>& s, const Spatial<Real>& kick)
       : moving(s.next + kick * constant<Real>(0.5)),
         carried(s.next + kick),
-        flight(flight_of(body, s.pose.axes, rotation, moving.ang, dt)),
-        spin(spin_after(body, flight.turn.angle, transposed_times(s.pose.axes, carried.ang))) {}
+        flight(flight_of(start, moving.ang)),
+        spin(spin_after(start.body, flight.turn.angle, transposed_times(start.axes, carried.ang))) {}
 };
 
 /// One step with contact, as step(). What moved the bodies is in s.reported, of the lanes that are not halted.
@@ -112,7 +111,7 @@ BACKDRIVE_HD void step_with_contact(Space& s, const BodyState<typename Space::Re
   contact_kick(s);
   for (int i = 0; i < s.system.body_count; ++i) {
     BodyScratch<Real>& b = s.ws.body[i];
-    const TouchFlight<Real> d(s.system.bodies[i], state[i].rotation, b, b.u, s.dt);
+    const TouchFlight<Real> d(flight_start(s.system, state, s.ws, i), b, b.u);
     b.after = {d.flight.rotation, b.pose.centre + d.moving.lin * s.dt - d.flight.lever,
                velocity_after(d.flight, d.spin, d.carried.lin)};
     s.reported[i] = velocity_after<Real>(d.flight, d.flight, d.moving.lin);

@@ -23,29 +23,25 @@ struct TouchFlightBar {
 
 /// (A1): from the cotangents of the state after the step and of the reported velocity; sets `bar`'s turn and centre.
 template <class Real>
-BACKDRIVE_PART TouchFlightBar<Real> adj_touch_flight(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
-                                                     const Real& dt, const BodyStateBar<Real>& after,
-                                                     const Spatial<Real>& reported, const BodyScratch<Real>& s,
-                                                     const Spatial<Real>& kick, BodyBar<Real>& bar,
-                                                     BodyGradient<Real>* gradient) {
-  const TouchFlight<Real> t(body, rotation, s, kick, dt);
+BACKDRIVE_PART TouchFlightBar<Real> adj_touch_flight(const FlightStart<Real>& start, const TouchFlight<Real>& t,
+                                                     const BodyStateBar<Real>& after, const Spatial<Real>& reported,
+                                                     BodyBar<Real>& bar, BodyGradient<Real>* gradient) {
   const FreeFlight<Real>& d = t.flight;
   // p⁺ = c⁺ − lever, ṗ⁺ = v_c − ω × lever, and the same of what is reported
   const Vec3<Real>&carried_bar = after.velocity.lin, &moving_bar = reported.lin;
   const Vec3<Real> lever_bar =
       -after.position - cross(carried_bar, d.axes * t.spin.omega) - cross(moving_bar, d.axes * d.omega);
   if (gradient) gradient->com += transposed_times(d.axes, lever_bar);
-  Vec3<Real> turn_bar = after.turn + cross(d.lever, lever_bar), angle_bar = zero3<Real>();
+  TurnBar<Real> turn_bar{after.turn + cross(d.lever, lever_bar), zero3<Real>()};
   const Vec3<Real> of_carried =
-      adj_spin_after<Real>(body, d, t.spin, transposed_times(s.pose.axes, t.carried.ang),
-                           after.velocity.ang - cross(d.lever, carried_bar), turn_bar, angle_bar, gradient);
-  const Vec3<Real> of_reported = adj_spin_after<Real>(
-      body, d, d, d.turn.omega[0], reported.ang - cross(d.lever, moving_bar), turn_bar, angle_bar, gradient);
-  const Vec3<Real> of_turn = adj_turn(body, d, dt, turn_bar, angle_bar, gradient);
+      adj_spin_after(start.body, d, t.spin, after.velocity.ang - cross(d.lever, carried_bar), turn_bar, gradient);
+  const Vec3<Real> of_reported =
+      adj_spin_after<Real>(start.body, d, d, reported.ang - cross(d.lever, moving_bar), turn_bar, gradient);
+  const Vec3<Real> of_turn = adj_turn(start, d, turn_bar, gradient);
   TouchFlightBar<Real> result;
-  result.carried = {s.pose.axes * of_carried, carried_bar};
-  result.moving = {s.pose.axes * (of_reported + of_turn), after.position * dt + moving_bar};
-  bar.turn = turn_bar - cross(t.carried.ang, result.carried.ang) - cross(t.moving.ang, result.moving.ang);
+  result.carried = {start.axes * of_carried, carried_bar};
+  result.moving = {start.axes * (of_reported + of_turn), after.position * start.dt + moving_bar};
+  bar.turn = turn_bar.axes - cross(t.carried.ang, result.carried.ang) - cross(t.moving.ang, result.moving.ang);
   bar.centre = after.position;
   return result;
 }
@@ -146,7 +142,7 @@ BACKDRIVE_HD bool recompute_with_contact(Touching<Real, true>& s, const BodyStat
   for (int i = 0; i < s.system.body_count; ++i) {
     const BodyScratch<Real>& b = s.ws.body[i];
     s.contact.link[i].kick = b.u;
-    const TouchFlight<Real> d(s.system.bodies[i], state[i].rotation, b, b.u, s.dt);
+    const TouchFlight<Real> d(flight_start(s.system, state, s.ws, i), b, b.u);
     s.reported[i] = velocity_after<Real>(d.flight, d.flight, d.moving.lin);
   }
   return touching;
@@ -162,9 +158,9 @@ BACKDRIVE_HD void step_adjoint_with_contact(Touching<Real, true>& s, const BodyS
   const auto gradient = [&](int i) { return bar.bodies ? bar.bodies + i : nullptr; };
   for (int i = 0; i < system.body_count; ++i) {
     BodyBar<Real>& own = ws.bar[i];
-    const TouchFlightBar<Real> d =
-        adj_touch_flight(system.bodies[i], state[i].rotation, system.dt, bar.state[i], bar.reported[i], ws.body[i],
-                         s.contact.link[i].kick, own, gradient(i));
+    const FlightStart<Real> start = flight_start(system, state, ws, i);
+    const TouchFlight<Real> flight(start, ws.body[i], s.contact.link[i].kick);
+    const TouchFlightBar<Real> d = adj_touch_flight(start, flight, bar.state[i], bar.reported[i], own, gradient(i));
     own.predicted_turn = own.predicted_centre = zero3<Real>();
     own.predicted_velocity = zero6<Real>();
     s.smooth_bar[i] = d.carried + d.moving;  // (A2)
@@ -183,7 +179,7 @@ BACKDRIVE_HD void step_adjoint_with_contact(Touching<Real, true>& s, const BodyS
              : adj_joint(system, ws, j, in.joints[j], NoKicks<Real>{}, bar);
   }
   for (int i = 0; i < system.body_count; ++i) {
-    adj_prepare_body(system.bodies[i], state[i].rotation, ws.body[i], system.dt, ws.bar[i], bar.state[i], gradient(i));
+    adj_prepare_body(flight_start(system, state, ws, i), ws.body[i], ws.bar[i], bar.state[i], gradient(i));
   }
 }
 

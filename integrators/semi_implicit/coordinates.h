@@ -164,12 +164,29 @@ BACKDRIVE_PART PlacedJoint<Real> placed_joint(JointType type, const JointConstan
   return p;
 }
 
-/// The state of the child of a joint; `parent` null: the world.
+/// A joint whose child its coordinates place.
 template <class Real>
-BACKDRIVE_PART BodyState<Real> placed_child(JointType type, const JointConstants<Real>& c,
-                                            const BodyState<Real>* parent, const Real* q, const Real* qd) {
+struct PlacingJoint {
+  JointType type;
+  const JointConstants<Real>& constants;
+  const BodyState<Real>* parent;  ///< null: the world
+  const Real *q, *qd;             ///< its coordinates
+};
+/// Where its cotangents go.
+template <class Real>
+struct PlacingJointBar {
+  BodyStateBar<Real>* parent;  ///< null: the world
+  Real *q, *qd;
+  JointGradient<Real>* frames;  ///< null: nobody asked
+};
+
+/// The state of the child of a joint.
+template <class Real>
+BACKDRIVE_PART BodyState<Real> placed_child(const PlacingJoint<Real>& joint) {
+  const JointConstants<Real>& c = joint.constants;
+  const BodyState<Real>* const parent = joint.parent;
   const Mat3<Real> axes = parent ? rotation_matrix(parent->rotation) : identity3<Real>();
-  const PlacedJoint<Real> p = placed_joint(type, c, axes, q, qd);
+  const PlacedJoint<Real> p = placed_joint(joint.type, c, axes, joint.q, joint.qd);
   const Quaternion<Real> none{zero3<Real>(), constant<Real>(1)};
   BodyState<Real> child;
   child.rotation = quaternion_of(p.C * transposed(c.child_axes), none);
@@ -185,31 +202,29 @@ BACKDRIVE_PART BodyState<Real> placed_child(JointType type, const JointConstants
   return child;
 }
 
-/// Cotangents of a joint's coordinates from those of the axes C against P, of the slide, and of both rates.
+/// Cotangents of a joint's coordinates from `way`, those of the axes C against P and of the slide, and of their rates.
 template <class Real>
-BACKDRIVE_INLINE void add_to_coordinates(JointType type, const PlacedJoint<Real>& p, const Vec3<Real>& turn,
-                                         const Vec3<Real>& slide, const Spatial<Real>& rate, Real* q_bar,
-                                         Real* qd_bar) {
+BACKDRIVE_INLINE void add_to_coordinates(JointType type, const PlacedJoint<Real>& p, const Spatial<Real>& way,
+                                         const Spatial<Real>& rate, const PlacingJointBar<Real>& to) {
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(type, row);
     if (dof < 0) continue;
     // A revolute's and a planar's rows are the third: C_z = P_z. A universal's second is about C_y.
     const bool on_child = type == JointType::ball || (type == JointType::universal && row == 1);
     const Vec3<Real>& axis = column(on_child ? p.C : p.P, row % 3);
-    q_bar[position_row(type, dof)] += dot(axis, row < 3 ? turn : slide);
-    qd_bar[dof] += dot(axis, row < 3 ? rate.ang : rate.lin);
+    to.q[position_row(type, dof)] += dot(axis, row < 3 ? way.ang : way.lin);
+    to.qd[dof] += dot(axis, row < 3 ? rate.ang : rate.lin);
   }
 }
 
-/// Adjoint of placed_child: adds the child's cotangents, `bar`, to those of the parent (null: the world), of the
-/// coordinates and of the joint's frames (null: nobody asked). `child`: the state that was made.
+/// Adjoint of placed_child: adds the child's cotangents, `bar`, to those of all that places it. `child`: the state that
+/// was made.
 template <class Real>
-BACKDRIVE_PART void adj_placed_child(JointType type, const JointConstants<Real>& c, const BodyState<Real>* parent,
-                                     const BodyState<Real>& child, const Real* q, const Real* qd,
-                                     const BodyStateBar<Real>& bar, BodyStateBar<Real>* parent_bar, Real* q_bar,
-                                     Real* qd_bar, JointGradient<Real>* gradient) {
+BACKDRIVE_PART void adj_placed_child(const PlacingJoint<Real>& joint, const BodyState<Real>& child,
+                                     const BodyStateBar<Real>& bar, const PlacingJointBar<Real>& to) {
+  const BodyState<Real>* const parent = joint.parent;
   const Mat3<Real> axes = parent ? rotation_matrix(parent->rotation) : identity3<Real>();
-  const PlacedJoint<Real> p = placed_joint(type, c, axes, q, qd);
+  const PlacedJoint<Real> p = placed_joint(joint.type, joint.constants, axes, joint.q, joint.qd);
   const Vec3<Real>& v_bar = bar.velocity.lin;
   const Vec3<Real> lever_bar = bar.position + cross(v_bar, child.velocity.ang);
   const Vec3<Real> omega_bar = bar.velocity.ang + cross(p.lever, v_bar);
@@ -219,18 +234,18 @@ BACKDRIVE_PART void adj_placed_child(JointType type, const JointConstants<Real>&
   const Vec3<Real> C_turn = child_turn + cross(p.turn_of_C, omega_bar);
   const Vec3<Real> P_turn =
       C_turn + cross(p.slide, way_bar) + cross(p.slide_rate, v_bar) + cross(p.turn_of_P, omega_bar);
-  add_to_coordinates(type, p, C_turn, way_bar, {omega_bar, v_bar}, q_bar, qd_bar);
+  add_to_coordinates<Real>(joint.type, p, {C_turn, way_bar}, {omega_bar, v_bar}, to);
   if (parent) {
     const Vec3<Real> way = p.arm + p.slide;
-    parent_bar->turn += P_turn + cross(p.arm, way_bar);
-    parent_bar->position += bar.position;
-    parent_bar->velocity += Spatial<Real>{omega_bar + cross(way, v_bar), v_bar};
+    to.parent->turn += P_turn + cross(p.arm, way_bar);
+    to.parent->position += bar.position;
+    to.parent->velocity += Spatial<Real>{omega_bar + cross(way, v_bar), v_bar};
   }
-  if (!gradient) return;
-  gradient->child_turn -= transposed_times(p.C, child_turn);
-  gradient->child_origin -= c.child_axes * transposed_times(p.C, lever_bar);
-  gradient->parent_turn += transposed_times(p.P, P_turn);
-  gradient->parent_origin += transposed_times(axes, way_bar);
+  if (!to.frames) return;
+  to.frames->child_turn -= transposed_times(p.C, child_turn);
+  to.frames->child_origin -= joint.constants.child_axes * transposed_times(p.C, lever_bar);
+  to.frames->parent_turn += transposed_times(p.P, P_turn);
+  to.frames->parent_origin += transposed_times(axes, way_bar);
 }
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

@@ -72,9 +72,9 @@ BACKDRIVE_INLINE void turning_rows(JointType type, const Mat3<Real>& P, const Ma
 
 /// Adjoint of turning_rows, added to the cotangents of P's and C's columns.
 template <class Real>
-BACKDRIVE_INLINE void adj_turning_rows(JointType type, const Mat3<Real>& P, const Mat3<Real>& C,
-                                       const Vec3<Real> (&U)[3], const Vec3<Real> (&U_bar)[3], Mat3<Real>& P_bar,
-                                       Mat3<Real>& C_bar) {
+BACKDRIVE_INLINE void adj_turning_rows(JointType type, const JointGeometry<Real>& g, const Vec3<Real> (&U_bar)[3],
+                                       Mat3<Real>& P_bar, Mat3<Real>& C_bar) {
+  const Mat3<Real>&P = g.P, &C = g.C;
   const Real half = constant<Real>(0.5);
   switch (type) {
     case JointType::revolute:
@@ -82,7 +82,7 @@ BACKDRIVE_INLINE void adj_turning_rows(JointType type, const Mat3<Real>& P, cons
       adj_cross(P.cy, C.cz, U_bar[0], P_bar.cy, C_bar.cz);
       adj_cross(C.cz, P.cx, U_bar[1], C_bar.cz, P_bar.cx);
       const Real inverse = constant<Real>(1) / (constant<Real>(1) + dot(P.cz, C.cz));
-      const Real cosine_bar = -(dot(U_bar[2], U[2]) * inverse);
+      const Real cosine_bar = -(dot(U_bar[2], g.turn[2]) * inverse);
       P_bar.cz += U_bar[2] * inverse + C.cz * cosine_bar;
       C_bar.cz += U_bar[2] * inverse + P.cz * cosine_bar;
       return;

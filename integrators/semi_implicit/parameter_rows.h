@@ -1,5 +1,5 @@
 #pragma once
-// Parameters into the rows that the semi-implicit kernels read and back (rollout/constants.h), body by body and joint
+// Parameters into the rows that these kernels read and back (rollout/constants.h), body by body and joint
 // by joint.
 #include "integrators/contact/shape_parameters.h"
 #include "integrators/semi_implicit/properties.h"

@@ -191,7 +191,7 @@ struct AdjointScratch {
   }
   /// What a step's adjoint adds to, null where nobody asked.
   BACKDRIVE_HD StepBar<Real> step_bar() const {
-    StepBar<Real> to{state_bar, input_bar, nullptr, nullptr, nullptr, nullptr};
+    StepBar<Real> to{state_bar, input_bar};
     if (!bar.wants_parameters()) return to;
     const int bodies = ws.tables.body_count, joints = ws.tables.joint_count;
     to.bodies = structs_of<BodyGradient<Real>>(parameter_bar);
@@ -274,8 +274,9 @@ template <class Real>
 BACKDRIVE_HD void load_state_after(const RolloutAdjointArguments<StorageOf<Real>>& a, AdjointScratch<Real>& g, int step,
                                    int first_world) {
   const int nq = a.launch.topology.nq, nv = a.launch.topology.nv;
-  load_rows(a.q, std::size_t(step + 1) * nq, nq, a.launch.stride, first_world, g.after_q);
-  load_rows(a.qd, std::size_t(step + 1) * nv, nv, a.launch.stride, first_world, g.after_qd);
+  const WorldGroup group(a.launch, first_world);
+  load_rows(group, a.q, std::size_t(step + 1) * nq, nq, g.after_q);
+  load_rows(group, a.qd, std::size_t(step + 1) * nv, nv, g.after_qd);
 }
 
 /// Takes the cotangents over a step, whose state before it is in g.ws.q and g.ws.qd. Found by walk_back().

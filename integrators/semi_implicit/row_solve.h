@@ -13,13 +13,19 @@
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
-/// A row of G for one body: a force with its moment about the body's com.
+/// The rows of G of one joint for one of its bodies.
 template <class Real>
-BACKDRIVE_INLINE Spatial<Real> row_wrench(const JointGeometry<Real>& g, const Vec3<Real>& arm, int row) {
-  if (row < 3) return {g.turn[row], zero3<Real>()};
-  const Vec3<Real>& W = column(g.P, row - 3);
-  return {cross(arm, W), W};
-}
+struct BodyRows {
+  const JointGeometry<Real>& g;
+  bool parent;  ///< of the two
+
+  /// A force with its moment about the body's com.
+  BACKDRIVE_INLINE Spatial<Real> wrench(int row) const {
+    if (row < 3) return {g.turn[row], zero3<Real>()};
+    const Vec3<Real>& W = column(g.P, row - 3);
+    return {cross(parent ? g.parent_arm : g.child_arm, W), W};
+  }
+};
 
 /// Rate of every row when the joint's bodies move with `child` and, unless null, `parent`: [ω; velocity of the com].
 template <class Real>
@@ -58,16 +64,15 @@ struct OwnMasses {
   }
 };
 
-/// S_ab += rows of joint a, rows of joint b at a body that they share; `opposite` where one of them is its parent.
+/// S_ab += rows of joint a, rows of joint b at a body that they share.
 template <class Real, class Masses>
-BACKDRIVE_PART void add_shared_body(const JointGeometry<Real>& a, const Vec3<Real>& a_arm, const JointGeometry<Real>& b,
-                                    const Vec3<Real>& b_arm, int body, const Masses& divide_by_mass, bool opposite,
-                                    Block<Real>& block) {
-  const Real sign = constant<Real>(opposite ? -1 : 1);
+BACKDRIVE_PART void add_shared_body(const BodyRows<Real>& a, const BodyRows<Real>& b, int body,
+                                    const Masses& divide_by_mass, Block<Real>& block) {
+  const Real sign = constant<Real>(a.parent != b.parent ? -1 : 1);
   for (int j = 0; j < kRows; ++j) {
-    const Spatial<Real> right = divide_by_mass(body, row_wrench(b, b_arm, j)) * sign;
+    const Spatial<Real> right = divide_by_mass(body, b.wrench(j)) * sign;
     for (int i = 0; i < kRows; ++i) {
-      const Spatial<Real> left = row_wrench(a, a_arm, i);
+      const Spatial<Real> left = a.wrench(i);
       const bool turns = i < 3 || (!Masses::couples && j < 3);
       block.at[i][j] += turns ? dot(left.ang, right.ang) : dot(left, right);
     }
@@ -88,8 +93,7 @@ BACKDRIVE_HD void assemble(const System<Real>& system, const Workspace<Real>& ws
       const bool a_parent = side & 1, b_parent = side & 2;
       const int body = a_parent ? system.joints[ja].parent : system.joints[ja].child;
       if (body < 0 || body != (b_parent ? system.joints[jb].parent : system.joints[jb].child)) continue;
-      add_shared_body(a, a_parent ? a.parent_arm : a.child_arm, b, b_parent ? b.parent_arm : b.child_arm, body,
-                      divide_by_mass, a_parent != b_parent, block);
+      add_shared_body<Real>({a, a_parent}, {b, b_parent}, body, divide_by_mass, block);
     }
   };
   for (int k = 0; k < system.joint_count; ++k) {

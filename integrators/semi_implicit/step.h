@@ -12,9 +12,19 @@
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
+/// Where a free flight begins.
+template <class Real>
+struct FlightStart {
+  const BodyConstants<Real>& body;
+  const Quaternion<Real>& rotation;
+  const Mat3<Real>& axes;  ///< R: the rotation's matrix
+  const Real& dt;
+};
+
 /// How a body turns after a free flight, in axes of R⁺.
 template <class Real>
 struct Spin {
+  Vec3<Real> start;     ///< Ω, in axes of R
   Vec3<Real> momentum;  ///< Π⁺ = exp(−φ) J Ω
   Vec3<Real> omega;     ///< J⁻¹ Π⁺
 };
@@ -32,21 +42,19 @@ template <class Real>
 BACKDRIVE_INLINE Spin<Real> spin_after(const BodyConstants<Real>& body, const Vec3<Real>& phi,
                                        const Vec3<Real>& omega) {
   const Vec3<Real> momentum = turned_by(-phi, body.inertia * omega);
-  return {momentum, body.inverse_inertia * momentum};
+  return {omega, momentum, body.inverse_inertia * momentum};
 }
 
-/// (5)-(6): from `rotation`, whose matrix is `axes`, with the angular velocity `velocity` of the world's axes.
+/// (5)-(6): with the angular velocity `velocity` of the world's axes.
 template <class Real>
-BACKDRIVE_PART FreeFlight<Real> flight_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
-                                          const Quaternion<Real>& rotation, const Vec3<Real>& velocity,
-                                          const Real& dt) {
+BACKDRIVE_PART FreeFlight<Real> flight_of(const FlightStart<Real>& start, const Vec3<Real>& velocity) {
   FreeFlight<Real> d;
-  const Vec3<Real> omega = transposed_times(axes, velocity);
-  d.turn = turn_of(body, omega, dt);
-  d.rotation = turned<TurnSide::right>(rotation, d.turn.angle);
+  const Vec3<Real> omega = transposed_times(start.axes, velocity);
+  d.turn = turn_of(start.body, omega, start.dt);
+  d.rotation = turned<TurnSide::right>(start.rotation, d.turn.angle);
   d.axes = rotation_matrix(d.rotation);
-  d.lever = d.axes * body.com;
-  static_cast<Spin<Real>&>(d) = spin_after(body, d.turn.angle, omega);
+  d.lever = d.axes * start.body.com;
+  static_cast<Spin<Real>&>(d) = spin_after(start.body, d.turn.angle, omega);
   return d;
 }
 
@@ -66,7 +74,7 @@ BACKDRIVE_PART void prepare_body(const BodyConstants<Real>& body, const BodyStat
   set_motion(body, state, s);
   s.inertia = rotated(s.pose.axes, body.inertia);
   s.inverse_inertia = rotated(s.pose.axes, body.inverse_inertia);
-  const FreeFlight<Real> d = flight_of(body, s.pose.axes, state.rotation, s.velocity.ang, dt);
+  const FreeFlight<Real> d = flight_of<Real>({body, state.rotation, s.pose.axes, dt}, s.velocity.ang);
   s.predicted = {d.axes, s.pose.centre + s.velocity.lin * dt};
   s.predicted_velocity = {d.axes * d.omega, s.velocity.lin};
 }
@@ -174,6 +182,12 @@ BACKDRIVE_INLINE Spatial<Real> velocity_after(const FreeFlight<Real>& d, const S
   const Vec3<Real> omega = d.axes * spin.omega;
   return {omega, plus_cross(of_com, d.lever, omega)};  // v_c − ω × lever
 }
+/// Where the step of body i begins.
+template <class Real>
+BACKDRIVE_INLINE FlightStart<Real> flight_start(const System<Real>& system, const BodyState<Real>* state,
+                                                const Workspace<Real>& ws, int i) {
+  return {system.bodies[i], state[i].rotation, ws.body[i].pose.axes, system.dt};
+}
 /// The state after a free flight.
 template <class Real>
 BACKDRIVE_INLINE BodyState<Real> state_after(const BodyScratch<Real>& s, const FreeFlight<Real>& d, const Real& dt) {
@@ -214,8 +228,7 @@ BACKDRIVE_HD void step(const System<Real>& system, const BodyState<Real>* state,
   kick(system, state, in, ws);
   for (int i = 0; i < system.body_count; ++i) {
     BodyScratch<Real>& s = ws.body[i];
-    s.after =
-        state_after(s, flight_of(system.bodies[i], s.pose.axes, state[i].rotation, s.next.ang, system.dt), system.dt);
+    s.after = state_after(s, flight_of(flight_start(system, state, ws, i), s.next.ang), system.dt);
   }
   accept(system, state, ws, next, halted);
 }

@@ -14,12 +14,12 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 /// Cotangents that one step produces or passes on.
 template <class Real>
 struct StepBar {
-  BodyStateBar<Real>* state;   ///< in: of the state after the step; out: of the one before
-  JointInputs<Real>* joints;   ///< out; of efforts that there are not: 0
-  Spatial<Real>* wrenches;     ///< out; null: nobody asked, as below
-  BodyGradient<Real>* bodies;  ///< added to
-  JointGradient<Real>* joint_parameters;
-  Vec3<Real>* gravity;
+  BodyStateBar<Real>* state;             ///< in: of the state after the step; out: of the one before
+  JointInputs<Real>* joints;             ///< out; of efforts that there are not: 0
+  Spatial<Real>* wrenches = nullptr;     ///< out; null: nobody asked, as below
+  BodyGradient<Real>* bodies = nullptr;  ///< added to
+  JointGradient<Real>* joint_parameters = nullptr;
+  Vec3<Real>* gravity = nullptr;
   // With contact only.
   ShapeGradient<Real>* shapes = nullptr;    ///< as bodies
   Vec3<Real>* pair_forces = nullptr;        ///< in: of the pairs' forces
@@ -29,62 +29,69 @@ struct StepBar {
   BACKDRIVE_INLINE Real& mass(int body) const { return bodies[body].mass; }
 };
 
+/// Cotangents of R⁺, in world axes, and of φ.
+template <class Real>
+struct TurnBar {
+  Vec3<Real> axes, angle;
+};
+
 /// Adjoint of spin_after: the cotangent of the spin's angular velocity in world axes to that of the one at the start,
-/// in axes of R; adds to those of R⁺ (turn_bar) and of φ.
+/// in axes of R; adds to that of the turn.
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> adj_spin_after(const BodyConstants<Real>& body, const FreeFlight<Real>& d,
-                                           const Spin<Real>& spin, const Vec3<Real>& omega, const Vec3<Real>& omega_bar,
-                                           Vec3<Real>& turn_bar, Vec3<Real>& angle_bar, BodyGradient<Real>* gradient) {
-  turn_bar += cross(d.axes * spin.omega, omega_bar);
+                                           const Spin<Real>& spin, const Vec3<Real>& omega_bar, TurnBar<Real>& turn_bar,
+                                           BodyGradient<Real>* gradient) {
+  turn_bar.axes += cross(d.axes * spin.omega, omega_bar);
   const Vec3<Real> momentum_bar = body.inverse_inertia * transposed_times(d.axes, omega_bar);
-  angle_bar -= cross(spin.momentum, momentum_bar);
+  turn_bar.angle -= cross(spin.momentum, momentum_bar);
   const Vec3<Real> start_bar = turned_by(d.turn.angle, momentum_bar);  // of J Ω
   if (gradient) {
     add_bilinear(gradient->inertia, -momentum_bar, spin.omega);
-    add_bilinear(gradient->inertia, start_bar, omega);
+    add_bilinear(gradient->inertia, start_bar, spin.start);
   }
   return body.inertia * start_bar;
 }
-/// Adjoint of the turn: cotangents of R⁺ (world axes) and of φ to that of the angular velocity that turns, in axes of
-/// R.
+/// Adjoint of the turn: its cotangents to that of the angular velocity that turns, in axes of R.
 template <class Real>
-BACKDRIVE_INLINE Vec3<Real> adj_turn(const BodyConstants<Real>& body, const FreeFlight<Real>& d, const Real& dt,
-                                     const Vec3<Real>& turn_bar, const Vec3<Real>& angle_bar,
-                                     BodyGradient<Real>* gradient) {
-  const Vec3<Real> phi_bar = left_jacobian_times(d.turn.angle, transposed_times(d.axes, turn_bar) + angle_bar);
-  return adj_turn_of(body, d.turn, dt, phi_bar, gradient ? &gradient->inertia : nullptr);
+BACKDRIVE_INLINE Vec3<Real> adj_turn(const FlightStart<Real>& start, const FreeFlight<Real>& d,
+                                     const TurnBar<Real>& turn_bar, BodyGradient<Real>* gradient) {
+  const Vec3<Real> phi_bar =
+      left_jacobian_times(d.turn.angle, transposed_times(d.axes, turn_bar.axes) + turn_bar.angle);
+  return adj_turn_of(start.body, d.turn, start.dt, phi_bar, gradient ? &gradient->inertia : nullptr);
 }
 
-/// Adjoint of flight_of: cotangents of the turn and of the angular velocity (world axes) that it ends in. Adds to that
-/// of the turn that it starts from and returns that of the angular velocity.
+/// Cotangents, in world axes, of the turn that a flight ends in and of its angular velocity there.
 template <class Real>
-BACKDRIVE_PART Vec3<Real> adj_flight_of(const BodyConstants<Real>& body, const Mat3<Real>& axes,
-                                        const Vec3<Real>& velocity, const FreeFlight<Real>& d, const Real& dt,
-                                        Vec3<Real> turn_bar, const Vec3<Real>& omega_bar, Vec3<Real>& start_turn_bar,
-                                        BodyGradient<Real>* gradient) {
-  Vec3<Real> angle_bar = zero3<Real>();
-  const Vec3<Real> carried =
-      adj_spin_after<Real>(body, d, d, d.turn.omega[0], omega_bar, turn_bar, angle_bar, gradient);
-  const Vec3<Real> own = adj_turn(body, d, dt, turn_bar, angle_bar, gradient);
-  const Vec3<Real> velocity_bar = axes * (own + carried);  // Ω = Rᵀ ω
-  start_turn_bar += turn_bar - cross(velocity, velocity_bar);
+struct FlightBar {
+  Vec3<Real> turn, omega;
+};
+/// Adjoint of flight_of. Adds to the cotangent of the turn that it starts from and returns that of the angular
+/// velocity.
+template <class Real>
+BACKDRIVE_PART Vec3<Real> adj_flight_of(const FlightStart<Real>& start, const Vec3<Real>& velocity,
+                                        const FreeFlight<Real>& d, const FlightBar<Real>& bar,
+                                        Vec3<Real>& start_turn_bar, BodyGradient<Real>* gradient) {
+  TurnBar<Real> turn_bar{bar.turn, zero3<Real>()};
+  const Vec3<Real> carried = adj_spin_after<Real>(start.body, d, d, bar.omega, turn_bar, gradient);
+  const Vec3<Real> own = adj_turn(start, d, turn_bar, gradient);
+  const Vec3<Real> velocity_bar = start.axes * (own + carried);  // Ω = Rᵀ ω
+  start_turn_bar += turn_bar.axes - cross(velocity, velocity_bar);
   return velocity_bar;
 }
 
 /// Cotangent of the free flight and of the state that it ends in (7): of v⁺ into body.u, of the pose before into `bar`.
 template <class Real>
-BACKDRIVE_PART void adj_state_after(const BodyConstants<Real>& body, const Quaternion<Real>& rotation, const Real& dt,
-                                    const BodyStateBar<Real>& after, BodyScratch<Real>& s, BodyBar<Real>& bar,
-                                    BodyGradient<Real>* gradient) {
-  const FreeFlight<Real> d = flight_of(body, s.pose.axes, rotation, s.next.ang, dt);
+BACKDRIVE_PART void adj_state_after(const FlightStart<Real>& start, const BodyStateBar<Real>& after,
+                                    BodyScratch<Real>& s, BodyBar<Real>& bar, BodyGradient<Real>* gradient) {
+  const FreeFlight<Real> d = flight_of(start, s.next.ang);
   // p⁺ = c⁺ − lever, ṗ⁺ = v_c − ω × lever
   const Vec3<Real>& velocity_bar = after.velocity.lin;
   const Vec3<Real> lever_bar = -after.position - cross(velocity_bar, d.axes * d.omega);
   if (gradient) gradient->com += transposed_times(d.axes, lever_bar);
   bar.turn = zero3<Real>();
-  s.u.ang = adj_flight_of(body, s.pose.axes, s.next.ang, d, dt, after.turn + cross(d.lever, lever_bar),
-                          after.velocity.ang - cross(d.lever, velocity_bar), bar.turn, gradient);
-  s.u.lin = after.position * dt + velocity_bar;
+  const FlightBar<Real> end{after.turn + cross(d.lever, lever_bar), after.velocity.ang - cross(d.lever, velocity_bar)};
+  s.u.ang = adj_flight_of(start, s.next.ang, d, end, bar.turn, gradient);
+  s.u.lin = after.position * start.dt + velocity_bar;
   bar.centre = after.position;
 }
 
@@ -270,7 +277,7 @@ template <class Real>
 BACKDRIVE_PART void adj_directions(JointType type, const JointGeometry<Real>& g, const Mat3<Real>& child_axes,
                                    DirectionBars<Real>& bar, const GeometryBar<Real>& to) {
   Mat3<Real> C_bar{zero3<Real>(), zero3<Real>(), zero3<Real>()};
-  adj_turning_rows(type, g.P, g.C, g.turn, bar.turn, bar.P, C_bar);
+  adj_turning_rows(type, g, bar.turn, bar.P, C_bar);
   Vec3<Real> parent = zero3<Real>(), child = zero3<Real>();  // turns of P and C
   for (int k = 0; k < 3; ++k) {
     parent += cross(column(g.P, k), column(bar.P, k));
@@ -368,14 +375,13 @@ BACKDRIVE_INLINE void adj_set_motion(const BodyScratch<Real>& s, const BodyBar<R
 
 /// Adjoint of (1), the predicted pose included (11): everything of a body comes together in the state before the step.
 template <class Real>
-BACKDRIVE_PART void adj_prepare_body(const BodyConstants<Real>& body, const Quaternion<Real>& rotation,
-                                     const BodyScratch<Real>& s, const Real& dt, BodyBar<Real>& bar,
+BACKDRIVE_PART void adj_prepare_body(const FlightStart<Real>& start, const BodyScratch<Real>& s, BodyBar<Real>& bar,
                                      BodyStateBar<Real>& state, BodyGradient<Real>* gradient) {
-  const FreeFlight<Real> d = flight_of(body, s.pose.axes, rotation, s.velocity.ang, dt);
-  const Vec3<Real> omega_bar = adj_flight_of(body, s.pose.axes, s.velocity.ang, d, dt, bar.predicted_turn,
-                                             bar.predicted_velocity.ang, bar.turn, gradient);
+  const FreeFlight<Real> d = flight_of(start, s.velocity.ang);
+  const FlightBar<Real> end{bar.predicted_turn, bar.predicted_velocity.ang};
+  const Vec3<Real> omega_bar = adj_flight_of(start, s.velocity.ang, d, end, bar.turn, gradient);
   bar.centre += bar.predicted_centre;
-  bar.velocity += Spatial<Real>{omega_bar, bar.predicted_centre * dt + bar.predicted_velocity.lin};
+  bar.velocity += Spatial<Real>{omega_bar, bar.predicted_centre * start.dt + bar.predicted_velocity.lin};
   adj_set_motion(s, bar, state, gradient);
 }
 
@@ -387,7 +393,7 @@ BACKDRIVE_HD void step_adjoint(const System<Real>& system, const BodyState<Real>
   const auto gradient = [&](int i) { return bar.bodies ? bar.bodies + i : nullptr; };
   kick(system, state, in, ws);
   for (int i = 0; i < system.body_count; ++i) {
-    adj_state_after(system.bodies[i], state[i].rotation, system.dt, bar.state[i], ws.body[i], ws.bar[i], gradient(i));
+    adj_state_after(flight_start(system, state, ws, i), bar.state[i], ws.body[i], ws.bar[i], gradient(i));
     ws.bar[i].predicted_turn = ws.bar[i].predicted_centre = zero3<Real>();
     ws.bar[i].predicted_velocity = zero6<Real>();
   }
@@ -395,7 +401,7 @@ BACKDRIVE_HD void step_adjoint(const System<Real>& system, const BodyState<Real>
   for (int i = 0; i < system.body_count; ++i) adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
   for (int j = 0; j < system.joint_count; ++j) adj_joint(system, ws, j, in.joints[j], NoKicks<Real>{}, bar);
   for (int i = 0; i < system.body_count; ++i) {
-    adj_prepare_body(system.bodies[i], state[i].rotation, ws.body[i], system.dt, ws.bar[i], bar.state[i], gradient(i));
+    adj_prepare_body(flight_start(system, state, ws, i), ws.body[i], ws.bar[i], bar.state[i], gradient(i));
   }
 }
 

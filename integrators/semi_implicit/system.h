@@ -2,7 +2,7 @@
 #if !defined(BACKDRIVE_KERNELS)
 #define BACKDRIVE_KERNELS generic
 #endif
-// What the semi-implicit integrator steps: loose bodies, and joints that hold pairs of them together in any graph,
+// What is stepped in maximal coordinates: loose bodies, and joints that hold pairs of them together in any graph,
 // loops included. Units SI; world axes unless a comment says otherwise; 6-vectors angular first; quaternions (x, y, z,
 // w). A cotangent of a rotation is a tangent vector: of states exp(θ) R, in world axes; of joint frames R exp(θ), in
 // the frame's own.

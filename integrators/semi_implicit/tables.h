@@ -1,5 +1,5 @@
 #pragma once
-// A model as the semi-implicit kernels read it, beside its numbers. Made once per recording, on the host.
+// A model as these kernels read it, beside its numbers. Made once per recording, on the host.
 #include "engine/kernel_array.h"
 #include "integrators/semi_implicit/elimination.h"
 

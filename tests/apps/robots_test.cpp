@@ -37,6 +37,28 @@ TEST_F(SimctlRobotTest, InfoPrintsTheTree) {
   EXPECT_EQ(simctl({"info"}).exit, 0);
 }
 
+/// Of the pendulum at 0.5 rad and 2 rad/s whose centre hangs 2 m below its hinge: r(θ) = −2 (sin θ, 0, cos θ), and of
+/// its step θ̇⁺ = θ̇ + Δt θ̈, θ⁺ = θ + Δt θ̇⁺.
+void expect_motion_of_the_rod(const json& s) {
+  const double sine = std::sin(0.5), cosine = std::cos(0.5), step = 1.0 / 240, M = 12.5, slope = -3 * 9.81 * 2 * cosine;
+  const double jacobian[] = {0, 0, 0, 0, 1, 0};
+  for (int k = 0; k < 6; ++k) EXPECT_NEAR(s["jacobian"]["rod"][k][0], jacobian[k], 1e-15) << k;
+  const double position[] = {-2 * sine, 0, -2 * cosine}, velocity[] = {-4 * cosine, 0, 4 * sine};
+  for (int k = 0; k < 3; ++k) {
+    EXPECT_NEAR(s["center_of_mass"]["position"][k], position[k], 1e-15) << k;
+    EXPECT_NEAR(s["center_of_mass"]["velocity"][k], velocity[k], 1e-14) << k;
+    EXPECT_NEAR(s["momentum"]["linear"][k], 3 * velocity[k], 1e-14) << k;
+    EXPECT_NEAR(s["momentum"]["angular"][k], k == 1 ? 0.5 * 2 : 0, 1e-14) << k;
+  }
+  const json &A = s["step_jacobians"]["A"], &B = s["step_jacobians"]["B"];
+  EXPECT_NEAR(A[1][0], step * slope / M, 1e-14);
+  EXPECT_NEAR(A[0][0], 1 + step * step * slope / M, 1e-15);
+  EXPECT_NEAR(A[1][1], 1, 1e-15);
+  EXPECT_NEAR(A[0][1], step, 1e-16);
+  EXPECT_NEAR(B[1][0], step / M, 1e-17);
+  EXPECT_NEAR(B[0][0], step * step / M, 1e-18);
+}
+
 TEST_F(SimctlRobotTest, DynamicsIsConsistent) {
   // A pendulum: M = m l² + J, h = m g l sin θ, energy −m g l cos θ, ∂q̈/∂θ = −m g l cos θ / M.
   const std::string file =
@@ -64,6 +86,7 @@ TEST_F(SimctlRobotTest, DynamicsIsConsistent) {
   EXPECT_NEAR(s["energy"]["potential"], -torque * std::cos(0.5), 1e-13);
   EXPECT_NEAR(s["poses"]["rod"]["rotation"][0][2], std::sin(0.5), 1e-15);
   EXPECT_EQ(result["states"][1]["bias_force"][0], 0);
+  expect_motion_of_the_rod(s);
 }
 
 TEST_F(SimctlRobotTest, DynamicsRefusesWrongStates) {

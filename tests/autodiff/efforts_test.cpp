@@ -60,7 +60,8 @@ struct Driven {
   }
   double effort(int joint, EffortPart part, int step, int world, bool power = false, int degree = 0) const {
     const EffortTerm term = effort_term(model, joint, part, power, degree);
-    return acting_efforts<double>(nullptr, model, trajectory, batch.control, std::span(&term, 1), options)(step, world);
+    return acting_efforts<double>(nullptr, model, {trajectory, batch.control}, std::span(&term, 1), options)(step,
+                                                                                                             world);
   }
   int row(int joint) const { return model.topology.links[model.link_of_joint(joint)].v; }
   double rate(int joint, int state, int world) const {
@@ -205,7 +206,7 @@ std::array<double, 2> held(double effort_limit, double command) {
   }
   const Trajectory<double> trajectory = rollout(model, state, control, options);
   const EffortTerm terms[] = {effort_term(model, 0, EffortPart::actuator), effort_term(model, 0, EffortPart::drive)};
-  const Buffer<double> efforts = acting_efforts<double>(nullptr, model, trajectory, control, terms, options);
+  const Buffer<double> efforts = acting_efforts<double>(nullptr, model, {trajectory, control}, terms, options);
   return {efforts(2 * (options.steps - 1), 0), efforts(2 * (options.steps - 1) + 1, 0)};
 }
 
@@ -235,7 +236,10 @@ TEST(Efforts, AreOfDegreesOfFreedomAndOfKeptStates) {
   Trajectory<double> bare = run.trajectory;
   bare.q = {};
   test::expect_usage_error(
-      [&] { acting_efforts<double>(nullptr, run.model, bare, run.batch.control, {}, run.options); }, {"keep_states"});
+      [&] {
+        acting_efforts<double>(nullptr, run.model, {bare, run.batch.control}, {}, run.options);
+      },
+      {"keep_states"});
 }
 
 // A step moves q by Δt q̇⁺: poses before and after it differ by Δt times the motion between, to O(Δt).

@@ -169,7 +169,7 @@ double squared_error_of_motion(const Scored& s, const LossTerm& term, int state,
   const RolloutOptions options = options_of(s.problem);
   if (term.is_effort()) {
     const EffortTerm effort = effort_term(model, term.index, term.part, term.quantity == LossQuantity::joint_power);
-    const double x = acting_efforts<double>(nullptr, model, s.trajectory, s.batch.control, std::span(&effort, 1),
+    const double x = acting_efforts<double>(nullptr, model, {s.trajectory, s.batch.control}, std::span(&effort, 1),
                                             options)(state - 1, world);
     return beyond(term, 0, x) * beyond(term, 0, x);
   }

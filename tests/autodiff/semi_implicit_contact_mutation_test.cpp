@@ -50,9 +50,13 @@ std::vector<std::pair<std::string, double>> along_mutant(const Model& model, con
   lay_out(adjoint, 0, counter, counted);
   const std::shared_ptr<std::byte> scratch = memory.allocate(counter.used());
   rollout_adjoint_group<semi_implicit::ContactAdjointScratch<double>>(adjoint, 0, scratch.get());
-  semi_implicit::place_adjoint_group<double>({launch, batch.state.q.row(0), batch.state.qd.row(0), nullptr, nullptr,
-                                              q.row(0), qd.row(0), q0.write(), qd0.write(), of_place.write()},
-                                             0, scratch.get());
+  PlaceArguments<double> placing{launch, batch.state.q.row(0), batch.state.qd.row(0)};
+  placing.q_placed_bar = q.row(0);
+  placing.qd_placed_bar = qd.row(0);
+  placing.q_bar = q0.write();
+  placing.qd_bar = qd0.write();
+  placing.constants_bar = of_place.write();
+  semi_implicit::place_adjoint_group<double>(placing, 0, scratch.get());
   Parameters parameters = zero_parameters(model), unused = parameters;
   for (const Buffer<double>* bar : {&of_rollout, &of_place}) {
     add_constants_gradient(model, nullptr, *bar, run.status.get(), parameters, unused);

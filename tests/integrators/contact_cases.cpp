@@ -204,19 +204,19 @@ PairMotion random_motion(Random& random) {
 
 Points points_of(const PairCase& c) {
   Points out(contact::contact_count(c.ga, c.gb));
-  contact::contact_points(c.ga, c.a, c.gb, c.b, out.data());
+  contact::contact_points<double>({c.ga, c.a}, {c.gb, c.b}, out.data());
   return out;
 }
 Points points_dot(const PairCase& c, const PairMotion& v) {
   std::vector<ContactPoint<D>> out(contact::contact_count(c.ga, c.gb));
-  contact::contact_points(c.ga, seeded(c.a, v.a), c.gb, seeded(c.b, v.b), out.data());
+  contact::contact_points<D>({c.ga, seeded(c.a, v.a)}, {c.gb, seeded(c.b, v.b)}, out.data());
   Points dot;
   for (const auto& p : out) dot.push_back({p.gap.dot, dots(p.point), dots(p.normal)});
   return dot;
 }
 PairMotion points_adjoint(const PairCase& c, Points bar) {
   PairMotion m{{zero6<double>(), zero3<double>()}, {zero6<double>(), zero3<double>()}};
-  contact::adj_contact_points(c.ga, c.a, c.gb, c.b, bar.data(), m.a, m.b);
+  contact::adj_contact_points<double>({c.ga, c.a}, {c.gb, c.b}, bar.data(), m.a, m.b);
   return m;
 }
 PairCase moved(const PairCase& c, const PairMotion& v, double h) {

@@ -106,7 +106,7 @@ TEST(ContactLaw, ForceIsContinuousAndNeverPulls) {
   constexpr double dt = 1. / 240;
   double before = 0;
   for (double end = -2e-3; end < 4e-3; end += 1e-6) {
-    const auto n = normal_force(m, 1e-3, end, dt);
+    const auto n = normal_force<double>(m, {1e-3, end}, dt);
     EXPECT_GE(n.value, 0);
     EXPECT_GE(n.stiffness, 0);
     if (end > -2e-3) {
@@ -174,7 +174,10 @@ Inputs<double> gradient_of(const Inputs<double>& x, const Spatial<double>& weigh
   PairLawBar<double> law_bar{};
   ContactForce<double> f = force_of(x);
   if (held == Held::bound) f.drag = {{0, 0, 0}, {0, 0, 0}};
-  adj_contact_force(law_of(x), x.state, x.e, f, weights, bar.e, bar.state, law_bar);
+  ContactBar<double> contact_bar{};
+  adj_contact_force(law_of(x), x.state, f, weights, contact_bar, law_bar);
+  bar.state = contact_bar.state;
+  bar.e = contact_bar.change;
   bar.material = law_bar.material;
   bar.turning = law_bar.turning;
   if (held == Held::change) bar.e = {{0, 0, 0}, {0, 0, 0}};

@@ -58,7 +58,7 @@ TEST_P(ContactPacks, HaveTheNumbersOfTheirWorlds) {
     }
     const int count = contact::contact_count(cases[0].ga, cases[0].gb);
     std::vector<contact::ContactPoint<Pack>> points(count), bar(count);
-    contact::contact_points(cases[0].ga, a, cases[0].gb, b, points.data());
+    contact::contact_points<Pack>({cases[0].ga, a}, {cases[0].gb, b}, points.data());
     std::vector<Points> bars(kLanes, Points(count));
     for (int l = 0; l < kLanes; ++l) {
       const Points alone = test::points_of(cases[l]);
@@ -69,7 +69,7 @@ TEST_P(ContactPacks, HaveTheNumbersOfTheirWorlds) {
       }
     }
     contact::ShapeBar<Pack> a_bar{zero6<Pack>(), zero3<Pack>()}, b_bar = a_bar;
-    contact::adj_contact_points(cases[0].ga, a, cases[0].gb, b, bar.data(), a_bar, b_bar);
+    contact::adj_contact_points<Pack>({cases[0].ga, a}, {cases[0].gb, b}, bar.data(), a_bar, b_bar);
     for (int l = 0; l < kLanes; ++l) {
       const PairMotion alone = test::points_adjoint(cases[l], bars[l]);
       EXPECT_LT(difference(a_bar, alone.a, l), tolerance) << "lane " << l;
@@ -101,7 +101,7 @@ TEST(FloatSpheresAndCapsules, HaveTheGapsOfDouble) {
       const PairCase c = test::random_case(kinds, random);
       const contact::Geometry<float> ga{kinds.a, {}, {}}, gb{kinds.b, {}, {}};
       contact::ContactPoint<float> points[contact::kCylinderPoints];
-      contact::contact_points(ga, rounded(c.a), gb, rounded(c.b), points);
+      contact::contact_points<float>({ga, rounded(c.a)}, {gb, rounded(c.b)}, points);
       float least = static_cast<float>(contact::kFarGap);
       for (int k = 0; k < contact::contact_count(ga, gb); ++k) least = std::min(least, points[k].gap);
       EXPECT_NEAR(least, test::least_gap(test::points_of(c)), 3e-5) << test::name_of(kinds);

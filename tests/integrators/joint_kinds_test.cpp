@@ -135,7 +135,7 @@ std::array<double, 3> effort_at(const JointOptions& joint, const Quaternion<doub
   std::array<double, 3> effort;
   for (int k = 0; k < 3; ++k) {
     const EffortTerm term = effort_term(model, 0, part, false, k);
-    effort[k] = acting_efforts<double>(nullptr, model, motion, control, std::span(&term, 1), options)(0, 0);
+    effort[k] = acting_efforts<double>(nullptr, model, {motion, control}, std::span(&term, 1), options)(0, 0);
   }
   return effort;
 }

@@ -123,8 +123,11 @@ Motion random_motion(Random& random) {
   return m;
 }
 
+PlacingJoint<double> placing(const Pair& p) {
+  return {p.type, p.joint, p.on_body ? &p.parent : nullptr, p.q, p.qd};
+}
 BodyState<double> child_of(const Pair& p) {
-  return placed_child(p.type, p.joint, p.on_body ? &p.parent : nullptr, p.q, p.qd);
+  return placed_child(placing(p));
 }
 
 /// q with dots along a motion's.
@@ -146,12 +149,11 @@ double placing_error(const Pair& p, Random& random) {
   dual_coordinates(p, v, q, qd);
   const BodyState<D> parent = dual(p.parent, v.parent);
   const BodyStateBar<double> Jv =
-      dots_of(placed_child(p.type, dual(p.joint, v.joint), p.on_body ? &parent : nullptr, q, qd));
+      dots_of(placed_child<D>({p.type, dual(p.joint, v.joint), p.on_body ? &parent : nullptr, q, qd}));
   const double forward = dot(w.turn, Jv.turn) + dot(w.position, Jv.position) + dot(w.velocity.ang, Jv.velocity.ang) +
                          dot(w.velocity.lin, Jv.velocity.lin);
   Motion bar;
-  adj_placed_child(p.type, p.joint, p.on_body ? &p.parent : nullptr, child_of(p), p.q, p.qd, w,
-                   p.on_body ? &bar.parent : nullptr, bar.q, bar.qd, &bar.joint);
+  adj_placed_child(placing(p), child_of(p), w, {p.on_body ? &bar.parent : nullptr, bar.q, bar.qd, &bar.joint});
   const double backward = product(numbers(bar, p), numbers(v, p));
   return std::abs(forward - backward) / (1 + std::abs(forward));
 }
@@ -213,7 +215,9 @@ double reading_error(const Pair& p, double stray, Random& random) {
   Reader<double> backward(p, p.joint, p.bodies, p.parent, child);
   BodyGradient<double> body_bar[2] = {};
   Motion bar, child_bar;
-  StepBar<double> out{nullptr, nullptr, nullptr, body_bar, &bar.joint, nullptr};
+  StepBar<double> out{};
+  out.bodies = body_bar;
+  out.joint_parameters = &bar.joint;
   double q_bar[kBodyPositions], qd_bar[kBodyVelocities];
   std::copy(w.q, w.q + kBodyPositions, q_bar);
   std::copy(w.qd, w.qd + kBodyVelocities, qd_bar);

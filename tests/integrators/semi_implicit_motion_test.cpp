@@ -250,8 +250,7 @@ void compare_pack(bool spoil, double& states, double& cotangents, double& spoilt
   }
   for (int k = options.steps - 1; k >= 0; --k) {
     std::vector<test::JointInputs<Pack>> input_bar(joints);
-    runner.step_adjoint(state[k], inputs[k], wrenches[k],
-                        {bar.data(), input_bar.data(), nullptr, nullptr, nullptr, nullptr});
+    runner.step_adjoint(state[k], inputs[k], wrenches[k], {bar.data(), input_bar.data()});
   }
   states = cotangents = spoilt = 0;
   for (int l = 0; l < lanes; ++l) {

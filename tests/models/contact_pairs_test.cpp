@@ -137,7 +137,22 @@ TEST(ContactPairs, WhatHangsOnTheWorldTouchesIt) {
   Scenery scenery;
   scenery.shape("stone", kWorld);
   scenery.body_with_shape("a", kWorld, JointType::free);
-  EXPECT_EQ(pairs_of(scenery), (Pairs{{"stone", "a"}}));
+  EXPECT_EQ(pairs_of(scenery), (Pairs{{"a", "stone"}}));
+}
+
+/// What stands on the world is the second, whatever its type and place among the shapes: kernels look for a link of the
+/// first.
+TEST(ContactPairs, ShapesOfTheWorldAreTheSecond) {
+  const GeometryType types[] = {GeometryType::sphere, GeometryType::capsule, GeometryType::box};
+  for (const GeometryType of_world : types) {
+    for (const GeometryType of_body : types) {
+      Scenery scenery;
+      scenery.shape("before", kWorld, of_world);
+      scenery.shape("a", scenery.body("a", kWorld, JointType::free), of_body);
+      scenery.shape("behind", kWorld, of_world);
+      EXPECT_EQ(pairs_of(scenery), (Pairs{{"a", "before"}, {"a", "behind"}}));
+    }
+  }
 }
 
 /// Of what is fixed to the world only the joint's own parent is left out.

@@ -1,0 +1,97 @@
+#include "autodiff/tape/step_jacobians.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace backdrive {
+namespace {
+
+/// Recorded worlds at a time.
+constexpr int kRecordedWorlds = 4096;
+
+/// Columns first, first + 1, ... of `from`, each `copies` times, side by side.
+template <class T>
+Buffer<T> repeated(const Buffer<T>& from, int first, int count, int copies) {
+  Buffer<T> to(from.rows(), count * copies);
+  for (int row = 0; row < from.rows(); ++row) {
+    for (int w = 0; w < count; ++w) {
+      for (int k = 0; k < copies; ++k) to.set(row, w * copies + k, from(row, first + w));
+    }
+  }
+  return to;
+}
+
+template <class T>
+class Linearisation {
+ public:
+  Linearisation(const Model& model, const RolloutOptions& options)
+      : model_(model), options_(options), tangent_(tangent_rows(model.topology)) {
+    // What parameters ask for is not asked for here.
+    set_requires_grad(model_, "*", false);
+    options_.window = {};
+    options_.plan = {};
+  }
+
+  void add(const State<T>& state, const Control<T>& control, int first, int count, StepJacobians<T>& to) const {
+    const int nv = model_.topology.nv;
+    State<T> start;
+    start.q = repeated(state.q, first, count, to.rows);
+    start.qd = repeated(state.qd, first, count, to.rows);
+    Control<T> controls;
+    if (to.control_rows > 0) controls.u = repeated(control.u, first, count, to.rows);
+    Tape<T> tape;
+    const Trajectory<T> t = rollout(tape, model_, start, controls, options_);
+    Buffer<T> q_seed(model_.topology.nq, count * to.rows), qd_seed(nv, count * to.rows);
+    for (int w = 0; w < count * to.rows; ++w) {
+      const int row = w % to.rows;
+      if (row < nv) q_seed.set(tangent_[row], w, T(1));
+      if (row >= nv) qd_seed.set(row - nv, w, T(1));
+    }
+    Seeds<T> seeds;
+    seeds.add(t.final.q, q_seed);
+    seeds.add(t.final.qd, qd_seed);
+    const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
+    for (int w = 0; w < count * to.rows; ++w) {
+      const int row = w % to.rows, world = first + w / to.rows;
+      for (int v = 0; v < nv; ++v) {
+        to.A.set(row * to.rows + v, world, g.of(start.q)(tangent_[v], w));
+        to.A.set(row * to.rows + nv + v, world, g.of(start.qd)(v, w));
+      }
+      for (int c = 0; c < to.control_rows; ++c) to.B.set(row * to.control_rows + c, world, g.of(controls.u)(c, w));
+    }
+  }
+
+ private:
+  Model model_;
+  RolloutOptions options_;
+  std::vector<int> tangent_;
+};
+
+}  // namespace
+
+template <class T>
+StepJacobians<T> step_jacobians(const Model& model, const State<T>& state, const Control<T>& control,
+                                RolloutOptions options) {
+  if (options.parameters || model.parameter_worlds() > 1) {
+    usage_error("step_jacobians: the parameters differ from world to world; expected those of one world for all");
+  }
+  const int worlds = state.q.worlds();
+  StepJacobians<T> result;
+  result.rows = 2 * model.topology.nv;
+  result.control_rows = control.u.empty() ? 0 : control.u.rows();
+  result.A = Buffer<T>(row_count(result.rows, result.rows), worlds);
+  if (result.control_rows > 0) result.B = Buffer<T>(row_count(result.rows, result.control_rows), worlds);
+  if (result.rows == 0) return result;
+  const Linearisation<T> linearisation(model, options);
+  const int at_a_time = std::max(1, kRecordedWorlds / result.rows);
+  for (int first = 0; first < worlds; first += at_a_time) {
+    linearisation.add(state, control, first, std::min(at_a_time, worlds - first), result);
+  }
+  return result;
+}
+
+template StepJacobians<float> step_jacobians(const Model&, const State<float>&, const Control<float>&, RolloutOptions);
+template StepJacobians<double> step_jacobians(const Model&, const State<double>&, const Control<double>&,
+                                              RolloutOptions);
+
+}  // namespace backdrive
