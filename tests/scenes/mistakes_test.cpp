@@ -1,6 +1,8 @@
 // All mistakes of a scene at once, each with its parts.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "scenes/scene.h"
@@ -134,6 +136,54 @@ TEST(SceneMistakes, OfTheTreeAndOfNumbersAreToldAtOnce) {
 )")),
             "6 model/joints/j/axis\n6 model/joints/j/limit\n7 model/joints/k/limit\n3 model/bodies/a/inertia\n"
             "4 model/bodies/b/inertia\n");
+}
+
+/// Lines of the mistakes of a robot file.
+std::string lines_of(const std::string& name, const std::string& text) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / name;
+  std::ofstream(file) << text;
+  std::string lines;
+  try {
+    load_scene(file);
+  } catch (const SceneError& error) {
+    for (const SceneMistake& m : error.mistakes()) {
+      EXPECT_NE(m.file.find(name), std::string::npos) << m.text;
+      lines += std::to_string(m.line) + " ";
+    }
+  }
+  std::filesystem::remove(file);
+  return lines;
+}
+
+TEST(SceneMistakes, OfRobotFilesAreToldAtOnce) {
+  EXPECT_EQ(lines_of("wrong.urdf", R"(<robot name="r">
+<link name="a"/>
+<link name="b"><inertial><mass value="x"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<link name="c"><collision><geometry><sphere radius="-1"/></geometry></collision></link>
+<joint name="j" type="hinge"><parent link="a"/><child link="b"/></joint>
+<joint name="k" type="fixed"><parent link="a"/><child link="c"/><origin xyz="1 2"/></joint>
+</robot>)"),
+            "3 4 5 6 ");
+  EXPECT_EQ(lines_of("wrong_tree.urdf", R"(<robot name="r">
+<link name="a"/><link name="b"/>
+<joint name="j" type="fixed"><parent link="d"/><child link="b"/></joint>
+<joint name="k" type="fixed"><parent link="a"/><child link="e"/></joint>
+<joint name="l" type="fixed"><parent link="a"/><child link="b"/></joint>
+</robot>)"),
+            "3 4 5 ");
+  EXPECT_EQ(lines_of("wrong.xml", R"(<mujoco><worldbody>
+<body><joint type="screw"/>
+<geom type="sphere" size="x"/>
+<joint name="j" axis="0 0 0"/></body>
+<replicate count="50"><geom type="cone"/></replicate>
+</worldbody></mujoco>)"),
+            "2 3 4 5 ");
+  EXPECT_EQ(lines_of("wrong_names.xml", R"(<mujoco><worldbody>
+<body name="a"><freejoint/><geom size="1"/></body></worldbody>
+<contact><exclude body1="a" body2="b"/>
+<exclude body1="c" body2="a"/></contact>
+</mujoco>)"),
+            "3 4 ");
 }
 
 /// Of thousands of couplings in a row each is looked at with those that share its joints; of hundreds that all do there
