@@ -198,8 +198,10 @@ TEST(SceneMistakes, OfHeldCouplings) {
     }
     for (int k = 0; k < couplings; ++k) {
       held += "c" + std::to_string(k) + ": {hold: true, ratios: {";
-      for (int i = k; i < k + apart; ++i)
-        held += "j" + std::to_string(i % joints) + ": " + std::to_string(1 + (i * k * k) % 97) + ", ";
+      for (int i = k; i < k + apart; ++i) {
+        const unsigned mixed = (static_cast<unsigned>(i) * 7919 + static_cast<unsigned>(k) * 104729) * 2654435761u;
+        held += "j" + std::to_string(i % joints) + ": " + std::to_string(1 + (mixed >> 16) % 97) + ", ";
+      }
       held += "}}, ";
     }
     return "model: {bodies: {" + bodies + "}, joints: {" + own + "}, couplings: {" + held + "}}\n";
