@@ -89,7 +89,7 @@ model:
     k: {type: revolute, child: b, axis: [0, 1, 0]}
     l: {type: ball, child: c, limit: {upper: 3, velocity: 40}}
   couplings:
-    m: {ratios: {j: 1, k: -1}, limit: {lower: -5, velocity: 40}, drive: {stiffness: 3, effort_limit: 1e-6}}
+    m: {ratios: {j: 1, k: -1}, limit: {lower: -5, velocity: 40}, drive: {stiffness: 3, effort_limit: 100}}
 initial_state: {j: {velocity: 1}}
 controls: {m: {target_position: 1}}
 requires_grad: [joints/j/limit, joints/k, joints/l/limit, couplings/m/limit, couplings/m/drive]
@@ -108,12 +108,12 @@ TEST_F(SimctlGradientTest, SaysOfLimitsOfBallsSpeedsAndCouplingsWhyTheyAreZero) 
       {"joints/l/limit/velocity", "limit of speed never reached"},
       {"couplings/m/limit/lower", "limit never reached"},
       {"couplings/m/limit/velocity", "limit of speed never reached"},
-      {"couplings/m/drive/stiffness", "drive always saturated"}};
+      {"couplings/m/drive/effort_limit", "drive never saturated"}};
   std::map<std::string, std::string> found;
   for (const auto& row : rows) {
     if (row.contains("zero_because")) found[row.at("name")] = row.at("zero_because");
     const std::string name = row.at("name");
-    if (name == "joints/j/limit/upper" || name == "couplings/m/drive/effort_limit") {
+    if (name == "joints/j/limit/upper" || name == "couplings/m/drive/stiffness") {
       EXPECT_NE(row.at("gradient"), 0) << name;
     }
   }
