@@ -12,6 +12,7 @@
 #include "apps/table.h"
 #include "apps/zero_gradient.h"
 #include "autodiff/problem/dependence.h"
+#include "autodiff/tape/activity.h"
 
 namespace backdrive::app {
 namespace {
@@ -32,7 +33,7 @@ struct GradientTable {
 };
 
 /// The parameters whose gradient the scene requires, as variables; those that no chart has (limits that are not there)
-/// as rows.
+/// and those that act on nothing as rows.
 std::vector<Variable> required_parameters(const Model& model, std::vector<Row>& rows) {
   std::vector<Variable> variables;
   for (const Field& field : fields()) {
@@ -42,6 +43,11 @@ std::vector<Variable> required_parameters(const Model& model, std::vector<Row>& 
       const std::string path = path_of(model, {&field, item, -1});
       if (field.may_be_infinite && !std::isfinite(parameter(item))) {
         rows.push_back({path, parameter(item), 0, "there is none"});
+        continue;
+      }
+      // Of a path to several, some may be of what this one does not have.
+      if (const char* const why = unused_reason(model, field, item)) {
+        rows.push_back({path, field.components == 1 ? parameter(item) : std::nan(""), 0, why});
         continue;
       }
       Variable variable;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 
 #include "models/parameter_list.h"
 
@@ -20,38 +22,91 @@ bool touched(const Problem& problem, const SimulationResult& motion, int shape) 
   });
 }
 
-/// Calls visit(q, q̇, row of the step's controls) of a joint of one degree of freedom, for each step's start.
+/// What limits and drives act on: a joint of one degree of freedom, a ball joint's turn, a coupling's sum.
+struct Coordinate {
+  const LimitParameters& limit;
+  const DriveParameters& drive;
+  int item;
+  int effort, target;  ///< control rows; target −1: no drive that is looked at
+  std::function<std::pair<double, double>(const double* q, const double* qd)> at;  ///< position and velocity
+};
+
+Coordinate coordinate_of_coupling(const Model& model, int item) {
+  const Topology& t = model.topology;
+  const Coupling& coupling = t.couplings[item];
+  return {model.couplings.limit,
+          model.couplings.drive,
+          item,
+          coupling.effort,
+          coupling.target,
+          [&model, &t, &coupling, item](const double* q, const double* qd) {
+            std::pair<double, double> sum{model.couplings.offset(item), 0};
+            for (int k = 0; k < coupling.term_count; ++k) {
+              const CouplingTerm& term = t.coupling_terms[coupling.first_term + k];
+              const double ratio = model.couplings.ratios(coupling.first_term + k);
+              sum.first += ratio * q[term.q];
+              sum.second += ratio * qd[term.v];
+            }
+            return sum;
+          }};
+}
+
+/// Of a joint or a coupling; nothing: of several degrees of freedom.
+std::optional<Coordinate> coordinate_of(const Model& model, FieldGroup group, int item) {
+  if (group == FieldGroup::couplings) {
+    if (model.coupling_holds[item]) return std::nullopt;
+    return coordinate_of_coupling(model, item);
+  }
+  const JointType type = model.joint_types[item];
+  if (group != FieldGroup::joints || !(has_one_degree(type) || type == JointType::ball)) return std::nullopt;
+  const Link& link = model.topology.links[model.link_of_joint(item)];
+  Coordinate result{model.joints.limit, model.joints.drive, item, link.v, link.target, {}};
+  if (type == JointType::ball) {
+    result.target = -1;
+    result.at = [&link](const double* q, const double* qd) {
+      const double *const own = q + link.q, *const turns = qd + link.v;
+      return std::pair{2 * std::atan2(std::hypot(own[0], own[1], own[2]), std::abs(own[3])),
+                       std::hypot(turns[0], turns[1], turns[2])};
+    };
+  } else {
+    result.at = [&link](const double* q, const double* qd) { return std::pair{q[link.q], qd[link.v]}; };
+  }
+  return result;
+}
+
+/// Calls visit(position, velocity, row of the step's controls), for each step's start.
 template <class Visit>
-void each_state(const Problem& problem, const SimulationResult& motion, int joint, Visit&& visit) {
+void each_state(const Problem& problem, const SimulationResult& motion, const Coordinate& c, Visit&& visit) {
   const Topology& t = problem.model.topology;
-  const Link& link = t.links[problem.model.link_of_joint(joint)];
   for (int step = 0; step < motion.steps; ++step) {
-    visit(motion.q[static_cast<std::size_t>(step) * t.nq + link.q],
-          motion.qd[static_cast<std::size_t>(step) * t.nv + link.v], step * t.nu);
+    const auto [position, velocity] =
+        c.at(&motion.q[static_cast<std::size_t>(step) * t.nq], &motion.qd[static_cast<std::size_t>(step) * t.nv]);
+    visit(position, velocity, step * t.nu);
   }
 }
 
-std::string limit_reason(const Problem& problem, const SimulationResult& motion, int joint) {
-  const LimitParameters& limit = problem.model.joints.limit;
+std::string limit_reason(const Problem& problem, const SimulationResult& motion, const Coordinate& c, bool of_speed) {
   bool reached = false;
-  each_state(problem, motion, joint,
-             [&](double q, double, int) { reached = reached || q > limit.upper(joint) || q < limit.lower(joint); });
-  return reached ? "" : "limit never reached";
+  each_state(problem, motion, c, [&](double position, double velocity, int) {
+    const bool now = of_speed ? std::abs(velocity) > c.limit.velocity(c.item)
+                              : position > c.limit.upper(c.item) || position < c.limit.lower(c.item);
+    reached = reached || now;
+  });
+  if (reached) return "";
+  return of_speed ? "limit of speed never reached" : "limit never reached";
 }
 
 /// Of a drive: whether command and drive ask for more than the effort limit, always or never.
-std::string drive_reason(const Problem& problem, const SimulationResult& motion, int joint, bool of_limit) {
-  const DriveParameters& drive = problem.model.joints.drive;
-  const Link& link = problem.model.topology.links[problem.model.link_of_joint(joint)];
-  if (link.target < 0 || !has_one_degree(problem.model.joint_types[joint])) return "";
+std::string drive_reason(const Problem& problem, const SimulationResult& motion, const Coordinate& c, bool of_limit) {
+  if (c.target < 0) return "";
   const Control<double> control = initial_control<double>(problem, 1);
   const auto u = [&](int row) { return control.u.empty() ? 0.0 : control.u(row, 0); };
   int saturated = 0;
-  each_state(problem, motion, joint, [&](double q, double qd, int row) {
-    const double asked = u(row + link.v) +
-                         drive.stiffness(joint) * (u(row + link.target) - q - problem.simulation.time_step * qd) +
-                         drive.damping(joint) * (u(row + link.target + 1) - qd);
-    if (std::abs(asked) > drive.effort_limit(joint)) ++saturated;
+  each_state(problem, motion, c, [&](double position, double velocity, int row) {
+    const double ahead = position + problem.simulation.time_step * velocity;
+    const double asked = u(row + c.effort) + c.drive.stiffness(c.item) * (u(row + c.target) - ahead) +
+                         c.drive.damping(c.item) * (u(row + c.target + 1) - velocity);
+    if (std::abs(asked) > c.drive.effort_limit(c.item)) ++saturated;
   });
   if (of_limit) return saturated == 0 ? "drive never saturated" : "";
   return saturated == motion.steps && motion.steps > 0 ? "drive always saturated" : "";
@@ -72,10 +127,13 @@ bool is_zero(const Slopes& slopes, int offset, int size) {
 }  // namespace
 
 std::string zero_reason(const Problem& problem, const Variable& variable, const SimulationResult& motion) {
-  const int joint = variable.joint;
+  const Model& model = problem.model;
   if (variable.kind == VariableKind::control) {
-    if (joint >= static_cast<int>(problem.model.joint_names.size())) return "";
-    return has_one_degree(problem.model.joint_types[joint]) ? drive_reason(problem, motion, joint, false) : "";
+    const int joints = static_cast<int>(model.joint_names.size());
+    const bool of_joint = variable.joint < joints;
+    const auto driven = coordinate_of(model, of_joint ? FieldGroup::joints : FieldGroup::couplings,
+                                      of_joint ? variable.joint : variable.joint - joints);
+    return driven ? drive_reason(problem, motion, *driven, false) : "";
   }
   if (variable.kind != VariableKind::parameter) return "";
   const auto& [field, item, component] = variable.parameter;
@@ -83,12 +141,16 @@ std::string zero_reason(const Problem& problem, const Variable& variable, const 
       (field->leaf.starts_with("material/") || field->leaf == "geometry/margin")) {
     return touched(problem, motion, item) ? "" : "never in contact";
   }
-  if (field->group != FieldGroup::joints || !has_one_degree(problem.model.joint_types[item])) return "";
-  if (field->leaf.starts_with("limit/")) return limit_reason(problem, motion, item);
-  if (field->leaf.starts_with("drive/")) {
-    return drive_reason(problem, motion, item, field->leaf == "drive/effort_limit");
+  const std::optional<Coordinate> coordinate = coordinate_of(model, field->group, item);
+  if (!coordinate) return "";
+  if (field->leaf.starts_with("limit/")) {
+    return limit_reason(problem, motion, *coordinate, field->leaf.starts_with("limit/velocity"));
   }
-  return field->leaf == "spring/rest" && problem.model.joints.spring.stiffness(item) == 0 ? "no stiffness" : "";
+  if (field->leaf.starts_with("drive/")) {
+    return drive_reason(problem, motion, *coordinate, field->leaf == "drive/effort_limit");
+  }
+  const SpringParameters& spring = field->group == FieldGroup::joints ? model.joints.spring : model.couplings.spring;
+  return field->leaf == "spring/rest" && spring.stiffness(item) == 0 ? "no stiffness" : "";
 }
 
 Slopes slopes_at(const Problem& problem, const std::vector<std::vector<double>>& points, const ExecutionOptions& how) {

@@ -36,24 +36,25 @@ std::string quoted(const std::string& name) {
   return "'" + name + "'";
 }
 
-void check_names(const std::string& group, const std::string& item, const std::vector<std::string>& names) {
+void check_names(ModelMistakes& mistakes, const std::string& group, const std::string& item,
+                 const std::vector<std::string>& names) {
   std::unordered_map<std::string, size_t> seen;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
     const std::string at = group + "/" + name;
     if (name.empty()) {
-      throw ModelError(group + "/" + std::to_string(i), "empty name, expected a " + item + "'s name");
+      mistakes.add(group + "/" + std::to_string(i), "empty name, expected a " + item + "'s name");
+      continue;
     }
     const size_t bad = name.find_first_of("/*");
     if (bad != std::string::npos) {
-      throw ModelError(at,
-                       "name " + quoted(name) + " contains '" + name[bad] + "', expected a name without '/' and '*'");
+      mistakes.add(at, "name " + quoted(name) + " contains '" + name[bad] + "', expected a name without '/' and '*'");
     }
     if (item == "body" && name == "world") {
-      throw ModelError(at, "name 'world' stands for the world itself, expected another name");
+      mistakes.add(at, "name 'world' stands for the world itself, expected another name");
     }
     if (!seen.emplace(name, i).second) {
-      throw ModelError(at, "two of the " + group + " are named " + quoted(name) + ", expected unique names");
+      mistakes.add(at, "two of the " + group + " are named " + quoted(name) + ", expected unique names");
     }
   }
 }
@@ -130,29 +131,33 @@ void check_release(const Model& model, size_t joint) {
   }
 }
 
-void check_references(const Model& model, const std::vector<bool>& driven) {
-  for (size_t j = 0; j < model.joint_names.size(); ++j) {
-    const std::string path = "joints/" + model.joint_names[j];
-    check_body_index(model, path + "/parent", model.joint_parents[j], true);
-    check_body_index(model, path + "/child", model.joint_children[j], false);
-    const JointType type = model.joint_types[j];
-    if (driven[j] && !may_be_driven(type)) {
-      throw ModelError(path + "/drive",
-                       "a drive on a " + std::string(to_string(type)) + " joint, expected one of another type");
-    }
-    check_loop(model, j);
-    check_release(model, j);
-    if (type == JointType::free && model.joint_parents[j] != ModelBuilder::world) {
-      throw ModelError(path + "/parent", "body " + quoted(model.body_names[model.joint_parents[j]]) +
-                                             " of a free joint, expected the world");
-    }
+void check_joint(const Model& model, size_t j, bool driven) {
+  const std::string path = "joints/" + model.joint_names[j];
+  check_body_index(model, path + "/parent", model.joint_parents[j], true);
+  check_body_index(model, path + "/child", model.joint_children[j], false);
+  const JointType type = model.joint_types[j];
+  if (driven && !may_be_driven(type)) {
+    throw ModelError(path + "/drive",
+                     "a drive on a " + std::string(to_string(type)) + " joint, expected one of another type");
   }
+  check_loop(model, j);
+  check_release(model, j);
+  if (type == JointType::free && model.joint_parents[j] != ModelBuilder::world) {
+    throw ModelError(path + "/parent", "body " + quoted(model.body_names[model.joint_parents[j]]) +
+                                           " of a free joint, expected the world");
+  }
+}
+
+void check_references(ModelMistakes& mistakes, const Model& model, const std::vector<bool>& driven) {
+  for (size_t j = 0; j < model.joint_names.size(); ++j) mistakes.attempt([&] { check_joint(model, j, driven[j]); });
   for (size_t s = 0; s < model.shape_names.size(); ++s) {
-    const std::string path = "shapes/" + model.shape_names[s];
-    const int body = model.shape_bodies[s];
-    check_body_index(model, path + "/body", body, true);
-    check_ground(model, path, model.shape_types[s], body);
-    check_mesh(model, path, s);
+    mistakes.attempt([&] {
+      const std::string path = "shapes/" + model.shape_names[s];
+      const int body = model.shape_bodies[s];
+      check_body_index(model, path + "/body", body, true);
+      check_ground(model, path, model.shape_types[s], body);
+      check_mesh(model, path, s);
+    });
   }
 }
 
@@ -179,23 +184,25 @@ void check_contacts(const Model& model) {
 
 /// For each body the joint whose child it is.
 std::vector<int> joints_of_bodies(const Model& model) {
+  ModelMistakes mistakes;
   std::vector<int> joint_of(model.body_names.size(), -1);
   for (size_t j = 0; j < model.joint_names.size(); ++j) {
     if (model.joint_loops[j]) continue;
     int& own = joint_of[model.joint_children[j]];
     const std::string& body = model.body_names[model.joint_children[j]];
     if (own >= 0) {
-      throw ModelError("joints/" + model.joint_names[j] + "/child",
-                       "body " + quoted(body) + " is already the child of joint " + quoted(model.joint_names[own]) +
-                           ", expected one joint per body, or `loop: true` of a joint that closes a loop");
+      mistakes.add("joints/" + model.joint_names[j] + "/child",
+                   "body " + quoted(body) + " is already the child of joint " + quoted(model.joint_names[own]) +
+                       ", expected one joint per body, or `loop: true` of a joint that closes a loop");
     }
     own = static_cast<int>(j);
   }
   for (size_t b = 0; b < joint_of.size(); ++b) {
     if (joint_of[b] >= 0) continue;
-    throw ModelError("bodies/" + model.body_names[b],
-                     "the child of no joint, expected exactly one (type fixed welds it to its parent)");
+    mistakes.add("bodies/" + model.body_names[b],
+                 "the child of no joint, expected exactly one (type fixed welds it to its parent)");
   }
+  mistakes.throw_any();
   return joint_of;
 }
 
@@ -445,13 +452,16 @@ Model ModelBuilder::build() const {
   Model model = model_;
   model.gravity.resize(1);
   put(world_.gravity, 0, model.gravity);
-  check_names("bodies", "body", model.body_names);
-  check_names("joints", "joint", model.joint_names);
-  check_names("shapes", "shape", model.shape_names);
-  check_names("couplings", "coupling", model.coupling_names);
-  check_references(model, driven_);
-  check_couplings(model, coupling_driven_);
-  check_contacts(model);
+  ModelMistakes mistakes;
+  check_names(mistakes, "bodies", "body", model.body_names);
+  check_names(mistakes, "joints", "joint", model.joint_names);
+  check_names(mistakes, "shapes", "shape", model.shape_names);
+  check_names(mistakes, "couplings", "coupling", model.coupling_names);
+  mistakes.throw_any();
+  check_references(mistakes, model, driven_);
+  mistakes.attempt([&] { check_couplings(model, coupling_driven_); });
+  mistakes.attempt([&] { check_contacts(model); });
+  mistakes.throw_any();
   const std::vector<int> joint_of = joints_of_bodies(model);
   model.topology.links = ordered_links(model, joint_of);
   mark_leaves_and_last_children(model.topology);

@@ -7,6 +7,7 @@
 
 #include "engine/error.h"
 #include "models/model.h"
+#include "models/model_error.h"
 
 namespace backdrive {
 
@@ -88,21 +89,10 @@ struct WorldOptions {
 #undef BACKDRIVE_NEST
 #undef BACKDRIVE_NEST_MEMBER
 
-/// A model that cannot be: `path` names the entry at fault ("bodies/pole/mass").
-class ModelError : public Error {
- public:
-  ModelError(std::string path, const std::string& message)
-      : Error(ErrorKind::input, path + ": " + message), path_(std::move(path)), message_(message) {}
-  const std::string& path() const { return path_; }
-  const std::string& message() const { return message_; }
-
- private:
-  std::string path_, message_;
-};
-
 /// Makes axes and quaternions unit vectors, zeroes unused scale components, then checks the values of all worlds and
 /// refreshes the links' features. build() calls it, and every recording of a model whose numbers changed (snapshot).
-/// Throws ModelError. O((bodies + joints + shapes + couplings³) · worlds).
+/// Throws ModelError with all that is wrong, of several worlds in the first such world. O((bodies + joints + shapes +
+/// couplings³) · worlds).
 void validate(Model& model);
 
 /// The model as a recording takes it, whoever wrote what since it was built and by whatever way: what is derived from

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <map>
+#include <set>
+#include <unordered_map>
 
 #include "models/builder.h"
 #include "models/model_validity.h"
@@ -36,49 +39,58 @@ bool is_scale(const Field& field) {
   return field.leaf == "geometry/scale";
 }
 
-void check_field(const Model& model, const Field& field) {
+/// Whether a sweep over worlds has found something since it held `before` mistakes: other worlds would say the same.
+bool found_any(const ModelMistakes& mistakes, std::size_t before) {
+  return mistakes.size() > before || mistakes.full();
+}
+
+void check_field(ModelMistakes& mistakes, const Model& model, const Field& field) {
   const Parameter& parameter = field.in(model);
   const ValueRule rule = rule_of(field);
-  for (int w = 0; w < parameter.worlds(); ++w) {
+  const std::size_t before = mistakes.size();
+  for (int w = 0; w < parameter.worlds() && !found_any(mistakes, before); ++w) {
     for (int i = 0; i < parameter.items(); ++i) {
       for (int c = 0; c < parameter.components(); ++c) {
         const double value = parameter(i, c, w);
         if (rule.allows(value)) continue;
         const std::string unit = field.unit == "1" ? "" : " " + std::string(field.unit);
-        throw ModelError(path_of(model, {&field, i, field.components == 1 ? -1 : c}),
-                         text(value) + in_world(parameter, w) + ", expected a " +
-                             (rule.may_be_infinite ? "" : "finite ") + "number" +
-                             (rule.positive      ? " > 0"
-                              : rule.nonnegative ? " >= 0"
-                                                 : "") +
-                             unit);
+        mistakes.add(path_of(model, {&field, i, field.components == 1 ? -1 : c}),
+                     text(value) + in_world(parameter, w) + ", expected a " + (rule.may_be_infinite ? "" : "finite ") +
+                         "number" +
+                         (rule.positive      ? " > 0"
+                          : rule.nonnegative ? " >= 0"
+                                             : "") +
+                         unit);
       }
     }
   }
 }
 
-/// Scales each item's components (finite ones) to unit length; throws for zero.
-void normalize_all(Parameter& parameter, const std::string& group, const std::vector<std::string>& names,
-                   const std::string& leaf, const std::string& what) {
-  for (int w = 0; w < parameter.worlds(); ++w) {
+/// Scales each item's components (finite ones) to unit length, of which there is none of zero. `leaf`: as of a field.
+void normalize_all(ModelMistakes& mistakes, Parameter& parameter, const std::string& group,
+                   const std::vector<std::string>& names, const std::string& leaf) {
+  const std::string what = leaf == "axis" ? "a vector" : "a quaternion";
+  const std::size_t before = mistakes.size();
+  for (int w = 0; w < parameter.worlds() && !found_any(mistakes, before); ++w) {
     for (int i = 0; i < parameter.items(); ++i) {
       if (normalize(parameter.slots(), i, w)) continue;
-      throw ModelError(group + "/" + names[i] + "/" + leaf,
-                       "zero" + in_world(parameter, w) + ", expected " + what + " of any length but zero");
+      mistakes.add(group + "/" + names[i] + "/" + leaf,
+                   "zero" + in_world(parameter, w) + ", expected " + what + " of any length but zero");
     }
   }
 }
 
 /// What joints of some types cannot have.
-void check_joint_kinds(const Model& model) {
+void check_joint_kinds(ModelMistakes& mistakes, const Model& model) {
   const JointParameters& joints = model.joints;
   const auto refuse = [&](const Parameter& parameter, const char* key, const char* what, const auto& is_wrong) {
-    for (int w = 0; w < parameter.worlds(); ++w) {
+    const std::size_t before = mistakes.size();
+    for (int w = 0; w < parameter.worlds() && !found_any(mistakes, before); ++w) {
       for (int j = 0; j < parameter.items(); ++j) {
         const JointType type = model.joint_types[j];
         if (!is_wrong(type, parameter(j, 0, w))) continue;
-        throw ModelError("joints/" + model.joint_names[j] + "/" + key,
-                         std::string(what) + to_string(type) + " joint" + in_world(parameter, w));
+        mistakes.add("joints/" + model.joint_names[j] + "/" + key,
+                     std::string(what) + to_string(type) + " joint" + in_world(parameter, w));
       }
     }
   };
@@ -97,16 +109,17 @@ void check_joint_kinds(const Model& model) {
          [](JointType type, double x) { return type == JointType::ball && x != 0; });
 }
 
-void check_limits(const Model& model, const ParametersView& view) {
+void check_limits(ModelMistakes& mistakes, const Model& model, const ParametersView& view) {
   const ModelStructure structure = structure_of(model);
   const LimitParameters& limit = model.joints.limit;
   const int worlds = std::max(limit.lower.worlds(), limit.upper.worlds());
-  for (int w = 0; w < worlds; ++w) {
+  const std::size_t before = mistakes.size();
+  for (int w = 0; w < worlds && !found_any(mistakes, before); ++w) {
     for (int j = 0; j < limit.lower.items(); ++j) {
       if (WorldValidity{structure, {view, nullptr, w}}.limits_in_order(j)) continue;
-      throw ModelError("joints/" + model.joint_names[j] + "/limit",
-                       "lower " + text(limit.lower(j, 0, w)) + " and upper " + text(limit.upper(j, 0, w)) +
-                           (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
+      mistakes.add("joints/" + model.joint_names[j] + "/limit",
+                   "lower " + text(limit.lower(j, 0, w)) + " and upper " + text(limit.upper(j, 0, w)) +
+                       (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
     }
   }
 }
@@ -132,64 +145,118 @@ void check_held(const Model& model, int c) {
   }
 }
 
+/// Ratios by joint, those that are not zero.
+using RatioRow = std::map<int, double>;
+
+double largest_of(const RatioRow& row) {
+  double largest = 0;
+  for (const auto& [joint, ratio] : row) largest = std::max(largest, std::abs(ratio));
+  return largest;
+}
+
+std::vector<RatioRow> ratio_rows(const Model& model, int world) {
+  std::vector<RatioRow> rows(model.coupling_names.size());
+  for (std::size_t t = 0; t < model.coupling_terms.size(); ++t) {
+    const double ratio = model.couplings.ratios(static_cast<int>(t), 0, world);
+    if (ratio != 0) rows[model.coupling_terms[t].coupling][model.coupling_terms[t].joint] = ratio;
+  }
+  return rows;
+}
+
+/// Elimination of rows that are mostly zeros, one by one, with the largest of each.
+class RatioElimination {
+ public:
+  /// Adds a row less what those before it have of it. Returns the largest that is left, −1: that is too much work.
+  double add(RatioRow row) {
+    std::set<std::size_t> due;  // rows whose pivots it has
+    for (const auto& [joint, ratio] : row) note(joint, due);
+    while (!due.empty()) {
+      const std::size_t k = *due.begin();
+      due.erase(due.begin());
+      const auto& [above, pivot] = rows_[k];
+      work_ += above.size();
+      if (work_ > kMostWork) return -1;
+      const double factor = row.at(pivot) / above.at(pivot);
+      for (const auto& [joint, ratio] : above) {
+        const auto [at, is_new] = row.try_emplace(joint, 0.0);
+        at->second -= factor * ratio;
+        if (is_new) note(joint, due);
+      }
+      row.erase(pivot);
+    }
+    const double left = largest_of(row);
+    if (left == 0) return 0;
+    const auto is_largest = [&](const auto& entry) { return std::abs(entry.second) == left; };
+    const int pivot = std::ranges::find_if(row, is_largest)->first;
+    row_of_pivot_.emplace(pivot, rows_.size());
+    rows_.emplace_back(std::move(row), pivot);
+    return left;
+  }
+
+ private:
+  static constexpr std::size_t kMostWork = 10'000'000;  ///< entries: a second or two
+
+  void note(int joint, std::set<std::size_t>& due) const {
+    const auto found = row_of_pivot_.find(joint);
+    if (found != row_of_pivot_.end()) due.insert(found->second);
+  }
+
+  std::vector<std::pair<RatioRow, int>> rows_;  ///< without pivots of those before them
+  std::unordered_map<int, std::size_t> row_of_pivot_;
+  std::size_t work_ = 0;
+};
+
 /// Whether those that are held can be so at once, whatever their joints carry: their ratios are linearly independent.
-/// Elimination with the largest of each row. O(couplings² · joints).
+/// O(couplings² · joints) where all share joints, O(terms) where few do.
 void check_independence(const Model& model, int world) {
-  std::vector<std::vector<double>> rows;
-  for (std::size_t c = 0; c < model.coupling_names.size(); ++c) {
+  std::vector<RatioRow> rows = ratio_rows(model, world);
+  RatioElimination held;
+  for (std::size_t c = 0; c < rows.size(); ++c) {
     if (!model.coupling_holds[c]) continue;
-    std::vector<double> row(model.joint_names.size(), 0.0);
-    double size = 0;
-    for (std::size_t t = 0; t < model.coupling_terms.size(); ++t) {
-      if (model.coupling_terms[t].coupling != static_cast<int>(c)) continue;
-      const double ratio = model.couplings.ratios(static_cast<int>(t), 0, world);
-      row[model.coupling_terms[t].joint] = ratio;
-      size = std::max(size, std::abs(ratio));
+    const double size = largest_of(rows[c]), left = held.add(std::move(rows[c]));
+    if (left < 0) {
+      throw ModelError("couplings", "more of those that are held share joints than can be checked, expected fewer");
     }
-    for (const std::vector<double>& above : rows) {
-      const auto pivot = std::ranges::max_element(above, {}, [](double x) { return std::abs(x); }) - above.begin();
-      const double factor = row[pivot] / above[pivot];
-      for (std::size_t j = 0; j < row.size(); ++j) row[j] -= factor * above[j];
-    }
-    const double left = std::abs(*std::ranges::max_element(row, {}, [](double x) { return std::abs(x); }));
     // Rounding leaves about 1e-16 of what cancels.
-    if (!(left > 1e-12 * size)) {
-      throw ModelError("couplings/" + model.coupling_names[c] + "/ratios",
-                       (size > 0 ? std::string("no more than what the couplings before it hold already")
-                                 : std::string("nothing but zeros")) +
-                           in_world(model.couplings.ratios, world) + ", expected a sum of its own to hold");
-    }
-    rows.push_back(std::move(row));
+    if (left > 1e-12 * size) continue;
+    throw ModelError("couplings/" + model.coupling_names[c] + "/ratios",
+                     (size > 0 ? std::string("no more than what the couplings before it hold already")
+                               : std::string("nothing but zeros")) +
+                         in_world(model.couplings.ratios, world) + ", expected a sum of its own to hold");
   }
 }
 
-void check_coupling_numbers(const Model& model, const ParametersView& view) {
+void check_coupling_numbers(ModelMistakes& mistakes, const Model& model, const ParametersView& view) {
   const ModelStructure structure = structure_of(model);
   const LimitParameters& limit = model.couplings.limit;
   const int worlds = std::max(limit.lower.worlds(), limit.upper.worlds());
   for (int c = 0; c < structure.coupling_count; ++c) {
-    if (model.coupling_holds[c]) check_held(model, c);
+    if (model.coupling_holds[c]) mistakes.attempt([&] { check_held(model, c); });
     for (int w = 0; w < worlds; ++w) {
       if (WorldValidity{structure, {view, nullptr, w}}.coupling_limits_in_order(c)) continue;
-      throw ModelError("couplings/" + model.coupling_names[c] + "/limit",
-                       "lower " + text(limit.lower(c, 0, w)) + " and upper " + text(limit.upper(c, 0, w)) +
-                           (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
+      mistakes.add("couplings/" + model.coupling_names[c] + "/limit",
+                   "lower " + text(limit.lower(c, 0, w)) + " and upper " + text(limit.upper(c, 0, w)) +
+                       (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
+      break;
     }
   }
-  for (int w = 0; w < model.couplings.ratios.worlds(); ++w) check_independence(model, w);
+  mistakes.attempt([&] {
+    for (int w = 0; w < model.couplings.ratios.worlds(); ++w) check_independence(model, w);
+  });
 }
 
-void check_scales(Model& model) {
+void check_scales(ModelMistakes& mistakes, Model& model) {
   const ValueRule rule = rule_of(*std::ranges::find_if(fields(), is_scale));
   Parameter& scale = model.shapes.geometry.scale;
-  for (int w = 0; w < scale.worlds(); ++w) {
+  const std::size_t before = mistakes.size();
+  for (int w = 0; w < scale.worlds() && !found_any(mistakes, before); ++w) {
     for (int s = 0; s < scale.items(); ++s) {
       const GeometryType type = model.shape_types[s];
       for (int c = 0; c < scale.components(); ++c) {
         if (c >= scale_components(type)) {
           scale.at(s, c, w) = 0;
         } else if (!rule.allows(scale(s, c, w))) {
-          throw ModelError(
+          mistakes.add(
               "shapes/" + model.shape_names[s] + "/geometry/scale/" + std::to_string(c),
               text(scale(s, c, w)) + in_world(scale, w) +
                   (type == GeometryType::mesh ? ", expected a finite factor > 0" : ", expected a finite length > 0 m") +
@@ -202,16 +269,17 @@ void check_scales(Model& model) {
 
 // ---- inertias -------------------------------------------------------------------------------------------------------
 
-void check_inertias(const Model& model, const ParametersView& view) {
+void check_inertias(ModelMistakes& mistakes, const Model& model, const ParametersView& view) {
   const ModelStructure structure = structure_of(model);
   const Parameter& inertia = model.bodies.inertia;
-  for (int w = 0; w < inertia.worlds(); ++w) {
+  const std::size_t before = mistakes.size();
+  for (int w = 0; w < inertia.worlds() && !found_any(mistakes, before); ++w) {
     for (int b = 0; b < inertia.items(); ++b) {
       if (model.unphysical_inertias[b]) continue;
       const PrincipalMoments m = WorldValidity{structure, {view, nullptr, w}}.moments(b);
       const InertiaFault fault = fault_of(m);
       if (fault == InertiaFault::none) continue;
-      throw ModelError(
+      mistakes.add(
           "bodies/" + model.body_names[b] + "/inertia",
           "principal moments " + list(std::array{m.least, m.middle, m.most}) + " kg·m²" + in_world(inertia, w) +
               ", expected " +
@@ -272,22 +340,24 @@ ValueRule rule_of(const Field& field) {
 }
 
 void validate(Model& model) {
+  ModelMistakes mistakes;
   for (const Field& field : fields()) {
     // The scale has its own rules: unused components may hold anything.
     if (field.of(model).components() != field.components) usage_error("validate: parameters are not those of a model");
-    if (!is_scale(field)) check_field(model, field);
+    if (!is_scale(field)) check_field(mistakes, model, field);
   }
-  check_scales(model);
-  normalize_all(model.joints.axis, "joints", model.joint_names, "axis", "a vector");
-  normalize_all(model.joints.frame.orientation, "joints", model.joint_names, "frame/orientation", "a quaternion");
-  normalize_all(model.joints.child_frame.orientation, "joints", model.joint_names, "child_frame/orientation",
-                "a quaternion");
-  normalize_all(model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation", "a quaternion");
+  check_scales(mistakes, model);
+  mistakes.throw_any();  // the others are of numbers that can be
+  normalize_all(mistakes, model.joints.axis, "joints", model.joint_names, "axis");
+  normalize_all(mistakes, model.joints.frame.orientation, "joints", model.joint_names, "frame/orientation");
+  normalize_all(mistakes, model.joints.child_frame.orientation, "joints", model.joint_names, "child_frame/orientation");
+  normalize_all(mistakes, model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation");
   const ParametersView view = view_of(model);
-  check_joint_kinds(model);
-  check_limits(model, view);
-  check_coupling_numbers(model, view);
-  check_inertias(model, view);
+  check_joint_kinds(mistakes, model);
+  check_limits(mistakes, model, view);
+  check_coupling_numbers(mistakes, model, view);
+  check_inertias(mistakes, model, view);
+  mistakes.throw_any();
   check_moved_inertia(model, view);
   refresh_features(model);
   model.checked.remember(hash_of(model));

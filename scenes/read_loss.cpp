@@ -149,12 +149,10 @@ void ProblemReader::follow(const View& target, const RecordedQuantity& what, Los
 void ProblemReader::add_term(LossTerm term, const std::string& name) {
   term.name += "/" + name;
   // Equal names would make equal columns.
-  const auto taken = [&](const std::string& candidate) {
-    return std::any_of(problem_.loss.begin(), problem_.loss.end(),
-                       [&](const LossTerm& other) { return other.name == candidate; });
-  };
   std::string candidate = term.name;
-  for (int k = 2; taken(candidate); ++k) candidate = term.name + "/" + std::to_string(k);
+  for (int& k = next_of_name_.try_emplace(term.name, 2).first->second; !term_names_.insert(candidate).second; ++k) {
+    candidate = term.name + "/" + std::to_string(k);
+  }
   term.name = std::move(candidate);
   problem_.loss.push_back(std::move(term));
 }

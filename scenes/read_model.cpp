@@ -75,6 +75,7 @@ class ModelReader {
       read_shapes();
       read_couplings();
       read_contacts();
+      mistakes_.throw_any();
       return builder_.build();
     } catch (const ModelError& error) {
       report(error);
@@ -85,12 +86,14 @@ class ModelReader {
   void read_bodies() {
     for (const auto& [name, body, place] : model_["bodies"].entries()) {
       BodyOptions options;
-      options.mass = body["mass"].number();
-      options.com = numbers3(body["com"]);
-      options.gravity_compensation = body["gravity_compensation"].number();
-      const std::vector<double> inertia = body["inertia"].numbers();
-      for (size_t i = 0; i < inertia.size(); ++i) options.inertia[i] = inertia[i];
-      options.unphysical_inertia = body["unphysical_inertia"].flag();
+      mistakes_.attempt([&, &body = body] {
+        options.mass = body["mass"].number();
+        options.com = numbers3(body["com"]);
+        options.gravity_compensation = body["gravity_compensation"].number();
+        const std::vector<double> inertia = body["inertia"].numbers();
+        for (size_t i = 0; i < inertia.size(); ++i) options.inertia[i] = inertia[i];
+        options.unphysical_inertia = body["unphysical_inertia"].flag();
+      });
       bodies_[name] = builder_.add_body(name, options);
       body_names_.push_back(name);
     }
@@ -110,11 +113,16 @@ class ModelReader {
     for (const auto& [name, joint, place] : model_["joints"].entries()) {
       const std::string& word = joint["type"].text();
       const JointType type = joint_type(word);
-      const int parent = body_named(joint["parent"]);
-      const View child_view = joint["child"];
-      const int child = body_named(child_view);
-      if (child == ModelBuilder::world) child_view.refuse("a body that the joint carries, not the world");
-      joints_[name] = builder_.add_joint(name, type, parent, child, joint_options(joint, type));
+      int parent = ModelBuilder::world, child = 0;
+      JointOptions options;
+      mistakes_.attempt([&, &joint = joint] { parent = body_named(joint["parent"]); });
+      mistakes_.attempt([&, &joint = joint] {
+        const View view = joint["child"];
+        child = body_named(view);
+        if (child == ModelBuilder::world) view.refuse("a body that the joint carries, not the world");
+      });
+      mistakes_.attempt([&, &joint = joint] { options = joint_options(joint, type); });
+      joints_[name] = builder_.add_joint(name, type, parent, child, options);
       joint_names_.push_back(name);
       types_.push_back(type);
     }
@@ -131,22 +139,26 @@ class ModelReader {
 
   void read_couplings() {
     for (const auto& [name, coupling, place] : model_["couplings"].entries()) {
-      CouplingOptions options;
-      for (const auto& [joint, ratio, at] : coupling["ratios"].entries()) {
-        const auto found = joints_.find(joint);
-        if (found == joints_.end()) {
-          fail(root_.sources(), at, ratio.path(), "joint '" + excerpt(joint) + "'", "the name of a joint",
-               nearest_name(joint.substr(0, 200), joint_names_));
-        }
-        options.ratios.push_back({found->second, ratio.number()});
-      }
-      const JointType* const unit = unit_of(options);
-      options.offset = coupling["offset"].number(unit);
-      options.hold = coupling["hold"].flag();
-      options.driven = coupling.given("drive");
-      read_efforts(coupling, unit, options);
-      builder_.add_coupling(name, options);
+      mistakes_.attempt([&, &name = name, &coupling = coupling] { read_coupling(name, coupling); });
     }
+  }
+
+  void read_coupling(const std::string& name, const View& coupling) {
+    CouplingOptions options;
+    for (const auto& [joint, ratio, at] : coupling["ratios"].entries()) {
+      const auto found = joints_.find(joint);
+      if (found == joints_.end()) {
+        fail(root_.sources(), at, ratio.path(), "joint '" + excerpt(joint) + "'", "the name of a joint",
+             nearest_name(joint.substr(0, 200), joint_names_));
+      }
+      options.ratios.push_back({found->second, ratio.number()});
+    }
+    const JointType* const unit = unit_of(options);
+    options.offset = coupling["offset"].number(unit);
+    options.hold = coupling["hold"].flag();
+    options.driven = coupling.given("drive");
+    read_efforts(coupling, unit, options);
+    builder_.add_coupling(name, options);
   }
 
   /// Keys that joints with several degrees of freedom have no use for.
@@ -227,7 +239,8 @@ class ModelReader {
   void read_shapes() {
     each_shape([&](const std::string&, const View& shape, const std::string*) { groups_.learn(shape["collision"]); });
     each_shape([&](const std::string& name, const View& shape, const std::string* body) {
-      add_shape(name, body ? bodies_.at(*body) : body_named(shape["body"]), shape);
+      mistakes_.attempt([&] { add_shape(name, body ? bodies_.at(*body) : body_named(shape["body"]), shape); });
+      shapes_.try_emplace(name, -1);  // what names it is not wrong
     });
   }
 
@@ -250,12 +263,16 @@ class ModelReader {
   void read_contacts() {
     const View contacts = model_["contacts"];
     for (const View& pair : contacts["exclude"].items()) {
-      const auto [a, b] = read_pair(pair, "bodies (or world)");
-      builder_.exclude_contacts(body_named(a), body_named(b));
+      mistakes_.attempt([&] {
+        const auto [a, b] = read_pair(pair, "bodies (or world)");
+        builder_.exclude_contacts(body_named(a), body_named(b));
+      });
     }
     for (const View& pair : contacts["include"].items()) {
-      const auto [a, b] = read_pair(pair, "shapes");
-      builder_.include_contact(shape_named(a), shape_named(b));
+      mistakes_.attempt([&] {
+        const auto [a, b] = read_pair(pair, "shapes");
+        builder_.include_contact(shape_named(a), shape_named(b));
+      });
     }
   }
 
@@ -322,17 +339,22 @@ class ModelReader {
     return scale;
   }
 
-  /// Rethrows what the builder says with the place of the entry it names, or of the nearest one
-  /// above it.
+  /// Rethrows what the builder says with the places of the entries it names, or of the nearest ones above them.
   [[noreturn]] void report(const ModelError& error) const {
+    const ShapeLocations shapes(*root_.node());
+    std::vector<SceneMistake> mistakes;
+    for (const ModelMistake& one : error.mistakes()) mistakes.push_back(placed(one, shapes.of_path(one.path)));
+    throw SceneError(std::move(mistakes));
+  }
+
+  SceneMistake placed(const ModelMistake& found, const std::vector<std::string>& location) const {
     NodePtr node = root_.node();
     Place place = node->place;
-    for (const std::string& segment : ShapeLocations(*node).of_path(error.path())) {
+    for (const std::string& segment : location) {
       NodePtr next;
-      for (const Entry& entry : node->map) {
-        if (entry.key != segment) continue;
-        next = entry.value;
-        place = next->kind == NodeKind::scalar || next->kind == NodeKind::list ? next->place : entry.place;
+      if (const Entry* const entry = node->entry(segment)) {
+        next = entry->value;
+        place = next->kind == NodeKind::scalar || next->kind == NodeKind::list ? next->place : entry->place;
       }
       if (!next && node->kind == NodeKind::list && !segment.empty() && segment.size() < 7 &&
           segment.find_first_not_of("0123456789") == std::string::npos && std::stoul(segment) < node->list.size()) {
@@ -342,16 +364,16 @@ class ModelReader {
       if (!next) break;
       node = next;
     }
-    const std::string message = error.message(), what = "value '" + excerpt(*node) + "'";
-    const std::size_t expected = message.find(", expected ");
+    const std::string path = "model/" + found.path, what = "value '" + excerpt(*node) + "'";
+    const std::size_t expected = found.message.find(", expected ");
     // The builder's words as they are; in parts they are as those of fail().
     try {
-      fail(root_.sources(), place, "model/" + error.path(), what,
-           expected == std::string::npos ? message : message.substr(expected + 11));
+      fail(root_.sources(), place, path, what,
+           expected == std::string::npos ? found.message : found.message.substr(expected + 11));
     } catch (const SceneError& one) {
       SceneMistake mistake = one.mistakes()[0];
-      mistake.text = root_.sources().name(place) + ": model/" + error.path() + ": " + what + ": " + message;
-      throw SceneError({std::move(mistake)});
+      mistake.text = root_.sources().name(place) + ": " + path + ": " + what + ": " + found.message;
+      return mistake;
     }
   }
 
@@ -366,6 +388,7 @@ class ModelReader {
   const std::filesystem::path& directory_;
   CollisionGroups groups_;
   std::unordered_map<std::string, int> shapes_;
+  Mistakes mistakes_;  ///< of what refers to other parts
 };
 
 }  // namespace

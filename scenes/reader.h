@@ -287,6 +287,8 @@ class ProblemReader {
   std::vector<std::pair<std::string, int>> varied_;  // names and components so far
   std::vector<View> variable_views_;                 // of problem_.variables
   std::vector<ReadTie> ties_;
+  std::unordered_set<std::string> term_names_;         // of problem_.loss
+  std::unordered_map<std::string, int> next_of_name_;  // what tells the next term of a name apart
   Mistakes mistakes_;
 };
 

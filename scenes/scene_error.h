@@ -54,9 +54,7 @@ class Mistakes {
     try {
       part();
     } catch (const SceneError& error) {
-      for (const SceneMistake& mistake : error.mistakes()) {
-        if (found_.size() < kMost) found_.push_back(mistake);
-      }
+      for (const SceneMistake& mistake : error.mistakes()) add(mistake);
     }
   }
   bool empty() const { return found_.empty(); }
@@ -65,6 +63,13 @@ class Mistakes {
   }
 
  private:
+  /// Copies of one part have its mistakes once.
+  void add(const SceneMistake& mistake) {
+    for (const SceneMistake& other : found_) {
+      if (other.text == mistake.text) return;
+    }
+    if (found_.size() < kMost) found_.push_back(mistake);
+  }
   std::vector<SceneMistake> found_;
 };
 

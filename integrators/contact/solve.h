@@ -290,7 +290,7 @@ struct Balance {
   /// Whether it will be after one more step of Newton's, if that helps as the last one did; between two bodies the last
   /// step is none, and it must be so already; and so must what derivatives are taken at.
   BACKDRIVE_INLINE MaskOf<Real> will_settle(double tolerance, const Balance& last) const {
-    if constexpr (parts == 2) return settled(tolerance);
+    if constexpr (parts == 2) return settled(tolerance) && last.settled(tolerance);
     const auto most = allowed(0, tolerance);
     // The quotient first: in float32 squares of squares leave its range from milligrams to megatonnes.
     const auto zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));

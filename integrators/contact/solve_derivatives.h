@@ -47,13 +47,16 @@ BACKDRIVE_CALLED void forget_derivatives(Space& ws, const Solver& solver, const 
   });
 }
 
-/// Steps until find() says that what is left of the equations, which it puts into residual, is little. Factors with
-/// blocks are left.
+/// Steps until find() has said twice that what is left of the equations, which it puts into residual, is little.
+/// Factors with blocks are left.
 template <class Space, class Solver, class Find>
 BACKDRIVE_CALLED void settle_derivatives(Space& ws, const Solver& solver, const Find& find) {
   using Real = typename Space::Real;
+  bool before = false;
   for (int k = 0; k < SolveLimits<Real>::derivative_steps; ++k) {
     const bool settled = find();
+    if (settled && before) return;
+    before = settled;
     each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
       c.side[side].residual = only_derivatives(c.side[side].residual);
     });
@@ -61,10 +64,9 @@ BACKDRIVE_CALLED void settle_derivatives(Space& ws, const Solver& solver, const 
     load_residuals(ws);
     if (k == 0) {
       solver.factor_and_solve();
-    } else if (!settled) {
+    } else {
       solver.solve_again();
     }
-    if (settled) return;
     finish_solve<Part::derivatives>(ws, solver);
     advance(ws, value_of(constant<Real>(1)));
   }

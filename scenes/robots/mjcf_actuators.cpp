@@ -14,7 +14,9 @@ class MjcfActuatorReader : MjcfReading {
   MjcfActuatorReader(const MjcfReading& reading, MjcfModel& model) : MjcfReading(reading), model_(model) {}
 
   void read() {
-    for (const XmlElement* const actuator : document_.section("actuator")) add_actuator(*actuator);
+    Mistakes mistakes;
+    for (const XmlElement* const one : document_.section("actuator")) mistakes.attempt([&] { add_actuator(*one); });
+    mistakes.throw_any();
   }
 
  private:

@@ -24,6 +24,7 @@ class MjcfBodyReader : MjcfReading {
     for (const XmlElement& section : document_.root().children) {
       if (section.name == "worldbody") walk(section, {0, {}, "", ""});
     }
+    mistakes_.throw_any();
     if (model_.bodies.size() == 1) values_.missing(document_.root(), "at least one <body> in <worldbody>");
     if (request_.base_given) hold_or_free_base();
     find_masses();
@@ -83,9 +84,9 @@ class MjcfBodyReader : MjcfReading {
       } else if (element.name == "replicate") {
         replicate(element, around);
       } else if (element.name == "geom") {
-        add_geom(element, around);
+        mistakes_.attempt([&] { add_geom(element, around); });
       } else if (element.name == "joint" || element.name == "freejoint") {
-        add_joint(element, around);
+        mistakes_.attempt([&] { add_joint(element, around); });
       } else if (element.name == "inertial") {
         if (around.body == 0) values_.missing(element, "a body around it: the world has no mass");
         model_.bodies[around.body].inertial = &element;
@@ -455,6 +456,7 @@ class MjcfBodyReader : MjcfReading {
   std::map<std::string, const XmlElement*, std::less<>> meshes_, height_fields_;
   std::map<const XmlElement*, MjcfMesh> read_meshes_;
   std::size_t walked_ = 0;  ///< elements
+  Mistakes mistakes_;
 };
 
 }  // namespace

@@ -355,14 +355,18 @@ class MjcfWriter : MjcfReading {
       set_key(shape, "collision", node, shape->place);
     }
     for (const auto& [a, b, place] : excluded_) parts_.exclude->list.push_back(list_of_names({a, b}, place));
+    Mistakes mistakes;
     for (const XmlElement* const contact : document_.section("contact")) {
-      if (contact->name == "exclude") {
-        const std::string a = body_named(*contact, "body1"), b = body_named(*contact, "body2");
-        parts_.exclude->list.push_back(list_of_names({a, b}, contact->place));
-      } else if (contact->name == "pair") {
-        add_pair(*contact);
-      }
+      mistakes.attempt([&] {
+        if (contact->name == "exclude") {
+          const std::string a = body_named(*contact, "body1"), b = body_named(*contact, "body2");
+          parts_.exclude->list.push_back(list_of_names({a, b}, contact->place));
+        } else if (contact->name == "pair") {
+          add_pair(*contact);
+        }
+      });
     }
+    mistakes.throw_any();
   }
   bool only_others() const { return request_.self_collision_given && !request_.self_collision; }
 

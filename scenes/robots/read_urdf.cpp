@@ -48,9 +48,9 @@ class UrdfReader {
     if (const XmlAttribute* const name = robot_.attribute("name")) parts_.name = name->value;
     for (const XmlElement& element : robot_.children) {
       if (element.name == "link") {
-        learn(element, links_, "link");
+        mistakes_.attempt([&] { learn(element, links_, "link"); });
       } else if (element.name == "joint") {
-        learn(element, joints_, "joint");
+        mistakes_.attempt([&] { learn(element, joints_, "joint"); });
       } else if (element.name.starts_with("xacro:")) {
         fail(sources_, element.place, "", "element '" + excerpt(element.name) + "'",
              "plain URDF; expand the macros first: xacro robot.urdf.xacro > robot.urdf");
@@ -58,11 +58,13 @@ class UrdfReader {
         leave_out(element);
       }
     }
+    mistakes_.throw_any();
     if (links_.empty()) values_.missing(robot_, "at least one link");
     find_root();
     add_base();
-    for (const XmlElement* const link : links_in_order_) add_link(*link);
-    for (const XmlElement* const joint : joints_in_order_) add_joint(*joint);
+    for (const XmlElement* const link : links_in_order_) mistakes_.attempt([&] { add_link(*link); });
+    for (const XmlElement* const joint : joints_in_order_) mistakes_.attempt([&] { add_joint(*joint); });
+    mistakes_.throw_any();
     return std::move(parts_);
   }
 
@@ -102,15 +104,17 @@ class UrdfReader {
   void find_root() {
     std::map<std::string, const XmlElement*, std::less<>> joint_above;
     for (const XmlElement* const joint : joints_in_order_) {
-      link_of(*joint, "parent");
-      const XmlAttribute& child = link_of(*joint, "child");
-      const auto [at, is_new] = joint_above.emplace(child.value, joint);
-      if (!is_new) {
+      mistakes_.attempt([&] { link_of(*joint, "parent"); });
+      mistakes_.attempt([&] {
+        const XmlAttribute& child = link_of(*joint, "child");
+        const auto [at, is_new] = joint_above.emplace(child.value, joint);
+        if (is_new) return;
         values_.refuse(*joint, child,
                        "a link that hangs on one joint only (it hangs on " + title(*at->second) + " at line " +
                            std::to_string(at->second->place.line) + " already)");
-      }
+      });
     }
+    mistakes_.throw_any();
     for (const XmlElement* const link : links_in_order_) {
       if (joint_above.contains(link->attribute("name")->value)) continue;
       if (root_) {
@@ -488,6 +492,7 @@ class UrdfReader {
   const RobotFiles& files_;
   const Sources& sources_;
   UrdfValues values_;
+  Mistakes mistakes_;
   RobotParts parts_;
   Elements links_, joints_;
   std::vector<const XmlElement*> links_in_order_, joints_in_order_;

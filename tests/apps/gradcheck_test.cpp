@@ -66,11 +66,14 @@ TEST_F(SimctlGradcheckTest, DualsKnowWhatABallInAGraspDoes) {
     const Outcome o = simctl({"gradcheck", write("grasp.yaml", kGrasp), "--quiet", "--json", "--at", "scene", "--set",
                               std::string("simulation/integrator=") + integrator, "--precision", "float64",
                               "--differences", "0", "--distance", "0", "--controls", "1"});
-    EXPECT_EQ(o.exit, 0) << integrator << o.out;
     const nlohmann::json json = o.json();
     for (const auto& row : json.at("rows")) {
-      if (row.at("name") != "initial_state/ball/velocity") continue;
-      EXPECT_GT(std::abs(row.at("dual").at("value").get<double>()), 1e-3) << "it is not held";
+      const double dual = row.at("dual").at("value"), tolerance = row.at("dual").at("tolerance");
+      // What stiff friction makes of float64's rounding of slips is above 1e-9 here and far below this.
+      EXPECT_NEAR(row.at("adjoint").get<double>(), dual, 1e-6 * std::abs(dual) + tolerance) << row.at("name");
+      if (row.at("name") == "initial_state/ball/velocity") {
+        EXPECT_GT(std::abs(dual), 1e-3) << "it is not held";
+      }
     }
   }
 }

@@ -1,5 +1,7 @@
 // simctl gradient, and what optimize says of variables that nothing can move.
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "tests/apps/simctl_process.h"
 
@@ -73,6 +75,51 @@ TEST_F(SimctlGradientTest, EveryComponentOfWhatIsAskedFor) {
 }
 
 // x_b(T) = 3 v T and x_a(T) = v T: d (x_a² + x_b²)/dv = 2 v T² (1 + 9) = 0.4 at v = 0.5, T = 0.2, whatever the scale.
+/// Limits that are not reached and drives that are saturated, of a ball joint, of speeds and of a coupling; and a path
+/// to all of a joint, whose limits and drive it does not have.
+constexpr const char* kFarFromLimits = R"(
+simulation: {time_step: 10 ms, duration: 0.2 s}
+model:
+  bodies:
+    a: {mass: 1, com: [0.1, 0, 0], inertia: [0.1, 0.1, 0.1]}
+    b: {mass: 1, com: [0.1, 0, 0], inertia: [0.1, 0.1, 0.1]}
+    c: {mass: 1, com: [0.1, 0, 0], inertia: [0.1, 0.1, 0.1]}
+  joints:
+    j: {type: revolute, child: a, axis: [0, 1, 0], limit: {upper: 0.001, velocity: 50}}
+    k: {type: revolute, child: b, axis: [0, 1, 0]}
+    l: {type: ball, child: c, limit: {upper: 3, velocity: 40}}
+  couplings:
+    m: {ratios: {j: 1, k: -1}, limit: {lower: -5, velocity: 40}, drive: {stiffness: 3, effort_limit: 100}}
+initial_state: {j: {velocity: 1}}
+controls: {m: {target_position: 1}}
+requires_grad: [joints/j/limit, joints/k, joints/l/limit, couplings/m/limit, couplings/m/drive]
+optimize: {loss: {terminal: [{joint: j, position: 1}, {joint: k, position: 1}, {joint: l, orientation: [0, 0, 1, 0]}]}}
+)";
+
+TEST_F(SimctlGradientTest, SaysOfLimitsOfBallsSpeedsAndCouplingsWhyTheyAreZero) {
+  const nlohmann::json rows = gradient(write("far.yaml", kFarFromLimits)).at("rows");
+  const std::map<std::string, std::string> expected{
+      {"joints/j/limit/velocity", "limit of speed never reached"},
+      {"joints/j/limit/velocity_damping", "limit of speed never reached"},
+      {"joints/k/limit/stiffness", "the joint has no limits"},
+      {"joints/k/limit/velocity_damping", "the joint's speed has no limit"},
+      {"joints/k/drive/stiffness", "the joint has no drive"},
+      {"joints/l/limit/upper", "limit never reached"},
+      {"joints/l/limit/velocity", "limit of speed never reached"},
+      {"couplings/m/limit/lower", "limit never reached"},
+      {"couplings/m/limit/velocity", "limit of speed never reached"},
+      {"couplings/m/drive/effort_limit", "drive never saturated"}};
+  std::map<std::string, std::string> found;
+  for (const auto& row : rows) {
+    if (row.contains("zero_because")) found[row.at("name")] = row.at("zero_because");
+    const std::string name = row.at("name");
+    if (name == "joints/j/limit/upper" || name == "couplings/m/drive/stiffness") {
+      EXPECT_NE(row.at("gradient"), 0) << name;
+    }
+  }
+  for (const auto& [name, why] : expected) EXPECT_EQ(found[name], why) << name;
+}
+
 TEST_F(SimctlGradientTest, CountsWhatIsTiedOnce) {
   const std::string scene = write("tied.yaml", R"(
 simulation: {time_step: 10 ms, duration: 0.2 s}

@@ -2,8 +2,10 @@
 // that is derived from them can be stale.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "autodiff/tape/rollout.h"
 #include "autodiff/tape/stepper.h"
@@ -88,37 +90,58 @@ void write(Random& random, Model& model, const Field& field, int item, double va
 /// Numbers that any model may have, of parts that act only where they are not zero or not infinite.
 double value_for(Random& random, const Field& field) {
   if (field.leaf == "limit/lower") return random.chance(0.3) ? -kInfinity : -random.uniform(0.01, 0.1);
-  if (field.leaf == "limit/upper") return random.chance(0.3) ? kInfinity : random.uniform(0.01, 0.1);
+  if (field.may_be_infinite) return random.chance(0.3) ? kInfinity : random.uniform(0.01, 0.1);
   return random.chance(0.4) ? 0 : random.uniform(0.05, 0.5);
 }
 
+/// All of bodies, joints and couplings that acts only where it is not zero or not infinite.
+std::vector<const Field*> switching_fields() {
+  const std::string_view leaves[] = {"friction",
+                                     "damping",
+                                     "limit/lower",
+                                     "limit/upper",
+                                     "limit/stiffness",
+                                     "limit/velocity",
+                                     "armature",
+                                     "spring/rest",
+                                     "spring/stiffness",
+                                     "limit/damping",
+                                     "limit/velocity_damping",
+                                     "drive/stiffness",
+                                     "drive/damping",
+                                     "drive/effort_limit",
+                                     "gravity_compensation"};
+  std::vector<const Field*> found;
+  for (const Field& field : fields()) {
+    if (std::ranges::find(leaves, field.leaf) != std::end(leaves)) found.push_back(&field);
+  }
+  return found;
+}
+
 TEST(ModelSnapshot, WhateverWayNumbersAreWritten) {
-  const std::string_view leaves[] = {"friction",        "damping",  "limit/lower",      "limit/upper",
-                                     "limit/stiffness", "armature", "spring/stiffness", "spring/rest"};
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  const std::vector<const Field*> switching = switching_fields();
+  EXPECT_EQ(switching.size(), 14u + 14u + 1u) << "of joints, of couplings, of bodies";
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Random random(seed);
     test::TreeOptions options;
     options.forces = seed % 2 == 0;
     options.fixed = false;
     options.integrator = seed % 4 < 2 ? Integrator::featherstone : Integrator::semi_implicit;
+    options.couplings = options.integrator == Integrator::featherstone ? 4 : 0;
     Model written = test::random_tree(seed, options);
-    const int joints = static_cast<int>(written.joint_names.size());
     Bits before(written);
     for (int k = 0; k < 30; ++k) {
-      const Field* field = nullptr;
-      while (!field) {
-        const Field& any = fields()[random.index(static_cast<int>(fields().size()))];
-        for (const std::string_view leaf : leaves) {
-          if (any.group == FieldGroup::joints && any.leaf == leaf) field = &any;
-        }
-      }
-      const int item = random.index(joints);
+      const Field& field = *switching[random.index(static_cast<int>(switching.size()))];
+      const int items = field.in(written).items();
+      const int item = items > 0 ? random.index(items) : 0;
+      // On what is held nothing else acts.
+      if (items == 0 || (field.group == FieldGroup::couplings && written.coupling_holds[item])) continue;
       if (random.chance(0.3)) {
-        field->of(written).requires_grad(item, random.chance(0.7));
-      } else if (random.chance(0.1) && field->in(written).uniform()) {
-        field->of(written).spread(3);
+        field.of(written).requires_grad(item, random.chance(0.7));
+      } else if (random.chance(0.1) && field.in(written).uniform()) {
+        field.of(written).spread(3);
       } else {
-        write(random, written, *field, item, value_for(random, *field));
+        write(random, written, field, item, value_for(random, field));
       }
     }
     Model fresh = test::random_tree(seed, options);

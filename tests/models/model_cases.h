@@ -47,7 +47,10 @@ inline void expect_model_error(const std::function<void()>& action, const std::s
   } catch (const ModelError& error) {
     EXPECT_EQ(error.path(), path) << error.what();
     EXPECT_EQ(error.kind(), ErrorKind::input);
-    EXPECT_EQ(std::string(error.what()), error.path() + ": " + error.message());
+    std::string lines;
+    for (const ModelMistake& one : error.mistakes())
+      lines += (lines.empty() ? "" : "\n") + one.path + ": " + one.message;
+    EXPECT_EQ(std::string(error.what()), lines);
     for (const char* word : words) {
       EXPECT_NE(error.message().find(word), std::string::npos) << "no '" << word << "' in: " << error.what();
     }

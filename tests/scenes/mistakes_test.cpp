@@ -1,6 +1,8 @@
 // All mistakes of a scene at once, each with its parts.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "scenes/scene.h"
@@ -87,6 +89,128 @@ TEST(SceneMistakes, OfOverridesAndOfTheModelHaveParts) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].path.find("model/bodies/a"), 0u);
   EXPECT_NE(found[0].text.find(", expected " + found[0].expected), std::string::npos) << found[0].text;
+}
+
+std::string places_of(const std::vector<SceneMistake>& found) {
+  std::string where;
+  for (const SceneMistake& m : found) where += std::to_string(m.line) + " " + m.path + "\n";
+  return where;
+}
+
+/// What the schema has nothing against.
+TEST(SceneMistakes, OfNamesWithinTheModelAreToldAtOnce) {
+  const auto found = mistakes_of(R"(model:
+  bodies: {a: {mass: 1}, b: {mass: 1}}
+  joints:
+    j: {type: revolute, child: c, axis: [0, 0, 1]}
+    k: {type: free, parent: d, child: world}
+    l: {type: ball, child: b, axis: [0, 0, 1]}
+  shapes:
+    s: {body: e, geometry: {type: sphere, scale: [1, 2]}}
+    t: {body: a, geometry: {type: box, scale: 1}}
+  couplings: {m: {ratios: {n: 1}}}
+  contacts: {exclude: [[a, f]], include: [[s, t], [s, u]]}
+)");
+  EXPECT_EQ(places_of(found),
+            "4 model/joints/j/child\n5 model/joints/k/parent\n5 model/joints/k/child\n6 model/joints/l/axis\n"
+            "8 model/shapes/s/body\n9 model/shapes/t/geometry/scale\n10 model/couplings/m/ratios/n\n"
+            "11 model/contacts/exclude/0/1\n11 model/contacts/include/1/1\n");
+}
+
+/// What only a model as a whole can have wrong: its tree first, then its numbers.
+TEST(SceneMistakes, OfTheTreeAndOfNumbersAreToldAtOnce) {
+  EXPECT_EQ(places_of(mistakes_of(R"(model:
+  bodies: {a: {mass: 1, inertia: [1, 1, 9]}, b: {mass: 1}, c: {mass: 1}, d: {mass: 1}}
+  joints:
+    j: {type: revolute, child: a}
+    k: {type: revolute, child: a}
+)")),
+            "5 model/joints/k/child\n2 model/bodies/b\n2 model/bodies/c\n2 model/bodies/d\n");
+  EXPECT_EQ(places_of(mistakes_of(R"(model:
+  bodies:
+    a: {mass: 1, inertia: [1, 1, 9]}
+    b: {mass: 1, inertia: [1, -1, 1]}
+  joints:
+    j: {type: revolute, child: a, axis: [0, 0, 0], limit: {lower: 1, upper: -1}}
+    k: {type: revolute, child: b, limit: {lower: 2, upper: 1}}
+)")),
+            "6 model/joints/j/axis\n6 model/joints/j/limit\n7 model/joints/k/limit\n3 model/bodies/a/inertia\n"
+            "4 model/bodies/b/inertia\n");
+}
+
+/// Lines of the mistakes of a robot file.
+std::string lines_of(const std::string& name, const std::string& text) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / name;
+  std::ofstream(file) << text;
+  std::string lines;
+  try {
+    load_scene(file);
+  } catch (const SceneError& error) {
+    for (const SceneMistake& m : error.mistakes()) {
+      EXPECT_NE(m.file.find(name), std::string::npos) << m.text;
+      lines += std::to_string(m.line) + " ";
+    }
+  }
+  std::filesystem::remove(file);
+  return lines;
+}
+
+TEST(SceneMistakes, OfRobotFilesAreToldAtOnce) {
+  EXPECT_EQ(lines_of("wrong.urdf", R"(<robot name="r">
+<link name="a"/>
+<link name="b"><inertial><mass value="x"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<link name="c"><collision><geometry><sphere radius="-1"/></geometry></collision></link>
+<joint name="j" type="hinge"><parent link="a"/><child link="b"/></joint>
+<joint name="k" type="fixed"><parent link="a"/><child link="c"/><origin xyz="1 2"/></joint>
+</robot>)"),
+            "3 4 5 6 ");
+  EXPECT_EQ(lines_of("wrong_tree.urdf", R"(<robot name="r">
+<link name="a"/><link name="b"/>
+<joint name="j" type="fixed"><parent link="d"/><child link="b"/></joint>
+<joint name="k" type="fixed"><parent link="a"/><child link="e"/></joint>
+<joint name="l" type="fixed"><parent link="a"/><child link="b"/></joint>
+</robot>)"),
+            "3 4 5 ");
+  EXPECT_EQ(lines_of("wrong.xml", R"(<mujoco><worldbody>
+<body><joint type="screw"/>
+<geom type="sphere" size="x"/>
+<joint name="j" axis="0 0 0"/></body>
+<replicate count="50"><geom type="cone"/></replicate>
+</worldbody></mujoco>)"),
+            "2 3 4 5 ");
+  EXPECT_EQ(lines_of("wrong_names.xml", R"(<mujoco><worldbody>
+<body name="a"><freejoint/><geom size="1"/></body></worldbody>
+<contact><exclude body1="a" body2="b"/>
+<exclude body1="c" body2="a"/></contact>
+</mujoco>)"),
+            "3 4 ");
+}
+
+/// Of thousands of couplings in a row each is looked at with those that share its joints; of hundreds that all do there
+/// are too many.
+TEST(SceneMistakes, OfHeldCouplings) {
+  const auto text = [](int joints, int couplings, int apart) {
+    std::string bodies, own, held;
+    for (int k = 0; k < joints; ++k) {
+      const std::string n = std::to_string(k);
+      bodies += "b" + n + ": {mass: 1, inertia: [1, 1, 1]}, ";
+      own += "j" + n + ": {type: revolute, child: b" + n + "}, ";
+    }
+    for (int k = 0; k < couplings; ++k) {
+      held += "c" + std::to_string(k) + ": {hold: true, ratios: {";
+      for (int i = k; i < k + apart; ++i) {
+        const unsigned mixed = (static_cast<unsigned>(i) * 7919 + static_cast<unsigned>(k) * 104729) * 2654435761u;
+        held += "j" + std::to_string(i % joints) + ": " + std::to_string(1 + (mixed >> 16) % 97) + ", ";
+      }
+      held += "}}, ";
+    }
+    return "model: {bodies: {" + bodies + "}, joints: {" + own + "}, couplings: {" + held + "}}\n";
+  };
+  EXPECT_TRUE(mistakes_of(text(3000, 2999, 2)).empty());
+  const auto found = mistakes_of(text(400, 380, 400));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].text.find("more of those that are held share joints than can be checked"), std::string::npos)
+      << found[0].text;
 }
 
 TEST(SceneMistakes, AreNotWithoutEnd) {
