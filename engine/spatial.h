@@ -279,9 +279,11 @@ BACKDRIVE_INLINE void set(ArticulatedInertia<R>& i, const RigidInertia<R>& b) {
 template <int K, class R, class With>
 BACKDRIVE_INLINE void each_less_outer(ArticulatedInertia<R>& i, const ArticulatedInertia<R>& j, const Spatial<R>* a,
                                       const Spatial<R>* b, const With& with) {
+  using Half = Vec3<R> Spatial<R>::*;
+  using Axis = R Vec3<R>::*;
   struct Component {
-    Vec3<R> Spatial<R>::*half;
-    R Vec3<R>::*axis;
+    Half half;
+    Axis axis;
   };
   constexpr auto ang = &Spatial<R>::ang, lin = &Spatial<R>::lin;
   constexpr auto x = &Vec3<R>::x, y = &Vec3<R>::y, z = &Vec3<R>::z;
