@@ -288,14 +288,17 @@ struct Balance {
     return !(residual[part] > allowed(part, tolerance));
   }
   /// Whether it will be after one more step of Newton's, if that helps as the last one did; between two bodies the last
-  /// step is none, and it must be so already; and so must what derivatives are taken at.
+  /// step is none, and it must be so already; and so must what derivatives are taken at. From far away, where float32's
+  /// tolerance would let it end, what slides may begin to stick in that step, of which the last one knew nothing.
   BACKDRIVE_INLINE MaskOf<Real> will_settle(double tolerance, const Balance& last) const {
     if constexpr (parts == 2) return settled(tolerance) && last.settled(tolerance);
     const auto most = allowed(0, tolerance);
     // The quotient first: in float32 squares of squares leave its range from milligrams to megatonnes.
     const auto zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
     const auto gain = residual[0] / select(last.residual[0] > zero, last.residual[0], one);
-    return !(residual[0] * gain > most) && !(shared[0] > most);
+    const auto foreseen = !(residual[0] * gain > most) && !(shared[0] > most);
+    if constexpr (SolveLimits<Real>::narrow) return foreseen && settled(SolveLimits<Real>::trusted);
+    return foreseen;
   }
 };
 template <class Real>

@@ -169,7 +169,8 @@ TEST_F(SimctlSweepTest, BenchMeasuresAndAllocatesOnce) {
   const nlohmann::json result = o.json();
   for (const nlohmann::json& m : result.at("measurements")) {
     EXPECT_GT(m.at("forward").at("world_steps_per_second"), 0);
-    EXPECT_GT(m.at("ratio"), 1);
+    const double forward = m.at("forward").at("seconds"), both = m.at("forward_and_gradient").at("seconds");
+    EXPECT_NEAR(m.at("ratio"), both / forward, 1e-12 * both / forward);  // how large it is a busy machine decides
     EXPECT_EQ(m.at("allocations_after_first_iteration"), 0);
   }
   EXPECT_EQ(
