@@ -60,6 +60,8 @@ struct Evaluations {
     for (std::size_t k = 0; k < points.size(); ++k) {
       const auto direction = free_direction(points[k], gradient[k], bounds, distance, lengths[k]);
       if (direction.empty() || lengths[k] * distance < kLeastChange * std::abs(loss[k])) continue;
+      // What bounds leave free has to be a part of the gradient that counts: of a rest of it rounding is most.
+      if (lengths[k] < kLeastPart * steepness(k)) continue;
       which.push_back(k);
       aside.push_back(moved_along(points[k], direction, distance));
       aside.push_back(moved_along(points[k], direction, -distance));
