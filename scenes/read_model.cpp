@@ -139,22 +139,26 @@ class ModelReader {
 
   void read_couplings() {
     for (const auto& [name, coupling, place] : model_["couplings"].entries()) {
-      mistakes_.attempt([&, &name = name, &coupling = coupling] { read_coupling(name, coupling); });
+      read_coupling(name, coupling);
     }
   }
 
   void read_coupling(const std::string& name, const View& coupling) {
     CouplingOptions options;
-    for (const auto& [joint, ratio, at] : coupling["ratios"].entries()) {
-      const auto found = joints_.find(joint);
-      if (found == joints_.end()) {
-        fail(root_.sources(), at, ratio.path(), "joint '" + excerpt(joint) + "'", "the name of a joint",
-             nearest_name(joint.substr(0, 200), joint_names_));
-      }
-      options.ratios.push_back({found->second, ratio.number()});
+    const auto ratios = coupling["ratios"].entries();
+    for (const auto& [joint, ratio, at] : ratios) {
+      mistakes_.attempt([&, &joint = joint, &ratio = ratio, &at = at] {
+        const auto found = joints_.find(joint);
+        if (found == joints_.end()) {
+          fail(root_.sources(), at, ratio.path(), "joint '" + excerpt(joint) + "'", "the name of a joint",
+               nearest_name(joint.substr(0, 200), joint_names_));
+        }
+        options.ratios.push_back({found->second, ratio.number()});
+      });
     }
+    if (options.ratios.size() < ratios.size()) return;  // of which the unit is another
     const JointType* const unit = unit_of(options);
-    options.offset = coupling["offset"].number(unit);
+    mistakes_.attempt([&] { options.offset = coupling["offset"].number(unit); });
     options.hold = coupling["hold"].flag();
     options.driven = coupling.given("drive");
     read_efforts(coupling, unit, options);
@@ -181,26 +185,27 @@ class ModelReader {
     return JointType::fixed;
   }
 
-  static JointOptions joint_options(const View& joint, JointType type) {
+  JointOptions joint_options(const View& joint, JointType type) {
     JointOptions options;
     refuse_unused(joint, type);
     // A coefficient of slides and turns at once takes either unit.
     const bool mixed = type == JointType::planar || type == JointType::free;
     const JointType* const unit = mixed ? nullptr : &type;
-    options.frame = read_frame(joint["frame"]);
+    mistakes_.attempt([&] { options.frame = read_frame(joint["frame"]); });
     options.loop = joint["loop"].flag();
-    options.child_frame = read_frame(joint["child_frame"]);
-    if (!options.loop && joint.given("child_frame")) {
+    mistakes_.attempt([&] {
+      options.child_frame = read_frame(joint["child_frame"]);
+      if (options.loop || !joint.given("child_frame")) return;
       joint["child_frame"].refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
-    }
+    });
     if (const View release = joint["release"]) options.release = release["at"].number();
-    options.axis = numbers3(joint["axis"]);
+    mistakes_.attempt([&] { options.axis = numbers3(joint["axis"]); });
     options.spins = joint["spins"].flag();
     options.driven = joint.given("drive");
     read_efforts(joint, unit, options);
     const View nest = joint["attachment"];
 #define BACKDRIVE_READ(at, name, ...) \
-  if (const View value = nest[#name]) options.attachment.name = value.number(&type);
+  if (const View value = nest[#name]) mistakes_.attempt([&] { options.attachment.name = value.number(&type); });
     BACKDRIVE_ATTACHMENT_PARAMETERS(BACKDRIVE_READ, )
 #undef BACKDRIVE_READ
     return options;
@@ -208,13 +213,16 @@ class ModelReader {
 
   /// What acts on a joint or a coupling, in its unit.
   template <class Options>
-  static void read_efforts(const View& view, const JointType* unit, Options& options) {
-#define BACKDRIVE_READ(at, name, ...) options.at name = view[#name].number(unit);
+  void read_efforts(const View& view, const JointType* unit, Options& options) {
+    const auto read = [&](double& number, const View& value) {
+      mistakes_.attempt([&] { number = value.number(unit); });
+    };
+#define BACKDRIVE_READ(at, name, ...) read(options.at name, view[#name]);
     BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_READ, )
 #undef BACKDRIVE_READ
     // A key without a number leaves what the option begins with.
 #define BACKDRIVE_READ(at, name, ...) \
-  if (const View value = nest[#name]) options.at name = value.number(unit);
+  if (const View value = nest[#name]) read(options.at name, value);
 #define BACKDRIVE_READ_NEST(owner, member, parameters, what, X) \
   {                                                             \
     const View nest = view[#member];                            \

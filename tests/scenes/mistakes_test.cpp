@@ -61,6 +61,31 @@ model:
   joints: {j: {type: revolute, child: a}}
 )";
 
+TEST(SceneMistakes, OfOneJointAndOfOneCouplingAreToldAtOnce) {
+  const auto found = mistakes_of(R"(
+model:
+  bodies: {a: {mass: 1, inertia: [1, 1, 1]}, b: {mass: 1, inertia: [1, 1, 1]}}
+  joints:
+    j: {type: revolute, child: a, damping: 1 N*s/m, spring: {stiffness: 1 N/m}, limit: {upper: 2 m}, child_frame: {position: [0, 0, 1]}}
+    k: {type: revolute, child: b}
+  couplings:
+    gear: {ratios: {j: 1, k: -1}, offset: 1 m, friction: 1 N, drive: {stiffness: 2 N/m}}
+    lost: {ratios: {i: 1, l: 2}, offset: 1 m}
+)");
+  std::string where;
+  for (const SceneMistake& m : found) where += m.path + " " + m.value() + "\n";
+  EXPECT_EQ(where,
+            "model/joints/j/child_frame {position: [0, 0, 1]}\n"
+            "model/joints/j/damping 1 N*s/m\n"
+            "model/joints/j/spring/stiffness 1 N/m\n"
+            "model/joints/j/limit/upper 2 m\n"
+            "model/couplings/gear/offset 1 m\n"
+            "model/couplings/gear/friction 1 N\n"
+            "model/couplings/gear/drive/stiffness 2 N/m\n"
+            "model/couplings/lost/ratios/i i\n"
+            "model/couplings/lost/ratios/l l\n");
+}
+
 TEST(SceneMistakes, OfWhatRefersToTheModelToo) {
   const auto found =
       mistakes_of(std::string(kSound) + R"(initial_state: {q: {position: 1}, j: {orientation: [0, 0, 0, 1]}}
