@@ -1,6 +1,7 @@
 // simctl optimize: minimise a scene's loss over its variables.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 
@@ -319,7 +320,10 @@ void add_optimize(CLI::App& app, Invocation& invocation) {
                    "computed again, to the same bits [any]")
       ->check(CLI::Validator(
           [](std::string& word) -> std::string {
-            return !word.empty() && word[0] >= '0' && word[0] <= '9' ? "" : "'" + word + "', expected a size as 512MiB";
+            const bool digits = !word.empty() && word[0] >= '0' && word[0] <= '9';
+            // Beyond 64 bits it would be cut without a word.
+            return digits && std::strtod(word.c_str(), nullptr) < 9e18 ? ""
+                                                                       : "'" + word + "', expected a size as 512MiB";
           },
           ""))
       ->transform(CLI::AsSizeValue(true).description(""))

@@ -97,6 +97,19 @@ std::string too_many_values() {
   return "more than " + std::to_string(kMaxNodes) + " values";
 }
 
+/// yaml-cpp makes the escapes \N and \_ single bytes, 0x85 and 0xA0, which are no text in UTF-8: as that they are two.
+std::string with_whole_escapes(const std::string& value) {
+  std::string text;
+  text.reserve(value.size());
+  for (std::size_t i = 0; i < value.size();) {
+    const std::size_t length = utf8_length(value, i);
+    if (length == 0) text += '\xC2';
+    text.append(value, i, std::max<std::size_t>(length, 1));
+    i += std::max<std::size_t>(length, 1);
+  }
+  return text;
+}
+
 /// Builds the tree from yaml-cpp's events and refuses what yaml-cpp would let pass.
 class TreeHandler : public YAML::EventHandler {
  public:
@@ -144,11 +157,12 @@ class TreeHandler : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check_tag(tag, mark);
+    const std::string text = with_whole_escapes(value);
     if (expects_key()) {
-      set_key(value, tag != "!", mark);
+      set_key(text, tag != "!", mark);
       return;
     }
-    NodePtr node = make_scalar(value, place(mark), tag == "!");
+    NodePtr node = make_scalar(text, place(mark), tag == "!");
     remember(anchor, node);
     count(1, mark);
     attach(node);

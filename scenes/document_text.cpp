@@ -42,7 +42,13 @@ std::string quoted(const std::string& text) {
         out += "\\t";
         break;
       default:
-        out += c;
+        // What files must not hold as it is.
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+          constexpr char kDigits[] = "0123456789abcdef";
+          out += {'\\', 'x', kDigits[c >> 4], kDigits[c & 15]};
+        } else {
+          out += c;
+        }
     }
   }
   return out + "\"";

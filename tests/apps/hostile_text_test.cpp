@@ -82,6 +82,21 @@ TEST_F(SimctlHostileTextTest, LongNumbersAreNotCut) {
   EXPECT_NE(o.err.find("expected a number of at most 1000 characters"), std::string::npos) << o.err;
 }
 
+TEST_F(SimctlHostileTextTest, ControlCharactersOfADescriptionLoseNoResult) {
+  const std::string description = "description: \"a\\a\\e\\0\\x7f\\_\\N\\L z\"\n";
+  const std::string scene = write("bell.yaml", description + kPendulum);
+  const Outcome o = simctl({"optimize", scene, "--output", "out", "--quiet"});
+  EXPECT_LE(o.exit, 1) << o.err;
+  const Outcome again = simctl({"run", "out/result.yaml", "--output", "again", "--quiet"});
+  EXPECT_EQ(again.exit, 0) << again.err;
+  const auto line = [](const std::string& text) {
+    const std::size_t at = text.find("description: ");
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(line(read("out/result.yaml")), line(read("again/scene.yaml")));
+  EXPECT_NE(read("out/result.yaml").find("a\\x07\\x1b\\x00\\x7f"), std::string::npos) << read("out/result.yaml");
+}
+
 TEST_F(SimctlHostileTextTest, NoNameBecomesAFormula) {
   std::string text = kPendulum;
   for (std::size_t at = 0; (at = text.find("hinge", at)) != std::string::npos; at += 8)
