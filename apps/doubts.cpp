@@ -1,5 +1,6 @@
 #include "apps/doubts.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <set>
@@ -19,9 +20,9 @@ using scene::NodePtr;
 using scene::value_at;
 using Lines = std::vector<std::string>;
 
-/// Shapes that stand, or whose size is searched for, may begin a little in one another: what counts is a share of the
-/// smaller one's least radius or half length.
-constexpr double kDeep = 0.75;
+/// Shapes that stand begin a little in one another, and those whose size is searched for more: what counts is a share
+/// of the smaller one's least radius or half length.
+constexpr double kDeep = 0.25, kDeepWhereSearched = 0.75;
 /// Of a quaternion's first number, above, and its last, below: read as (w, x, y, z) it is a turn of less than 60°.
 constexpr double kMostlyFirst = 0.866, kLittleLast = 0.5;
 
@@ -101,6 +102,14 @@ double least_length(const Model& model, int shape) {
   return least;
 }
 
+bool is_size_searched(const Problem& problem, int shape) {
+  return std::ranges::any_of(problem.variables, [&](const Variable& v) {
+    const FieldSelection& p = v.parameter;
+    return v.kind == VariableKind::parameter && p.field && p.field->group == FieldGroup::shapes && p.item == shape &&
+           p.field->leaf.starts_with("geometry/");
+  });
+}
+
 void doubt_overlaps(const Problem& problem, Lines& lines) {
   if (!may_touch(problem)) return;
   Problem first = problem;
@@ -113,7 +122,8 @@ void doubt_overlaps(const Problem& problem, Lines& lines) {
     const ContactPair& pair = t.contact_pairs[contact.pair];
     const int a = t.contact_shapes[pair.a].shape, b = t.contact_shapes[pair.b].shape;
     const double size = std::min(least_length(problem.model, a), least_length(problem.model, b));
-    if (!(contact.depth > kDeep * size)) continue;
+    const bool searched = is_size_searched(problem, a) || is_size_searched(problem, b);
+    if (!(contact.depth > (searched ? kDeepWhereSearched : kDeep) * size)) continue;
     lines.push_back("shapes '" + problem.model.shape_names[a] + "' and '" + problem.model.shape_names[b] + "' begin " +
                     number(contact.depth * 1e3) + " mm deep in one another");
   }

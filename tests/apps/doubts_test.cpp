@@ -38,6 +38,7 @@ TEST_F(SimctlDoubtsTest, WhatIsHardlyMeant) {
       {"joints/hinge/limit/lower=-45", "-45 deg"},
       {"initial_state/hinge/position=170 deg", "beyond its upper limit"},
       {"initial_state/flight/position=[0, 0, 0.01]", "deep in one another"},
+      {"initial_state/flight/position=[0, 0, 35 mm]", "deep in one another"},
       {"shapes/*/material/stiffness=1e6", "lasts 0.7716 steps, and gradients through it need 5"},
       {"joints/hinge/frame/orientation=[1, 0, 0, 0]", "(w, x, y, z)"},
       {"initial_state/flight/orientation=[0.9659258, 0, 0.2588190, 0]", "(w, x, y, z)"}};
