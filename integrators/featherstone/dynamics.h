@@ -384,9 +384,9 @@ struct SmoothSystem {
   BACKDRIVE_INLINE void add_body(int i, Articulated<Real>& top) const { top.P = ws.link[i].force + top.P; }
   template <int K>
   BACKDRIVE_INLINE auto joint(int i) const {
-    return [&ws = ws, forces = LinkForces<K, Layout>(ws, i) ](int k) __attribute__((always_inline)) {
+    return [forces = LinkForces<K, Layout>(ws, i)](int k) __attribute__((always_inline)) {
       const JointForce<Real> force = forces(k);
-      if constexpr (Layout::contact) ws.dof[forces.link.v + k].increment = force.increment;
+      if constexpr (Layout::contact) forces.ws.dof[forces.link.v + k].increment = force.increment;
       return force;
     };
   }
