@@ -1,7 +1,8 @@
 #include "autodiff/tape/step_jacobians.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "engine/error.h"
 
 namespace backdrive {
 namespace {

@@ -89,13 +89,18 @@ BACKDRIVE_COUPLED void respond(const System<Real>& system, Workspace<Real>& ws, 
   eliminate(to.matrix, n);
 }
 
+/// Where what couplings push with goes. By its own name: nvcc writes pointers to members with parentheses, of which
+/// compilers warn.
+template <class Real>
+using CoupledPush = Real CoupledStep<Real>::*;
+
 /// What a solve wants of couplings.
 template <class Real>
 struct CoupledSolve {
   CouplingResponse<Real> response;
-  Real CoupledStep<Real>::*f;  ///< where what they push with goes
-  bool anew;                   ///< the first solve with its factors
-  bool asks;                   ///< with what they ask for
+  CoupledPush<Real> f;
+  bool anew;  ///< the first solve with its factors
+  bool asks;  ///< with what they ask for
 };
 
 /// From the solution without couplings in body[].u and joint[].rate to that with them.
@@ -103,7 +108,7 @@ template <class Real>
 BACKDRIVE_COUPLED void correct(const System<Real>& system, Workspace<Real>& ws, const CoupledSolve<Real>& wanted) {
   const int n = system.couplings.count;
   const CouplingResponse<Real>& by = wanted.response;
-  Real CoupledStep<Real>::*const f = wanted.f;
+  const CoupledPush<Real> f = wanted.f;
   CoupledStep<Real>* const now = ws.coupled;
   for (int i = 0; i < n; ++i) {
     const Real asked = wanted.asks ? now[i].ask : constant<Real>(0);
