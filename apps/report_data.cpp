@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/looks.h"
 #include "apps/result_motion.h"
 #include "apps/sweep_report.h"
 #include "engine/error.h"
@@ -119,8 +120,10 @@ Json details_of(const fs::path& file) {
   }
 }
 
-void add_scene_texts(const Scene& scene, const std::string& text, Json& data) {
+void add_scene(const fs::path& folder, const Scene& scene, const std::string& text, Json& data) {
   const Model& model = scene.problem.model;
+  const Looks looks = read_looks(folder, model);
+  if (!looks.looks.empty()) data["looks"] = looks_json(looks);
   data.update({{"name", scene.name},
                {"description", scene.description},
                {"scene", cut(text)},
@@ -144,7 +147,7 @@ Json motion_json(const ResultMotion& read, const fs::path& folder, const std::st
 void add_motions(const fs::path& folder, Json& data) {
   const ResultMotion read = read_motion(folder);
   const Model& model = read.scene.problem.model;
-  add_scene_texts(read.scene, read.scene_text, data);
+  add_scene(folder, read.scene, read.scene_text, data);
   data["motions"] = Json::array({motion_json(read, folder, read.before.empty() ? "motion" : "after")});
   if (!read.before.empty()) {
     ShownMotion before;
@@ -181,7 +184,7 @@ Json report_data(const fs::path& folder) {
   Json data{{"log", cut(text_of_file(folder / "log.txt"))}, {"history", history_json(folder / "history.csv")}};
   if (fs::exists(details)) data["details"] = details_of(details);
   if (fs::exists(folder / "sweep.csv") && fs::exists(folder / "scene.yaml")) {
-    add_scene_texts(load_scene(folder / "scene.yaml"), text_of_file(folder / "scene.yaml"), data);
+    add_scene(folder, load_scene(folder / "scene.yaml"), text_of_file(folder / "scene.yaml"), data);
     add_sweep(folder, data);
   } else {
     add_motions(folder, data);

@@ -23,7 +23,7 @@ function read(motion, data) {
   return {
     name: motion.name, times: floats(motion.times), poses: poses(motion), contacts: floats(motion.contacts || ''),
     contactStarts: motion.contactStarts || [], columns: motion.columns || [], rows: floats(motion.rows || ''),
-    bodies: patched(data.bodies, motion.bodies), shapes: patched(data.shapes, motion.shapes),
+    bodies: patched(data.bodies, motion.bodies), shapes: patched(data.shapes, motion.shapes), looks: data.looks,
     ownShapes: !!motion.shapes,
   };
 }
@@ -74,7 +74,7 @@ class Others {
     this.alike = alike;
     this.own = own.map(motion => {
       const links = motion.bodies.map(() => { const g = new THREE.Group(); group.add(g); return g; });
-      for (const shape of motion.shapes) {
+      for (const shape of stage.drawnShapes(motion.shapes)) {
         if (shape.body < 0) continue;
         for (const geometry of geometries(shape)) {
           const mesh = new THREE.Mesh(geometry, this.pale);

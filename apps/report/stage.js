@@ -3,7 +3,7 @@
 // the elements of #replay in page.html. Data: as of apps/report_data.h.
 const Backdrive = (() => {
 const $ = id => document.getElementById(id);
-const {floats, geometries, inertiaBox} = BackdriveShapes;
+const {floats, geometries, lookParts, inertiaBox} = BackdriveShapes;
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const palette = ['#4c7edb', '#e08a3c', '#4fa66a', '#c75a6b', '#8a6bc9', '#3fa7b5', '#b59a3f', '#d276b2', '#6f7a8c', '#a0623a', '#5b9e9e', '#8fae3c'];
 
@@ -145,13 +145,22 @@ class Stage {
   setBodies(data) {
     this.bodies = data.bodies;
     this.shapes = data.shapes;
+    this.looks = data.looks || {looks: [], hidden: []};
+    $('collision-part').hidden = !this.looks.looks.length;
     this.drawn = false;
   }
+
+  // Shapes that are drawn: all, or those that no look of their body stands for.
+  drawnShapes(shapes) {
+    const hidden = new Set($('collision').checked ? [] : this.looks.hidden);
+    return shapes.filter(shape => !hidden.has(shape.name));
+  }
+  drawnLooks() { return $('collision').checked ? [] : this.looks.looks; }
 
   // Where everything is, over the whole motion.
   extent() {
     const box = new THREE.Box3(), bodies = this.bodies.length, reach = new Float32Array(Math.max(bodies, 1));
-    for (const shape of this.shapes) {
+    for (const shape of this.shapes.concat(this.looks.looks)) {
       if (shape.body >= 0) reach[shape.body] = Math.max(reach[shape.body], shape.reach);
       else if (isFinite(shape.reach) && shape.type !== 'plane') {
         box.expandByPoint(new THREE.Vector3(...shape.position).addScalar(Math.min(shape.reach, 3)));
@@ -238,17 +247,21 @@ class Stage {
     this.links = this.bodies.map(group);
     this.ghosts = this.bodies.map(group);
     const still = group();
-    for (const shape of this.shapes) {
+    const add = (shape, geometry, material) => {
+      const mesh = new THREE.Mesh(geometry, material);
+      mesh.castShadow = mesh.receiveShadow = true;
+      mesh.position.set(...shape.position);
+      mesh.quaternion.set(...shape.orientation);
+      (shape.body < 0 ? still : this.links[shape.body]).add(mesh);
+    };
+    for (const shape of this.drawnShapes(this.shapes)) {
       const material = new THREE.MeshStandardMaterial({
         color: shape.body < 0 ? 0x9aa3b2 : palette[shape.body % palette.length], roughness: 0.6, metalness: 0.05,
         flatShading: shape.type === 'mesh' || shape.type === 'height_field', side: THREE.DoubleSide});
-      for (const geometry of geometries(shape)) {
-        const mesh = new THREE.Mesh(geometry, material);
-        mesh.castShadow = mesh.receiveShadow = true;
-        mesh.position.set(...shape.position);
-        mesh.quaternion.set(...shape.orientation);
-        (shape.body < 0 ? still : this.links[shape.body]).add(mesh);
-      }
+      for (const geometry of geometries(shape)) add(shape, geometry, material);
+    }
+    if (!$('collision').checked && this.looks.looks.length) {
+      for (const part of lookParts(this.looks)) add(part, part.geometry, part.material);
     }
     this.addBones();
     const pale = new THREE.MeshStandardMaterial({color: 0x808a99, transparent: true, opacity: 0.32, depthWrite: false, side: THREE.DoubleSide});
@@ -267,7 +280,7 @@ class Stage {
   // What has no shape is drawn as lines from joint to joint, and a ball at its centre of mass.
   addBones() {
     const {size, links} = this, bones = new THREE.MeshStandardMaterial({color: 0x6f7a8c, roughness: 0.7});
-    const has = new Set(this.shapes.map(s => s.body));
+    const has = new Set(this.drawnShapes(this.shapes).concat(this.drawnLooks()).map(s => s.body));
     const bone = (group, to) => {
       const length = to.length();
       if (!(length > size * 1e-3)) return;
@@ -418,6 +431,7 @@ class Stage {
     };
     $('trace').onchange = () => this.placeTrace();
     $('forces').onchange = () => this.place();
+    $('collision').onchange = () => { this.drawn = false; this.time.show(this.time.frame, this.time.share); };
     for (const name of ['before', 'frames', 'masses', 'inertias']) $(name).onchange = () => this.choose();
     this.controls.addEventListener('change', () => { this.dirty = true; });
     addEventListener('resize', () => this.resize());
