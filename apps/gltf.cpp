@@ -236,8 +236,8 @@ class GltfWriter {
     for (int k = 0; k < 3; ++k) place.push_back(model_.shapes.frame.position(shape, k));
     for (int k = 0; k < 4; ++k) turn.push_back(model_.shapes.frame.orientation(shape, k));
     return {{"name", model_.shape_names[shape]},
-            {"mesh", add_mesh(surface_of(model_, shape), model_.shape_names[shape],
-                              material_of(model_.shape_bodies[shape]))},
+            {"mesh",
+             add_mesh(surface_of(model_, shape), model_.shape_names[shape], material_of(model_.shape_bodies[shape]))},
             {"translation", place},
             {"rotation", turn}};
   }
@@ -254,14 +254,12 @@ class GltfWriter {
     } else {
       mesh = add_mesh(surface_of(look.type, look.scale), name, material);
     }
-    return {{"name", name},
-            {"mesh", mesh},
-            {"translation", look.pose.position},
-            {"rotation", look.pose.orientation}};
+    return {{"name", name}, {"mesh", mesh}, {"translation", look.pose.position}, {"rotation", look.pose.orientation}};
   }
 
   int look_material(const Look& look) {
-    const std::array<double, 4> colour = look.colour.value_or(kUncoloured);
+    if (!look.colour) return material_of(look.body);
+    const std::array<double, 4>& colour = *look.colour;
     const auto [known, is_new] = look_materials_.try_emplace(colour, static_cast<int>(gltf_["materials"].size()));
     if (!is_new) return known->second;
     Json material = material_json("visual", {linear(colour[0]), linear(colour[1]), linear(colour[2]), colour[3]});
@@ -271,9 +269,10 @@ class GltfWriter {
   }
 
   static Json material_json(const std::string& name, const Json& colour) {
-    return {{"name", name},
-            {"doubleSided", true},
-            {"pbrMetallicRoughness", {{"baseColorFactor", colour}, {"metallicFactor", 0.05}, {"roughnessFactor", 0.6}}}};
+    return {
+        {"name", name},
+        {"doubleSided", true},
+        {"pbrMetallicRoughness", {{"baseColorFactor", colour}, {"metallicFactor", 0.05}, {"roughnessFactor", 0.6}}}};
   }
 
   int add_mesh(const Surface& surface, const std::string& name, int material) {

@@ -23,14 +23,15 @@ using Json = nlohmann::json;
 
 constexpr std::uintmax_t kMostLookBytes = std::uintmax_t{256} << 20;  ///< of all files of meshes
 constexpr std::size_t kMostLooks = 5000;
+constexpr std::size_t kMostColours = 32;  ///< of a mesh; others become one of them
 constexpr double kLookLevels = 65535;
 
-/// What makes a mesh: its file or list, and how it is placed.
-using MeshKey = std::tuple<std::string, const TriangleMesh*, Numbers3, Numbers3, scene::Turn>;
+/// What makes a mesh: its file or list, how it is placed, and whether colours of its own count.
+using MeshKey = std::tuple<std::string, const TriangleMesh*, Numbers3, Numbers3, scene::Turn, bool>;
 
 MeshKey key_of(const Visual& visual) {
-  return {visual.file.string(), visual.listed.get(), visual.scale, visual.reference.position,
-          visual.reference.orientation};
+  return {visual.file.string(),      visual.listed.get(),          visual.scale,
+          visual.reference.position, visual.reference.orientation, visual.colour.has_value()};
 }
 
 /// The most triangles that each mesh may have, so that all have no more than fit together.
@@ -83,43 +84,75 @@ class LookReader {
   void add(const Visual& visual) {
     const auto body = bodies_.find(visual.body);
     if (body == bodies_.end()) return;
-    Look look{body->second, visual.type, visual.scale, visual.pose, visual.colour, -1};
-    if (visual.type == GeometryType::mesh) {
-      look.scale = {1, 1, 1};
-      if (!visual.listed && visual.file.empty()) return void(failed_.insert(look.body));  // told by the reader
-      look.mesh = mesh_of(visual);
-    }
-    if (result_.looks.size() == kMostLooks) fail_once("more than " + std::to_string(kMostLooks) + " visuals");
-    if (result_.looks.size() == kMostLooks || (look.mesh < 0 && visual.type == GeometryType::mesh)) {
-      ++failures_;
-      failed_.insert(look.body);
-    } else {
-      result_.looks.push_back(look);
+    const Look look{body->second, visual.type, visual.scale, visual.pose, visual.colour, -1};
+    const bool is_mesh = visual.type == GeometryType::mesh;
+    if (is_mesh && !visual.listed && visual.file.empty()) return void(failed_.insert(look.body));  // told by the reader
+    if (!is_mesh) return add_look(look);
+    const std::vector<Patch>& patches = patches_of(visual);
+    if (patches.empty()) fail(look);
+    for (const Patch& patch : patches) {
+      Look own = look;
+      own.scale = {1, 1, 1};
+      own.mesh = patch.mesh;
+      if (!own.colour && patch.colour != kNoColour) {
+        const auto share = [&](int shift) { return (patch.colour >> shift & 255) / 255.0; };
+        own.colour = {share(16), share(8), share(0), 1};
+      }
+      add_look(own);
     }
   }
+  void add_look(const Look& look) {
+    if (result_.looks.size() < kMostLooks) return result_.looks.push_back(look);
+    fail_once("more than " + std::to_string(kMostLooks) + " visuals");
+    fail(look);
+  }
+  void fail(const Look& look) {
+    ++failures_;
+    failed_.insert(look.body);
+  }
 
-  /// −1: none.
-  int mesh_of(const Visual& visual) {
-    const auto [known, is_new] = known_.try_emplace(key_of(visual), -1);
+  /// What of a mesh has one colour.
+  struct Patch {
+    int mesh, colour;
+  };
+
+  /// None where it cannot be drawn.
+  const std::vector<Patch>& patches_of(const Visual& visual) {
+    const auto [known, is_new] = known_.try_emplace(key_of(visual));
     if (!is_new) return known->second;
     try {
       if (!visual.listed) {
         bytes_ += fs::file_size(visual.file);
         if (bytes_ > kMostLookBytes) {
           fail_once(visual.place + ": more than " + std::to_string(kMostLookBytes >> 20) + " MiB of meshes");
-          return -1;
+          return known->second;
         }
       }
-      TriangleMesh mesh = simplified(visual_mesh(visual), kMostLookTriangles);
-      if (mesh.triangles.empty()) return -1;
-      meshes_.push_back(std::move(mesh));
-      known->second = static_cast<int>(meshes_.size()) - 1;
+      known->second = patched(visual_mesh(visual), visual.colour.has_value());
     } catch (const Error& error) {
       fail_once(error.what());
     } catch (const fs::filesystem_error& error) {
       fail_once(error.what());
     }
     return known->second;
+  }
+  std::vector<Patch> patched(const TriangleMesh& mesh, bool in_one) {
+    std::map<int, TriangleMesh> by_colour;
+    for (std::size_t t = 0; t < mesh.triangles.size(); ++t) {
+      int colour = in_one || mesh.colours.empty() ? kNoColour : mesh.colours[t];
+      if (by_colour.size() == kMostColours && !by_colour.contains(colour)) colour = by_colour.rbegin()->first;
+      by_colour[colour].triangles.push_back(mesh.triangles[t]);
+    }
+    std::vector<Patch> patches;
+    for (auto& [colour, part] : by_colour) {
+      part.vertices = mesh.vertices;
+      TriangleMesh own = simplified(by_colour.size() > 1 ? welded(part) : part, kMostLookTriangles);
+      if (own.triangles.empty()) continue;
+      patches.push_back({static_cast<int>(meshes_.size()), colour});
+      meshes_.push_back(std::move(own));
+      part = {};
+    }
+    return patches;
   }
   void fail_once(const std::string& why) {
     if (first_failure_.empty()) first_failure_ = why;
@@ -128,7 +161,8 @@ class LookReader {
   /// Bodies of which something is missing are drawn as they touch, where they do.
   void drop_failed() {
     std::erase_if(result_.looks, [&](const Look& look) {
-      return failed_.contains(look.body) && std::ranges::find(model_.shape_bodies, look.body) != model_.shape_bodies.end();
+      return failed_.contains(look.body) &&
+             std::ranges::find(model_.shape_bodies, look.body) != model_.shape_bodies.end();
     });
   }
 
@@ -147,7 +181,7 @@ class LookReader {
   const Scene& scene_;
   const Model& model_;
   std::map<std::string, int, std::less<>> bodies_;
-  std::map<MeshKey, int> known_;
+  std::map<MeshKey, std::vector<Patch>> known_;
   std::vector<TriangleMesh> meshes_;
   std::set<int> failed_;  ///< bodies
   std::uintmax_t bytes_ = 0;

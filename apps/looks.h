@@ -1,5 +1,6 @@
 #pragma once
-// How robots look, as pages and files of motions draw it: the visuals of their files, with meshes that are small enough.
+// How robots look, as pages and files of motions draw it: the visuals of their files, with meshes that are small
+// enough.
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -19,7 +20,7 @@ struct Look {
   GeometryType type = GeometryType::box;
   Numbers3 scale{1, 1, 1};
   scene::Pose pose;
-  std::optional<std::array<double, 4>> colour;  ///< red, green, blue, opacity, 0 to 1
+  std::optional<std::array<double, 4>> colour;  ///< red, green, blue, opacity, 0 to 1; none: the body's
   int mesh = -1;
 };
 
@@ -33,9 +34,6 @@ struct Looks {
   std::vector<LookMesh> meshes;
   std::vector<std::string> hidden;  ///< shapes that the looks of their bodies stand for
 };
-
-/// Of what has no colour in its file.
-constexpr std::array<double, 4> kUncoloured{0.75, 0.77, 0.8, 1};
 
 /// Triangles of all meshes together: larger ones than fit are simplified.
 constexpr std::size_t kMostLookTriangles = 60'000;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/looks.h"
 #include "apps/report_page.h"
 #include "apps/shown_motion.h"
 #include "apps/web_server.h"
@@ -63,7 +64,7 @@ struct OptimizeView::Impl {
     // Beside the optimisation, whatever that runs on.
     how.threads = 1;
     how.devices = {Device{}};
-    put_view_page(server);
+    put_view_page(server, looks_of(scene));
     Json about{{"name", scene.name}, {"description", scene.description}, {"optimising", true}};
     server.on_get("scene", [text = text_of(about)](const std::string&, const WebAnswer& answer) {
       answer({200, text});

@@ -75,7 +75,8 @@ struct Meeting {
     const double det = M.xx * cx + M.xy * cy + M.xz * cz;
     if (!(det > 0)) return mean;
     const double cyy = M.xx * M.zz - M.xz * M.xz, cyz = M.xy * M.xz - M.xx * M.yz, czz = M.xx * M.yy - M.xy * M.xy;
-    const Vec3<double> x{mean.x + (cx * r.x + cy * r.y + cz * r.z) / det, mean.y + (cy * r.x + cyy * r.y + cyz * r.z) / det,
+    const Vec3<double> x{mean.x + (cx * r.x + cy * r.y + cz * r.z) / det,
+                         mean.y + (cy * r.x + cyy * r.y + cyz * r.z) / det,
                          mean.z + (cz * r.x + cyz * r.y + czz * r.z) / det};
     const auto inside = [&](double value, double centre) {
       return std::clamp(value, centre - side / 2, centre + side / 2);
@@ -93,7 +94,7 @@ std::array<int, 3> turned_to_least(std::array<int, 3> t) {
 }  // namespace
 
 TriangleMesh simplified(const TriangleMesh& mesh, std::size_t most_triangles) {
-  if (mesh.triangles.size() <= most_triangles) return mesh;
+  if (mesh.triangles.size() <= most_triangles) return {mesh.vertices, mesh.triangles};
   const Bounds bounds = bounds_of(mesh.vertices);
   // The finest grid that leaves few enough: more cells leave more triangles, or nearly so.
   int fine = 1;

@@ -193,8 +193,8 @@ class Expander {
     add_looks(parts);
     for (const RobotNote& note : parts.notes) {
       scene_.notes.push_back({sources_.name(note.place) + ": " + note.what + (note.times > 1 ? " (" : "") +
-                            (note.times > 1 ? std::to_string(note.times) + " times)" : ""),
-                        note.changes_motion});
+                                  (note.times > 1 ? std::to_string(note.times) + " times)" : ""),
+                              note.changes_motion});
     }
   }
 
