@@ -375,14 +375,11 @@ class ModelReader {
     const std::string path = "model/" + found.path, what = "value '" + excerpt(*node) + "'";
     const std::size_t expected = found.message.find(", expected ");
     // The builder's words as they are; in parts they are as those of fail().
-    try {
-      fail(root_.sources(), place, path, what,
-           expected == std::string::npos ? found.message : found.message.substr(expected + 11));
-    } catch (const SceneError& one) {
-      SceneMistake mistake = one.mistakes()[0];
-      mistake.text = root_.sources().name(place) + ": " + path + ": " + what + ": " + found.message;
-      return mistake;
-    }
+    SceneMistake mistake =
+        mistake_at(root_.sources(), place, path, what,
+                   expected == std::string::npos ? found.message : found.message.substr(expected + 11));
+    mistake.text = root_.sources().name(place) + ": " + path + ": " + what + ": " + found.message;
+    return mistake;
   }
 
   View root_;

@@ -52,13 +52,15 @@ class Linearisation {
     seeds.add(t.final.q, q_seed);
     seeds.add(t.final.qd, qd_seed);
     const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
+    const Buffer<T>&by_q = g.of(start.q), &by_qd = g.of(start.qd);
+    const Buffer<T>* const by_control = to.control_rows > 0 ? &g.of(controls.u) : nullptr;
     for (int w = 0; w < count * to.rows; ++w) {
       const int row = w % to.rows, world = first + w / to.rows;
       for (int v = 0; v < nv; ++v) {
-        to.A.set(row * to.rows + v, world, g.of(start.q)(tangent_[v], w));
-        to.A.set(row * to.rows + nv + v, world, g.of(start.qd)(v, w));
+        to.A.set(row * to.rows + v, world, by_q(tangent_[v], w));
+        to.A.set(row * to.rows + nv + v, world, by_qd(v, w));
       }
-      for (int c = 0; c < to.control_rows; ++c) to.B.set(row * to.control_rows + c, world, g.of(controls.u)(c, w));
+      for (int c = 0; c < to.control_rows; ++c) to.B.set(row * to.control_rows + c, world, (*by_control)(c, w));
     }
   }
 
