@@ -7,6 +7,12 @@ const floats = text => {
   return new Float32Array(bytes.buffer);
 };
 
+// Whether the processor draws: there, shadows have coarser edges.
+function isSoftware(gl) {
+  const info = gl.getExtension('WEBGL_debug_renderer_info');
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : '');
+}
+
 // What bodies are made of: light by vertex, which renderers without a GPU draw three times as fast as by pixel.
 const matter = (color, more) => new THREE.MeshLambertMaterial(Object.assign({color, side: THREE.DoubleSide}, more));
 
@@ -115,5 +121,5 @@ function inertiaBox(body) {
   return box;
 }
 
-return {floats, geometries, lookParts, matter, inertiaBox, principalAxes};
+return {floats, geometries, lookParts, matter, inertiaBox, isSoftware, principalAxes};
 })();

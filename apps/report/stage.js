@@ -3,7 +3,7 @@
 // the elements of #replay in page.html. Data: as of apps/report_data.h.
 const Backdrive = (() => {
 const $ = id => document.getElementById(id);
-const {floats, geometries, lookParts, matter, inertiaBox} = BackdriveShapes;
+const {floats, geometries, lookParts, matter, inertiaBox, isSoftware} = BackdriveShapes;
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const colourOf = body => body < 0 ? 0x9aa3b2 : palette[body % palette.length];
 const palette = ['#4c7edb', '#e08a3c', '#4fa66a', '#c75a6b', '#8a6bc9', '#3fa7b5', '#b59a3f', '#d276b2', '#6f7a8c', '#a0623a', '#5b9e9e', '#8fae3c'];
@@ -91,12 +91,6 @@ class Time {
 }
 
 // ---- stage: a motion in 3D
-
-// Whether the processor draws: there, shadows have coarser edges.
-function isSoftware(gl) {
-  const info = gl.getExtension('WEBGL_debug_renderer_info');
-  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : '');
-}
 
 class Stage {
   constructor(renderer, time, data) {

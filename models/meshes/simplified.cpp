@@ -87,7 +87,7 @@ struct Meeting {
 
 /// The same three corners in the same direction begin with the least.
 std::array<int, 3> turned_to_least(std::array<int, 3> t) {
-  std::ranges::rotate(t, std::ranges::min_element(t));
+  std::rotate(t.begin(), std::min_element(t.begin(), t.end()), t.end());
   return t;
 }
 
@@ -105,7 +105,7 @@ TriangleMesh simplified(const TriangleMesh& mesh, std::size_t most_triangles) {
   const std::vector<std::uint32_t> cells = cells_of(mesh, grid);
   std::vector<std::uint32_t> used = cells;
   std::ranges::sort(used);
-  used.erase(std::ranges::unique(used).begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
   std::vector<int> index;
   index.reserve(cells.size());
   for (const std::uint32_t cell : cells) {
@@ -128,7 +128,7 @@ TriangleMesh simplified(const TriangleMesh& mesh, std::size_t most_triangles) {
     result.vertices.push_back(meetings[k].point(grid.middle(used[k]), grid.side()));
   }
   std::ranges::sort(result.triangles);
-  result.triangles.erase(std::ranges::unique(result.triangles).begin(), result.triangles.end());
+  result.triangles.erase(std::unique(result.triangles.begin(), result.triangles.end()), result.triangles.end());
   return welded(result);
 }
 
