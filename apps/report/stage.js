@@ -35,6 +35,7 @@ class Time {
   set(times) {
     const now = this.times ? this.times[this.frame] : 0;
     this.times = times;
+    this.digits = Math.min(9, 3 + Math.max(0, -Math.floor(Math.log10(times[this.last] || 1))));  // of the clock
     $('time').max = this.last;
     this.frame = this.nearest(now);
   }
@@ -43,7 +44,7 @@ class Time {
     this.frame = Math.max(0, Math.min(this.last, k));
     this.share = this.frame < this.last ? share : 0;
     $('time').value = this.frame;
-    $('clock').textContent = this.times[this.frame].toFixed(3) + ' of ' + this.times[this.last].toFixed(2) + ' s';
+    $('clock').textContent = this.times[this.frame].toFixed(this.digits) + ' of ' + this.times[this.last].toFixed(this.digits - 1) + ' s';
     for (const tell of this.watchers) tell();
   }
   nearest(t) { return nearestFrame(this.times, t); }

@@ -216,6 +216,34 @@ TEST_F(SimctlReportDetailsTest, SeveralResultsAreDrawnAtOnce) {
   const Rows rows = parse_csv(read("d0.9/trajectory.csv"));
   EXPECT_NEAR(said["shown"][0][1], cell(rows, rows.size() - 1, said["shown"][0][0]), 1e-5);
   EXPECT_EQ(said["boxes"], 1);
+  const Rows first = parse_csv(read("d0.02/trajectory.csv"));
+  const std::string column = said["shown"][0][0];
+  const auto beside =
+      std::ranges::find_if(said["shown"], [&](const Json& set) { return set[0] == "d0.02: " + column; });
+  ASSERT_NE(beside, said["shown"].end()) << said["shown"];
+  EXPECT_NEAR((*beside)[1], cell(first, first.size() - 1, column), 1e-5);
+}
+
+TEST_F(SimctlReportDetailsTest, ShortMotionsMoveToo) {
+  const std::vector<std::string> set{"--set", "simulation/time_step=0.1 ms", "--set", "simulation/steps=400"};
+  std::vector<std::string> run{"run", write("p.yaml", kPendulum), "--report", "--output", "out", "--quiet"};
+  run.insert(run.end(), set.begin(), set.end());
+  ASSERT_EQ(simctl(run).exit, 0);
+  run = {"sweep", "p.yaml", "--report", "--output", "sweep", "--quiet", "--set", "bodies/rod/mass=1"};
+  run.insert(run.end(), set.begin(), set.end());
+  ASSERT_EQ(simctl(run).exit, 0);
+  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  const std::string asked = R"(
+    window.backdrive.show(1);
+    verdict.frames = window.backdrive.times.length, verdict.clock = document.getElementById('clock').textContent;
+    verdict.kept = document.getElementById('sweep-kept').textContent;)";
+  const Json all = verdicts({{"out/report.html", asked}, {"sweep/report.html", asked}});
+  for (const Json& said : all) {
+    EXPECT_EQ(said["errors"], Json::array());
+    EXPECT_EQ(said["frames"], 101) << said;  // of 401 rows; 60 a second would be 4
+    EXPECT_EQ(said["clock"], "0.00040 of 0.0400 s");
+  }
+  EXPECT_EQ(all[1]["kept"], "Its motion is here.");
 }
 
 TEST_F(SimctlReportDetailsTest, BoxesHaveTheInertiaOfTheirBody) {
