@@ -38,9 +38,9 @@ class OutputFolder {
 };
 
 /// Everything simctl ever writes into a result folder.
-inline const std::vector<std::string> kResultFiles = {"result.yaml",    "scene.yaml", "history.csv",  "starts.csv",
-                                                      "trajectory.csv", "before.csv", "contacts.csv", "sweep.csv",
-                                                      "motions.json",   "log.txt",    "details.json", "report.html"};
+inline const std::vector<std::string> kResultFiles = {
+    "result.yaml", "scene.yaml",   "history.csv", "starts.csv",   "trajectory.csv", "before.csv", "contacts.csv",
+    "sweep.csv",   "motions.json", "log.txt",     "details.json", "looks.json",     "report.html"};
 
 /// A single file in the making; the same rules.
 class OutputFile {

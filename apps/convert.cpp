@@ -11,6 +11,7 @@ namespace {
 int run_convert(const Options& options) {
   const Scene scene = load(options);
   const std::string text = scene_with_values(scene, scene.problem);
+  if (!scene.looks.visuals.empty()) log_info("visuals are left out: a scene has the shapes that touch");
   if (options.output.empty() || options.output == "-") {
     std::cout << text;
     finish_stdout();
@@ -30,7 +31,8 @@ void add_convert(CLI::App& app, Invocation& invocation) {
       "convert",
       "Write a robot (URDF, MJCF), or a scene that names robots, as a scene that needs no other file: the same bodies, "
       "joints\n"
-      "and shapes, to the bit, in the form of docs/scenes.md. Meshes are written as the vertices of their hulls.");
+      "and shapes, to the bit, in the form of docs/scenes.md. Meshes are written as the vertices of their hulls; "
+      "visuals are left out.");
   static Options options;
   add_scene(*command, options);
   command->add_option("-o,--output", options.output, "file to write [-: stdout]")->type_name(kAnyPath);

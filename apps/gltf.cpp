@@ -5,10 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <vector>
 
+#include "apps/looks.h"
 #include "apps/result_motion.h"
 #include "models/meshes/convex_mesh.h"
 
@@ -89,9 +91,9 @@ Surface box(double x, double y, double z) {
   return s;
 }
 
-Surface surface_of(const Model& model, int shape) {
-  const auto scale = [&](int k) { return model.shapes.geometry.scale(shape, k); };
-  switch (model.shape_types[shape]) {
+Surface surface_of(GeometryType type, const Numbers3& size) {
+  const auto scale = [&](int k) { return size[static_cast<std::size_t>(k)]; };
+  switch (type) {
     case GeometryType::plane: {
       constexpr double half = 10;  // m; planes have no end
       Surface s;
@@ -125,6 +127,15 @@ Surface surface_of(const Model& model, int shape) {
     case GeometryType::height_field:
       break;
   }
+  return {};
+}
+
+Surface surface_of(const Model& model, int shape) {
+  const GeometryType type = model.shape_types[shape];
+  const auto scale = [&](int k) { return model.shapes.geometry.scale(shape, k); };
+  if (type != GeometryType::mesh && type != GeometryType::height_field) {
+    return surface_of(type, {scale(0), scale(1), scale(2)});
+  }
   Surface s;
   const std::vector<float> corners = triangles_of_shape(model, shape);
   const auto at = [&](std::size_t i) { return Vec3<double>{corners[i], corners[i + 1], corners[i + 2]}; };
@@ -132,9 +143,25 @@ Surface surface_of(const Model& model, int shape) {
   return s;
 }
 
+Surface surface_of(const LookMesh& mesh) {
+  Surface s;
+  const auto at = [&](std::size_t k) {
+    const float* const v = &mesh.vertices[3 * mesh.triangles[k]];
+    return Vec3<double>{v[0], v[1], v[2]};
+  };
+  for (std::size_t k = 0; k < mesh.triangles.size(); k += 3) s.add_face({at(k), at(k + 1), at(k + 2)});
+  return s;
+}
+
+/// Colours of pages are sRGB, those of glTF linear.
+double linear(double share) {
+  return share <= 0.04045 ? share / 12.92 : std::pow((share + 0.055) / 1.055, 2.4);
+}
+
 class GltfWriter {
  public:
-  explicit GltfWriter(const ResultMotion& motion) : motion_(motion), model_(motion.scene.problem.model) {}
+  GltfWriter(const ResultMotion& motion, const Looks& looks)
+      : motion_(motion), model_(motion.scene.problem.model), looks_(looks) {}
 
   std::string write() {
     gltf_ = {{"asset", {{"version", "2.0"}, {"generator", "Backdrive simctl"}}},
@@ -152,8 +179,13 @@ class GltfWriter {
     std::vector<Json> shapes_of(model_.body_names.size() + 1, Json::array());
     for (int s = 0; s < static_cast<int>(model_.shape_names.size()); ++s) {
       const int body = model_.shape_bodies[s];
+      if (std::ranges::find(looks_.hidden, model_.shape_names[s]) != looks_.hidden.end()) continue;
       shapes_of[body + 1].push_back(gltf_["nodes"].size());
       gltf_["nodes"].push_back(shape_node(s));
+    }
+    for (const Look& look : looks_.looks) {
+      shapes_of[look.body + 1].push_back(gltf_["nodes"].size());
+      gltf_["nodes"].push_back(look_node(look));
     }
     for (const Json& node : shapes_of[0]) children.push_back(node);
     if (!children.empty()) gltf_["nodes"][0]["children"] = children;
@@ -200,42 +232,75 @@ class GltfWriter {
   }
 
   Json shape_node(int shape) {
-    const Surface surface = surface_of(model_, shape);
-    const int position = add_accessor(surface.positions, 3, "VEC3", kVertices, true);
-    const int normal = add_accessor(surface.normals, 3, "VEC3", kVertices, false);
-    const int indices = add_accessor(surface.indices, 1, "SCALAR", kIndices, false);
-    gltf_["meshes"].push_back({{"name", model_.shape_names[shape]},
-                               {"primitives",
-                                {{{"attributes", {{"POSITION", position}, {"NORMAL", normal}}},
-                                  {"indices", indices},
-                                  {"material", material_of(model_.shape_bodies[shape])}}}}});
     Json place = Json::array(), turn = Json::array();
     for (int k = 0; k < 3; ++k) place.push_back(model_.shapes.frame.position(shape, k));
     for (int k = 0; k < 4; ++k) turn.push_back(model_.shapes.frame.orientation(shape, k));
     return {{"name", model_.shape_names[shape]},
-            {"mesh", gltf_["meshes"].size() - 1},
+            {"mesh",
+             add_mesh(surface_of(model_, shape), model_.shape_names[shape], material_of(model_.shape_bodies[shape]))},
             {"translation", place},
             {"rotation", turn}};
+  }
+
+  Json look_node(const Look& look) {
+    const std::string name = (look.body < 0 ? "world" : model_.body_names[look.body]) + " visual";
+    const int material = look_material(look);
+    // One mesh may be drawn in many places.
+    int mesh = -1;
+    if (look.mesh >= 0) {
+      const auto [known, is_new] = look_meshes_.try_emplace({look.mesh, material}, -1);
+      if (is_new) known->second = add_mesh(surface_of(looks_.meshes[look.mesh]), name, material);
+      mesh = known->second;
+    } else {
+      mesh = add_mesh(surface_of(look.type, look.scale), name, material);
+    }
+    return {{"name", name}, {"mesh", mesh}, {"translation", look.pose.position}, {"rotation", look.pose.orientation}};
+  }
+
+  int look_material(const Look& look) {
+    if (!look.colour) return material_of(look.body);
+    const std::array<double, 4>& colour = *look.colour;
+    const auto [known, is_new] = look_materials_.try_emplace(colour, static_cast<int>(gltf_["materials"].size()));
+    if (!is_new) return known->second;
+    Json material = material_json("visual", {linear(colour[0]), linear(colour[1]), linear(colour[2]), colour[3]});
+    if (colour[3] < 1) material["alphaMode"] = "BLEND";
+    gltf_["materials"].push_back(material);
+    return known->second;
+  }
+
+  static Json material_json(const std::string& name, const Json& colour) {
+    return {
+        {"name", name},
+        {"doubleSided", true},
+        {"pbrMetallicRoughness", {{"baseColorFactor", colour}, {"metallicFactor", 0.05}, {"roughnessFactor", 0.6}}}};
+  }
+
+  int add_mesh(const Surface& surface, const std::string& name, int material) {
+    const int position = add_accessor(surface.positions, 3, "VEC3", kVertices, true);
+    const int normal = add_accessor(surface.normals, 3, "VEC3", kVertices, false);
+    const int indices = add_accessor(surface.indices, 1, "SCALAR", kIndices, false);
+    gltf_["meshes"].push_back({{"name", name},
+                               {"primitives",
+                                {{{"attributes", {{"POSITION", position}, {"NORMAL", normal}}},
+                                  {"indices", indices},
+                                  {"material", material}}}}});
+    return static_cast<int>(gltf_["meshes"].size()) - 1;
   }
 
   /// One colour a body, those of the report's page; grey for the world.
   int material_of(int body) {
     static constexpr double colours[][3] = {{0.30, 0.49, 0.86}, {0.88, 0.54, 0.24}, {0.31, 0.65, 0.42},
                                             {0.78, 0.35, 0.42}, {0.54, 0.42, 0.79}, {0.25, 0.65, 0.71}};
-    const std::string name = body < 0 ? "world" : model_.body_names[body];
     Json& materials = gltf_["materials"];
-    for (std::size_t k = 0; k < materials.size(); ++k) {
-      if (materials[k]["name"] == name) return static_cast<int>(k);
-    }
+    const auto [known, is_new] = body_materials_.try_emplace(body, static_cast<int>(materials.size()));
+    if (!is_new) return known->second;
+    const std::string name = body < 0 ? "world" : model_.body_names[body];
     Json colour = {0.6, 0.64, 0.7, 1.0};
     if (body >= 0) {
       for (int c = 0; c < 3; ++c) colour[c] = colours[static_cast<std::size_t>(body) % std::size(colours)][c];
     }
-    materials.push_back(
-        {{"name", name},
-         {"doubleSided", true},
-         {"pbrMetallicRoughness", {{"baseColorFactor", colour}, {"metallicFactor", 0.05}, {"roughnessFactor", 0.6}}}});
-    return static_cast<int>(materials.size()) - 1;
+    materials.push_back(material_json(name, colour));
+    return known->second;
   }
 
   void add_animation() {
@@ -285,6 +350,10 @@ class GltfWriter {
 
   const ResultMotion& motion_;
   const Model& model_;
+  const Looks& looks_;
+  std::map<int, int> body_materials_;
+  std::map<std::pair<int, int>, int> look_meshes_;  ///< of glTF, by mesh and material
+  std::map<std::array<double, 4>, int> look_materials_;
   Json gltf_;
   std::vector<char> bytes_;
 };
@@ -293,7 +362,8 @@ class GltfWriter {
 
 std::string motion_as_gltf(const std::filesystem::path& folder) {
   const ResultMotion motion = read_motion(folder);
-  return GltfWriter(motion).write();
+  const Looks looks = read_looks(folder, motion.scene.problem.model);
+  return GltfWriter(motion, looks).write();
 }
 
 }  // namespace backdrive::app

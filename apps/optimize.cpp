@@ -16,6 +16,7 @@
 #include "apps/history_file.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
+#include "apps/looks.h"
 #include "apps/machine_memory.h"
 #include "apps/optimize_details.h"
 #include "apps/optimize_view.h"
@@ -254,6 +255,7 @@ int run_optimize(const OptimizeArguments& options) {
   // The trajectory and the table come from the very text that is written, so that a replay shows the same numbers.
   const std::string text = scene_with_values(scene, result.problem);
   folder.file("result.yaml") << text;
+  write_looks(scene, folder);
   const Scene written = parse_scene(text, "result.yaml", scene.directory);
   const SimulationResult replay = simulate(written.problem, how, efforts_in_table(written.problem.model, scene.record));
   if (replay.status.stopped()) {

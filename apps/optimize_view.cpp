@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/json_text.h"
+#include "apps/looks.h"
 #include "apps/report_page.h"
 #include "apps/shown_motion.h"
 #include "apps/web_server.h"
@@ -56,7 +57,7 @@ struct OptimizeView::Impl {
     // Beside the optimisation, whatever that runs on.
     how.threads = 1;
     how.devices = {Device{}};
-    put_view_page(server);
+    put_view_page(server, looks_of(scene));
     Json about{{"name", scene.name}, {"description", scene.description}, {"optimising", true}};
     server.on_get("scene", [text = text_of(about)](const std::string&, const WebAnswer& answer) {
       answer({200, text});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/json_text.h"
+#include "apps/looks.h"
 #include "apps/result_motion.h"
 #include "apps/sweep_report.h"
 #include "engine/error.h"
@@ -115,8 +116,10 @@ Json details_of(const fs::path& file) {
   }
 }
 
-void add_scene_texts(const Scene& scene, const std::string& text, Json& data) {
+void add_scene(const fs::path& folder, const Scene& scene, const std::string& text, Json& data) {
   const Model& model = scene.problem.model;
+  const Looks looks = read_looks(folder, model);
+  if (!looks.looks.empty()) data["looks"] = looks_json(looks);
   data.update({{"name", scene.name},
                {"description", scene.description},
                {"scene", cut(text)},
@@ -137,10 +140,9 @@ Json motion_json(const ResultMotion& read, const fs::path& folder, const std::st
 }
 
 /// Of a folder of run or optimize: the motion, that before the optimisation, and those of other starts.
-void add_motions(const fs::path& folder, Json& data) {
-  const ResultMotion read = read_motion(folder);
+void add_motions(const fs::path& folder, const ResultMotion& read, Json& data) {
   const Model& model = read.scene.problem.model;
-  add_scene_texts(read.scene, read.scene_text, data);
+  add_scene(folder, read.scene, read.scene_text, data);
   data["motions"] = Json::array({motion_json(read, folder, read.before.empty() ? "motion" : "after")});
   if (!read.before.empty()) {
     ShownMotion before;
@@ -173,27 +175,32 @@ void add_compared(const fs::path& folder, const std::string& name, const ResultM
 }  // namespace
 
 Json report_data(const fs::path& folder) {
-  const fs::path details = folder / "details.json";
-  Json data{{"log", cut(text_of_file(folder / "log.txt"))}, {"history", history_json(folder / "history.csv")}};
-  if (fs::exists(details)) data["details"] = details_of(details);
-  if (fs::exists(folder / "sweep.csv") && fs::exists(folder / "scene.yaml")) {
-    add_scene_texts(load_scene(folder / "scene.yaml"), text_of_file(folder / "scene.yaml"), data);
-    add_sweep(folder, data);
-  } else {
-    add_motions(folder, data);
-  }
-  return data;
+  return report_data(std::vector<std::string>{folder.string()});
 }
 
 Json report_data(const std::vector<std::string>& folders) {
-  Json data = report_data(fs::path(folders[0]));
+  const fs::path folder = folders[0], details = folder / "details.json";
+  Json data{{"log", cut(text_of_file(folder / "log.txt"))}, {"history", history_json(folder / "history.csv")}};
+  if (fs::exists(details)) data["details"] = details_of(details);
+  if (folders.size() == 1 && fs::exists(folder / "sweep.csv") && fs::exists(folder / "scene.yaml")) {
+    add_scene(folder, load_scene(folder / "scene.yaml"), text_of_file(folder / "scene.yaml"), data);
+    add_sweep(folder, data);
+    return data;
+  }
+  const ResultMotion first = read_motion(folder);
+  add_motions(folder, first, data);
   if (folders.size() == 1) return data;
   const std::vector<std::string> names = names_of_folders(folders);
-  const ResultMotion first = read_motion(folders[0]);  // refuses a sweep
   data["motions"][0]["name"] = names[0];
   data["compared"] = Json::array({Json{{"name", names[0]}, {"history", Json()}}});
   for (std::size_t k = 1; k < folders.size(); ++k) add_compared(folders[k], names[k], first, data);
   return data;
+}
+
+Json shown_result(const fs::path& folder, const ResultMotion& read) {
+  const Model& model = read.scene.problem.model;
+  return {
+      {"motion", motion_json(read, folder, "motion")}, {"bodies", bodies_json(model)}, {"shapes", shapes_json(model)}};
 }
 
 }  // namespace backdrive::app

@@ -15,4 +15,8 @@ nlohmann::json report_data(const std::filesystem::path& folder);
 /// Of the first of several, with the motions and histories of the others, whose bodies have to have the same names.
 nlohmann::json report_data(const std::vector<std::string>& folders);
 
+struct ResultMotion;
+/// {"motion", "bodies", "shapes"} of a folder of run or optimize that was read, as the viewer's page takes them.
+nlohmann::json shown_result(const std::filesystem::path& folder, const ResultMotion& read);
+
 }  // namespace backdrive::app

@@ -9,8 +9,9 @@ namespace backdrive::app {
 std::string report_page(const nlohmann::json& data);
 
 class WebServer;
+struct Looks;
 /// Gives a server the viewer's page and what it loads: apps/report/view.html with the replay of page.html, scripts and
-/// styles as files of their own. Its script reads what there is from the server.
-void put_view_page(WebServer& server);
+/// styles as files of their own, and how the robots look. Its script reads what else there is from the server.
+void put_view_page(WebServer& server, const Looks& looks);
 
 }  // namespace backdrive::app

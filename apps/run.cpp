@@ -10,6 +10,7 @@
 #include "apps/fast_turns.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
+#include "apps/looks.h"
 #include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/progress.h"
@@ -120,6 +121,7 @@ int run_run(const Options& options) {
   write_trajectory(folder->file("trajectory.csv"), problem, scene.record, result);
   if (may_touch(problem)) write_contacts(folder->file("contacts.csv"), problem, result);
   folder->file("scene.yaml") << scene_with_values(scene, problem);
+  write_looks(scene, *folder);
   folder->file("details.json") << nlohmann::json{{"made_by", made_by(options, how)}}.dump() << '\n';
   log_file.reset();
   const std::string output = folder->commit().string();

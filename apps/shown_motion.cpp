@@ -25,6 +25,7 @@ constexpr double kLevels = 65535;
 /// Of the largest body's size, as far as poses may be off.
 constexpr double kUnseen = 1e-3;
 constexpr std::size_t kNumbersOfPose = 7;
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// How far a shape reaches from its body's origin, m; of planes without end.
 double reach_of(const Model& model, int shape) {
@@ -120,14 +121,13 @@ void add_touches(const SimulationResult& result, const std::vector<std::size_t>&
 
 std::string base64(const void* bytes, std::size_t count) {
   static_assert(std::endian::native == std::endian::little);
-  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto* const data = static_cast<const unsigned char*>(bytes);
   std::string text;
   text.reserve((count + 2) / 3 * 4);
   for (std::size_t i = 0; i < count; i += 3) {
     const auto byte = [&](std::size_t k) { return i + k < count ? data[i + k] : 0u; };
     const unsigned group = byte(0) << 16 | byte(1) << 8 | byte(2);
-    for (int k = 0; k < 4; ++k) text += digits[group >> (18 - 6 * k) & 63];
+    for (int k = 0; k < 4; ++k) text += kDigits[group >> (18 - 6 * k) & 63];
     if (i + 1 >= count) text[text.size() - 2] = '=';
     if (i + 2 >= count) text.back() = '=';
   }
@@ -136,6 +136,26 @@ std::string base64(const void* bytes, std::size_t count) {
 
 std::string base64(const std::vector<float>& numbers) {
   return base64(numbers.data(), numbers.size() * sizeof(float));
+}
+
+std::vector<unsigned char> base64_bytes(std::string_view text) {
+  std::array<int, 256> value;
+  value.fill(-1);
+  for (std::size_t k = 0; k < kDigits.size(); ++k) value[static_cast<unsigned char>(kDigits[k])] = static_cast<int>(k);
+  std::vector<unsigned char> bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  unsigned group = 0;
+  int bits = 0;
+  for (const char c : text) {
+    const int digit = value[static_cast<unsigned char>(c)];
+    if (digit < 0) break;
+    group = group << 6 | static_cast<unsigned>(digit);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push_back(static_cast<unsigned char>(group >> bits & 255));
+  }
+  return bytes;
 }
 
 std::vector<std::size_t> picked(std::size_t rows, std::size_t stride, std::size_t most) {

@@ -2,6 +2,7 @@
 // A motion as a page shows it: where all bodies are, frame by frame, what touched, and columns of numbers to plot.
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/simulate.h"
@@ -22,6 +23,8 @@ struct ShownMotion {
 /// Little-endian bytes as base64.
 std::string base64(const void* bytes, std::size_t count);
 std::string base64(const std::vector<float>& numbers);
+/// Back again; up to the first character that is no digit.
+std::vector<unsigned char> base64_bytes(std::string_view text);
 
 /// Every `stride`-th of `rows` and the last, at most about `most`.
 std::vector<std::size_t> picked(std::size_t rows, std::size_t stride, std::size_t most);

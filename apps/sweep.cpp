@@ -13,6 +13,7 @@
 #include "apps/crossings.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
+#include "apps/looks.h"
 #include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/progress.h"
@@ -256,6 +257,7 @@ class SweepOutput {
     log_file_.emplace(folder_->file("log.txt"));
     log_made_by(options_, how);
     folder_->file("scene.yaml") << scene_with_values(scene, scene.problem);
+    write_looks(scene, *folder_);
     folder_->file("details.json") << nlohmann::json{{"made_by", made_by(options_, how)}}.dump(1) << '\n';
     motions_.emplace(grid);
   }

@@ -6,6 +6,7 @@
 #include "apps/atomic_output.h"
 #include "apps/json_text.h"
 #include "apps/log.h"
+#include "apps/looks.h"
 #include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/report_data.h"
@@ -35,22 +36,17 @@ void tell_address(const ViewArguments& options, const std::string& address) {
 int run_view(ViewArguments options) {
   const ExecutionOptions how = execution(options);
   std::string motion;  // of a result folder, as its page takes it
-  if (std::filesystem::is_directory(options.scene)) {
-    const std::filesystem::path folder = options.scene;
+  const std::filesystem::path folder = options.scene;
+  const bool is_result = std::filesystem::is_directory(folder);
+  if (is_result) {
     options.scene = scene_file_in(folder).string();
-    if (options.set.empty()) {
-      const nlohmann::json data = report_data(folder);
-      motion =
-          nlohmann::json{
-              {"motion", data.at("motions").at(0)}, {"bodies", data.at("bodies")}, {"shapes", data.at("shapes")}}
-              .dump();
-    }
+    if (options.set.empty()) motion = shown_result(folder, read_motion(folder)).dump();
   }
   const Scene scene = load(options);
   check_motion_fits(scene.problem);
   WebServer server(options.port);
   ViewSession session(scene, how);
-  put_view_page(server);
+  put_view_page(server, is_result ? read_looks(folder, scene.problem.model) : looks_of(scene));
   server.on_get("scene", [text = session.scene_text()](const std::string&, const WebAnswer& answer) {
     answer({200, text});
   });

@@ -10,6 +10,10 @@ namespace backdrive::scene {
 
 class View;
 
+/// All of a regular file that stands at its canonical path, no part of which may have become a link. Throws Error
+/// (input) that names it where it cannot be read or has more than `most_bytes`.
+std::string bytes_of_canonical(const std::filesystem::path& path, std::size_t most_bytes);
+
 /// What is checked is what is read: the file is opened by its canonical path, no part of which may have become a link
 /// meanwhile, and everything else is asked of the open file.
 class InsideFile {

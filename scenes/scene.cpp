@@ -70,7 +70,7 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   };
   root = scene::apply_overrides(root, overrides, sources, comes_first);
   root = scene::expand_repeats(root, sources);
-  root = scene::expand_robots(root, directory, options, sources, result.notes);
+  root = scene::expand_robots(root, directory, options, sources, result);
   root = scene::apply_overrides(root, overrides, sources, std::not_fn(comes_first));
   if (!overrides.empty()) root = scene::expand_repeats(root, sources);  // what they brought
   scene::check_document(*root, sources);

@@ -10,6 +10,7 @@
 
 #include "autodiff/problem/problem.h"
 #include "scenes/scene_error.h"
+#include "scenes/visual.h"
 
 namespace backdrive {
 
@@ -56,6 +57,7 @@ struct Scene {
   /// The document after overrides, with robots written out; shared and never changed.
   std::shared_ptr<const scene::Node> document;
   std::vector<SceneNote> notes;  ///< of its robot files
+  RobotLooks looks;              ///< of its robots
 };
 
 /// Reads a scene file, or a robot file (URDF, MJCF) as a scene that has only this. Throws Error (input) naming file,

@@ -1,7 +1,7 @@
 'use strict';
 // Motions of a report, read from their text (apps/shown_motion.h), and those that are shown beside the one that plays.
 const BackdriveMotions = (() => {
-const {floats, geometries} = Backdrive;
+const {floats, geometries, palette} = Backdrive;
 const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
 const levels = 32767;
 
@@ -23,7 +23,7 @@ function read(motion, data) {
   return {
     name: motion.name, times: floats(motion.times), poses: poses(motion), contacts: floats(motion.contacts || ''),
     contactStarts: motion.contactStarts || [], columns: motion.columns || [], rows: floats(motion.rows || ''),
-    bodies: patched(data.bodies, motion.bodies), shapes: patched(data.shapes, motion.shapes),
+    bodies: patched(data.bodies, motion.bodies), shapes: patched(data.shapes, motion.shapes), looks: data.looks,
     ownShapes: !!motion.shapes,
   };
 }
@@ -36,7 +36,7 @@ class Others {
     this.time = time;
     this.motions = [];
     this.beside = false;
-    this.pale = new THREE.MeshStandardMaterial({color: 0x808a99, transparent: true, opacity: 0.28, depthWrite: false, side: THREE.DoubleSide});
+    this.pale = BackdriveShapes.matter(0x808a99, {transparent: true, opacity: 0.28, depthWrite: false, side: THREE.FrontSide});
     time.watch(() => this.place());
   }
 
@@ -47,10 +47,17 @@ class Others {
     this.place();
   }
 
-  // The parts of a link that are to be seen: [mesh].
+  // The parts of a link that are to be seen: [{geometry, material, matrix}]. Of many, what touches, in coarse rounds.
   parts(b) {
-    const {links, axes, masses} = this.stage;
-    return links[b].children.filter(part => part.isMesh && !axes.includes(part) && !masses.includes(part));
+    const {links, axes, masses, shapes} = this.stage, own = shapes.filter(shape => shape.body === b);
+    if (this.motions.length > 8 && own.length) {
+      const material = BackdriveShapes.matter(palette[b % palette.length]), one = new THREE.Vector3(1, 1, 1);
+      return own.flatMap(shape => geometries(shape, 0.4).map(geometry => ({geometry, material, matrix:
+        new THREE.Matrix4().compose(new THREE.Vector3(...shape.position), new THREE.Quaternion(...shape.orientation), one)})));
+    }
+    const parts = links[b].children.filter(part => part.isMesh && !axes.includes(part) && !masses.includes(part));
+    for (const part of parts) part.updateMatrix();
+    return parts;
   }
 
   build() {
@@ -64,7 +71,6 @@ class Others {
     const alike = this.motions.filter(m => !m.ownShapes), own = this.motions.filter(m => m.ownShapes);
     for (let b = 0; alike.length && b < stage.bodies.length; ++b) {
       for (const part of this.parts(b)) {
-        part.updateMatrix();
         const mesh = new THREE.InstancedMesh(part.geometry, this.beside ? part.material : this.pale, alike.length);
         mesh.frustumCulled = false;
         group.add(mesh);
@@ -74,7 +80,7 @@ class Others {
     this.alike = alike;
     this.own = own.map(motion => {
       const links = motion.bodies.map(() => { const g = new THREE.Group(); group.add(g); return g; });
-      for (const shape of motion.shapes) {
+      for (const shape of stage.drawnShapes(motion.shapes)) {
         if (shape.body < 0) continue;
         for (const geometry of geometries(shape)) {
           const mesh = new THREE.Mesh(geometry, this.pale);

@@ -25,7 +25,7 @@ function player() {
   const pale = before && Object.assign(first, {before: read(stored.indexOf(before)).poses});
   const stage = Backdrive.makeStage(time, pale || first);
   const others = stage && new BackdriveMotions.Others(stage, time);
-  const plot = window.Chart && first.columns.length > 1 ? new BackdrivePlots.MotionPlot(time, data.limits) : null;
+  let plot = null, playing = first;
   const listed = stored.map((m, k) => k).filter(k => stored[k] !== before);
   const beside = () => {
     const how = $('others').value, most = 64, every = Math.ceil((listed.length - 1) / most);
@@ -34,7 +34,7 @@ function player() {
   };
   const open = k => {
     current = k;
-    const motion = read(k);
+    const motion = playing = read(k);
     $('which').value = k;
     time.set(motion.times);
     if (stage) {
@@ -51,8 +51,13 @@ function player() {
   $('others').onchange = beside;
   $('which-part').hidden = listed.length < 2;
   if (compared.length) $('others').value = 'pale';
-  if (plot) plot.set(first);
-  return {time, stage, plot, open};
+  $('motion-part').hidden = !window.Chart || first.columns.length < 2;
+  const addPlot = () => {
+    if ($('motion-part').hidden) return;
+    plot = new BackdrivePlots.MotionPlot(time, data.limits);
+    plot.set(playing);
+  };
+  return {time, stage, get plot() { return plot; }, addPlot, open};
 }
 
 // The motion that a user picks; of a sweep its point, too.
@@ -157,36 +162,53 @@ function checkTable() {
   [...$('check').rows].forEach((row, k) => { if (k > 0 && k <= failed.length) row.className = 'bad'; });
 }
 
+// Everything has its place before anything is drawn.
 tables();
 checkTable();
-$('replay').hidden = $('plots').hidden = !stored.length;
-if (window.Chart) historyPlots();
-shown = stored.length ? player() : null;
-$('motion-part').hidden = !shown || !shown.plot;
-if (window.Chart && shown) cotangentPlot(shown.time);
-$('course').hidden = ['terms-part', 'health-part', 'over-part'].every(id => $(id).hidden);
+$('replay').hidden = !stored.length;
+$('plots').hidden = !stored.length && !data.sweep;
 $('sweep').hidden = $('sweep-more').hidden = !data.sweep;
-if (data.sweep) {
-  sweep = new BackdriveSweep.Sweep(data, shown ? shown.open : () => {});
-  const best = stored.find(m => m.best);
-  sweep.select(best && best.point >= 0 ? best.point : 0);
-}
-// For tests.
-window.backdriveSweep = sweep;
+$('history').hidden = !data.history;
+$('course').hidden = !data.history && !details.gradient_over_time;
+shown = stored.length ? player() : null;
 if (shown) {
   const {time, stage} = shown;
-  window.backdrivePlot = shown.plot && shown.plot.chart;
   window.backdrive = stage && {
     scene: stage.scene, camera: stage.camera, controls: stage.controls, get links() { return stage.links; }, project: (b, point) => stage.project(b, point),
     draw: () => stage.draw(), show: k => time.show(k), showTime: t => time.showTime(t), frame: () => time.frame, get times() { return time.times; }, data,
     open: shown.open,
   };
   time.show(0);
+  if (stage) stage.draw();
   if (compared.length) $('others').onchange();
   // …report.html#t=0.5 opens at that time.
   const asked = /(?:^#|&)t=([0-9.]+)/.exec(location.hash);
   if (asked) time.showTime(+asked[1]);
   if (/(?:^#|&)before/.test(location.hash) && before) $('before').click();
 }
-window.backdriveReady = performance.now();  // all but the first frame
+window.backdriveReady = performance.now();  // all but the plots
+
+// Plots once the motion is to be seen; where a page is not seen itself, nobody tells of frames.
+const afterFrame = then => {
+  const once = () => { if (then) then(); then = null; };
+  requestAnimationFrame(() => setTimeout(once));
+  setTimeout(once, 500);
+};
+function plots() {
+  if (window.Chart) {
+    if (shown) shown.addPlot();
+    historyPlots();
+    if (shown) cotangentPlot(shown.time);
+  }
+  $('course').hidden = ['terms-part', 'health-part', 'over-part'].every(id => $(id).hidden);
+  if (data.sweep) {
+    sweep = new BackdriveSweep.Sweep(data, shown ? shown.open : () => {});
+    const best = stored.find(m => m.best);
+    sweep.select(best && best.point >= 0 ? best.point : 0);
+  }
+  // For tests.
+  window.backdriveSweep = sweep;
+  window.backdrivePlot = shown && shown.plot && shown.plot.chart;
+}
+window.backdriveWhole = new Promise(done => afterFrame(() => { plots(); done(); }));
 })();

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/looks.h"
 #include "apps/web_server.h"
 #include "engine/error.h"
 
@@ -106,9 +107,12 @@ std::string report_page(const nlohmann::json& data) {
                                        {"script", BACKDRIVE_TEXT(script)}});
 }
 
-void put_view_page(WebServer& server) {
+void put_view_page(WebServer& server, const Looks& looks) {
   static const std::string page = filled(BACKDRIVE_TEXT(view), {{"replay", replay_section()}});
   server.put("", page, "text/html");
+  server.on_get("looks", [text = looks_json(looks).dump()](const std::string&, const WebAnswer& answer) {
+    answer({200, text});
+  });
   server.put("page.css", BACKDRIVE_TEXT(css), "text/css");
   server.put("view.css", BACKDRIVE_TEXT(view_css), "text/css");
   server.put("three.js", BACKDRIVE_TEXT(three), "text/javascript");

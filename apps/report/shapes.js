@@ -7,21 +7,31 @@ const floats = text => {
   return new Float32Array(bytes.buffer);
 };
 
-function geometries(shape) {
-  const [a, b, c] = shape.scale;
+// Whether the processor draws: there, shadows have coarser edges.
+function isSoftware(gl) {
+  const info = gl.getExtension('WEBGL_debug_renderer_info');
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : '');
+}
+
+// What bodies are made of: light by vertex, which renderers without a GPU draw three times as fast as by pixel.
+const matter = (color, more) => new THREE.MeshLambertMaterial(Object.assign({color, side: THREE.DoubleSide}, more));
+
+// `fine`: 1, or less for rounds of fewer corners.
+function geometries(shape, fine = 1) {
+  const [a, b, c] = shape.scale, round = corners => Math.max(6, 2 * Math.round(corners * fine / 2));
   switch (shape.type) {
-    case 'sphere': return [new THREE.SphereBufferGeometry(a, 32, 20)];
-    case 'ellipsoid': { const g = new THREE.SphereBufferGeometry(1, 32, 20); g.scale(a, b, c); return [g]; }
+    case 'sphere': return [new THREE.SphereBufferGeometry(a, round(32), round(20))];
+    case 'ellipsoid': { const g = new THREE.SphereBufferGeometry(1, round(32), round(20)); g.scale(a, b, c); return [g]; }
     case 'box': return [new THREE.BoxBufferGeometry(2 * a, 2 * b, 2 * c)];
-    case 'cylinder': { const g = new THREE.CylinderBufferGeometry(a, a, 2 * b, 40); g.rotateX(Math.PI / 2); return [g]; }
+    case 'cylinder': { const g = new THREE.CylinderBufferGeometry(a, a, 2 * b, round(40)); g.rotateX(Math.PI / 2); return [g]; }
     case 'capsule': {
-      const points = [];  // the outline from pole to pole, turned about the axis
-      for (let k = 0; k <= 20; ++k) {
-        const angle = Math.PI * (k / 20 - 0.5);
-        points.push(new THREE.Vector2(a * Math.cos(angle), a * Math.sin(angle) + (k < 10 ? -b : b)));
-        if (k === 10) points.splice(-1, 0, new THREE.Vector2(a, -b));
+      const points = [], n = round(20);  // the outline from pole to pole, turned about the axis
+      for (let k = 0; k <= n; ++k) {
+        const angle = Math.PI * (k / n - 0.5);
+        points.push(new THREE.Vector2(a * Math.cos(angle), a * Math.sin(angle) + (k < n / 2 ? -b : b)));
+        if (k === n / 2) points.splice(-1, 0, new THREE.Vector2(a, -b));
       }
-      const g = new THREE.LatheBufferGeometry(points, 32);
+      const g = new THREE.LatheBufferGeometry(points, round(32));
       g.rotateX(Math.PI / 2);
       return [g];
     }
@@ -33,6 +43,54 @@ function geometries(shape) {
     }
   }
   return [];
+}
+
+const int16s = text => new Int16Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);
+
+// A mesh of looks (apps/looks.h). Corners whose faces meet flatter than 40 degrees share their normal, others have edges.
+function lookGeometry({vertices, origin, quantum, triangles}) {
+  const places = int16s(vertices), bytes = Uint8Array.from(atob(triangles), c => c.charCodeAt(0)).buffer;
+  const corners = places.length / 3 > 65536 ? new Uint32Array(bytes) : new Uint16Array(bytes), n = corners.length;
+  const at = new Float32Array(3 * n), faces = new Float32Array(n), normals = new Float32Array(3 * n);
+  for (let k = 0; k < n; ++k) for (let c = 0; c < 3; ++c) at[3 * k + c] = origin[c] + quantum * places[3 * corners[k] + c];
+  for (let k = 0; k < n; k += 3) {  // unit normals; what has no area has none
+    const i = 3 * k, ux = at[i + 3] - at[i], uy = at[i + 4] - at[i + 1], uz = at[i + 5] - at[i + 2];
+    const vx = at[i + 6] - at[i], vy = at[i + 7] - at[i + 1], vz = at[i + 8] - at[i + 2];
+    const x = uy * vz - uz * vy, y = uz * vx - ux * vz, z = ux * vy - uy * vx, length = Math.hypot(x, y, z) || 1;
+    faces[k] = x / length, faces[k + 1] = y / length, faces[k + 2] = z / length;
+  }
+  // Corners by vertex, as lists that are linked.
+  const last = new Int32Array(places.length / 3).fill(-1), before = new Int32Array(n);
+  for (let k = 0; k < n; ++k) { before[k] = last[corners[k]]; last[corners[k]] = k; }
+  const flat = Math.cos(40 * Math.PI / 180);
+  for (let k = 0; k < n; ++k) {
+    const f = k - k % 3, a = faces[f], b = faces[f + 1], c = faces[f + 2];
+    let x = 0, y = 0, z = 0;
+    for (let other = last[corners[k]], most = 64; other >= 0 && most > 0; other = before[other], --most) {
+      const g = other - other % 3;
+      if (a * faces[g] + b * faces[g + 1] + c * faces[g + 2] < flat) continue;
+      x += faces[g], y += faces[g + 1], z += faces[g + 2];
+    }
+    normals[3 * k] = x || a, normals[3 * k + 1] = y || b, normals[3 * k + 2] = z || c;
+  }
+  const g = new THREE.BufferGeometry();
+  g.setAttribute('position', new THREE.BufferAttribute(at, 3));
+  g.setAttribute('normal', new THREE.BufferAttribute(normals, 3));
+  g.normalizeNormals();
+  return g;
+}
+
+// Meshes with geometries, made once: [{body, geometry, material, position, orientation}] of looks.
+function lookParts(looks, colourOfBody) {
+  const meshes = new Map(), materials = new Map();
+  const once = (made, key, make) => { if (!made.has(key)) made.set(key, make()); return made.get(key); };
+  return looks.looks.map(look => {
+    const [r, g, b, opacity] = look.colour || [0, 0, 0, 1];
+    const material = once(materials, look.colour ? look.colour.join() : look.body, () =>
+      matter(look.colour ? new THREE.Color(r, g, b) : colourOfBody(look.body), {transparent: opacity < 1, opacity}));
+    const geometry = look.type === 'mesh' ? once(meshes, look.mesh, () => lookGeometry(looks.meshes[look.mesh])) : geometries(look)[0];
+    return {body: look.body, geometry, material, position: look.position, orientation: look.orientation};
+  });
 }
 
 // Eigenvalues of [xx, yy, zz, xy, xz, yz], and eigenvectors as a rotation: Jacobi's rotations, each of which makes the
@@ -63,5 +121,5 @@ function inertiaBox(body) {
   return box;
 }
 
-return {floats, geometries, inertiaBox, principalAxes};
+return {floats, geometries, lookParts, matter, inertiaBox, isSoftware, principalAxes};
 })();

@@ -3,8 +3,9 @@
 // the elements of #replay in page.html. Data: as of apps/report_data.h.
 const Backdrive = (() => {
 const $ = id => document.getElementById(id);
-const {floats, geometries, inertiaBox} = BackdriveShapes;
+const {floats, geometries, lookParts, matter, inertiaBox, isSoftware} = BackdriveShapes;
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colourOf = body => body < 0 ? 0x9aa3b2 : palette[body % palette.length];
 const palette = ['#4c7edb', '#e08a3c', '#4fa66a', '#c75a6b', '#8a6bc9', '#3fa7b5', '#b59a3f', '#d276b2', '#6f7a8c', '#a0623a', '#5b9e9e', '#8fae3c'];
 
 // ---- time: one for all that is shown
@@ -96,8 +97,10 @@ class Stage {
     this.time = time;
     this.canvas = renderer.domElement;
     this.renderer = renderer;
+    this.renderer.debug.checkShaderErrors = false;  // asking waits for the compiler
+    this.software = isSoftware(renderer.getContext());
     this.renderer.shadowMap.enabled = true;
-    this.renderer.shadowMap.type = THREE.PCFSoftShadowMap;
+    this.renderer.shadowMap.type = this.software ? THREE.PCFShadowMap : THREE.PCFSoftShadowMap;
     this.renderer.setPixelRatio(Math.min(devicePixelRatio || 1, 2));
     this.scene = new THREE.Scene();
     this.camera = new THREE.PerspectiveCamera(40, 1, 0.01, 1000);
@@ -145,13 +148,22 @@ class Stage {
   setBodies(data) {
     this.bodies = data.bodies;
     this.shapes = data.shapes;
+    this.looks = data.looks || {looks: [], hidden: []};
+    $('collision-part').hidden = !this.looks.looks.length;
     this.drawn = false;
   }
+
+  // Shapes that are drawn: all, or those that no look of their body stands for.
+  drawnShapes(shapes) {
+    const hidden = new Set($('collision').checked ? [] : this.looks.hidden);
+    return shapes.filter(shape => !hidden.has(shape.name));
+  }
+  drawnLooks() { return $('collision').checked ? [] : this.looks.looks; }
 
   // Where everything is, over the whole motion.
   extent() {
     const box = new THREE.Box3(), bodies = this.bodies.length, reach = new Float32Array(Math.max(bodies, 1));
-    for (const shape of this.shapes) {
+    for (const shape of this.shapes.concat(this.looks.looks)) {
       if (shape.body >= 0) reach[shape.body] = Math.max(reach[shape.body], shape.reach);
       else if (isFinite(shape.reach) && shape.type !== 'plane') {
         box.expandByPoint(new THREE.Vector3(...shape.position).addScalar(Math.min(shape.reach, 3)));
@@ -198,7 +210,7 @@ class Stage {
     sun.target.position.copy(centre);
     sun.castShadow = this.shadows;
     Object.assign(sun.shadow.camera, {left: -size, right: size, top: size, bottom: -size, near: size / 50, far: size * 5});
-    sun.shadow.mapSize.set(2048, 2048);
+    sun.shadow.mapSize.setScalar(this.software ? 1024 : 2048);
     sun.shadow.bias = -0.003;
     light.add(sun, sun.target, new THREE.HemisphereLight(0xffffff, 0x8890a0, 0.55));
     return light;
@@ -238,20 +250,22 @@ class Stage {
     this.links = this.bodies.map(group);
     this.ghosts = this.bodies.map(group);
     const still = group();
-    for (const shape of this.shapes) {
-      const material = new THREE.MeshStandardMaterial({
-        color: shape.body < 0 ? 0x9aa3b2 : palette[shape.body % palette.length], roughness: 0.6, metalness: 0.05,
-        flatShading: shape.type === 'mesh' || shape.type === 'height_field', side: THREE.DoubleSide});
-      for (const geometry of geometries(shape)) {
-        const mesh = new THREE.Mesh(geometry, material);
-        mesh.castShadow = mesh.receiveShadow = true;
-        mesh.position.set(...shape.position);
-        mesh.quaternion.set(...shape.orientation);
-        (shape.body < 0 ? still : this.links[shape.body]).add(mesh);
-      }
+    const add = (shape, geometry, material) => {
+      const mesh = new THREE.Mesh(geometry, material);
+      mesh.castShadow = mesh.receiveShadow = true;
+      mesh.position.set(...shape.position);
+      mesh.quaternion.set(...shape.orientation);
+      (shape.body < 0 ? still : this.links[shape.body]).add(mesh);
+    };
+    for (const shape of this.drawnShapes(this.shapes)) {
+      const material = matter(colourOf(shape.body));
+      for (const geometry of geometries(shape)) add(shape, geometry, material);
+    }
+    if (!$('collision').checked && this.looks.looks.length) {
+      for (const part of lookParts(this.looks, colourOf)) add(part, part.geometry, part.material);
     }
     this.addBones();
-    const pale = new THREE.MeshStandardMaterial({color: 0x808a99, transparent: true, opacity: 0.32, depthWrite: false, side: THREE.DoubleSide});
+    const pale = matter(0x808a99, {transparent: true, opacity: 0.32, depthWrite: false});
     this.links.forEach((link, b) => {
       for (const part of link.children) {
         const ghost = new THREE.Mesh(part.geometry, pale);
@@ -266,8 +280,8 @@ class Stage {
 
   // What has no shape is drawn as lines from joint to joint, and a ball at its centre of mass.
   addBones() {
-    const {size, links} = this, bones = new THREE.MeshStandardMaterial({color: 0x6f7a8c, roughness: 0.7});
-    const has = new Set(this.shapes.map(s => s.body));
+    const {size, links} = this, bones = matter(0x6f7a8c);
+    const has = new Set(this.drawnShapes(this.shapes).concat(this.drawnLooks()).map(s => s.body));
     const bone = (group, to) => {
       const length = to.length();
       if (!(length > size * 1e-3)) return;
@@ -282,8 +296,7 @@ class Stage {
       bone(links[b], new THREE.Vector3(...body.com));
       for (const other of this.bodies) if (other.parent === b) bone(links[b], new THREE.Vector3(...other.offset));
       if (body.mass > 0) {
-        const ball = new THREE.Mesh(new THREE.SphereBufferGeometry(size * 0.014, 20, 14),
-                                    new THREE.MeshStandardMaterial({color: palette[b % palette.length]}));
+        const ball = new THREE.Mesh(new THREE.SphereBufferGeometry(size * 0.014, 20, 14), matter(palette[b % palette.length]));
         ball.position.set(...body.com);
         ball.castShadow = true;
         links[b].add(ball);
@@ -418,6 +431,7 @@ class Stage {
     };
     $('trace').onchange = () => this.placeTrace();
     $('forces').onchange = () => this.place();
+    $('collision').onchange = () => { this.drawn = false; this.time.show(this.time.frame, this.time.share); };
     for (const name of ['before', 'frames', 'masses', 'inertias']) $(name).onchange = () => this.choose();
     this.controls.addEventListener('change', () => { this.dirty = true; });
     addEventListener('resize', () => this.resize());

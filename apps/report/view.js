@@ -5,7 +5,7 @@
 const {$, colour, palette} = Backdrive;
 
 $('which-part').hidden = true;
-const scene = await (await fetch('scene')).json();
+const scene = await (await fetch('scene')).json(), robots = await (await fetch('looks')).json();
 $('name').textContent = scene.name;
 document.title = scene.name;
 $('description').textContent = scene.description;
@@ -14,7 +14,7 @@ $('description').textContent = scene.description;
 
 let time = null, stage = null, first = null, shapes = '', looks = null;
 function showMotion(text, newLooks) {
-  looks = newLooks || looks;
+  if (newLooks) looks = Object.assign({looks: robots}, newLooks);
   const motion = BackdriveMotions.read(text, looks);
   // The first motion stays as a ghost, where the others last as long.
   if (first && first.length === motion.poses.length) motion.before = first;

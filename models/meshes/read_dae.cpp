@@ -1,4 +1,5 @@
 // COLLADA, as far as it describes polygons and where they are: Khronos, COLLADA 1.4.1 specification, chapter 5.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -44,12 +45,13 @@ class DaeReader {
     for (const pugi::xml_node& geometry : root.child("library_geometries").children("geometry")) {
       geometries_[geometry.attribute("id").value()] = geometry;
     }
+    library_ = root;
     bool placed = false;
     for (const pugi::xml_node& scene : root.child("library_visual_scenes").children("visual_scene")) {
       for (const pugi::xml_node& node : scene.children("node")) placed = add_node(node, {}, 1) || placed;
     }
     if (!placed) {
-      for (const auto& [id, geometry] : geometries_) add_geometry(geometry, {});
+      for (const auto& [id, geometry] : geometries_) add_geometry(geometry, {}, {});
     }
     TriangleMesh mesh = welded(mesh_);
     if (mesh.triangles.empty()) refuse_file(name_, "no faces", "at least one triangle, polylist or polygon");
@@ -141,7 +143,7 @@ class DaeReader {
       const std::string_view url = instance.attribute("url").value();
       const auto found = geometries_.find(std::string(url.substr(url.starts_with('#') ? 1 : 0)));
       if (found == geometries_.end()) refuse(instance, "the id of a geometry in this file");
-      add_geometry(found->second, here);
+      add_geometry(found->second, here, instance);
       placed = true;
     }
     for (const pugi::xml_node& child : node.children("node")) placed = add_node(child, here, level + 1) || placed;
@@ -153,11 +155,43 @@ class DaeReader {
     return mesh.find_child_by_attribute(kind, "id", id.c_str());
   }
 
-  void add_geometry(const pugi::xml_node& geometry, const Affine& placed) {
+  void add_geometry(const pugi::xml_node& geometry, const Affine& placed, const pugi::xml_node& instance) {
     const pugi::xml_node mesh = geometry.child("mesh");
     for (const char* const kind : {"triangles", "polylist", "polygons"}) {
-      for (const pugi::xml_node& primitive : mesh.children(kind)) add_primitive(mesh, primitive, placed);
+      for (const pugi::xml_node& primitive : mesh.children(kind)) {
+        colour_ = colour_of(primitive.attribute("material").value(), instance);
+        add_primitive(mesh, primitive, placed);
+      }
     }
+  }
+
+  /// The diffuse colour of the material that an instance binds to a symbol. How a mesh looks is no reason to refuse it.
+  int colour_of(const char* symbol, const pugi::xml_node& instance) {
+    const pugi::xml_node bound = instance.child("bind_material").child("technique_common");
+    const std::string_view target =
+        bound.find_child_by_attribute("instance_material", "symbol", symbol).attribute("target").value();
+    const auto [known, is_new] = colours_.try_emplace(std::string(target), kNoColour);
+    if (!is_new || target.empty()) return known->second;
+    const pugi::xml_node material = by_id(library_.child("library_materials"), "material", target);
+    const pugi::xml_node effect =
+        by_id(library_.child("library_effects"), "effect", material.child("instance_effect").attribute("url").value());
+    for (const pugi::xml_node& model : effect.child("profile_COMMON").child("technique").children()) {
+      if (const pugi::xml_node colour = model.child("diffuse").child("color"))
+        known->second = rgb(colour.child_value());
+    }
+    return known->second;
+  }
+  static int rgb(std::string_view text) {
+    int colour = 0;
+    for (int k = 0; k < 3; ++k) {
+      text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+      const std::string_view word = text.substr(0, text.find_first_of(" \t\r\n"));
+      text.remove_prefix(word.size());
+      const auto share = parse_decimal(word);
+      if (!share) return kNoColour;
+      colour = colour << 8 | static_cast<int>(std::lround(std::clamp(*share, 0.0, 1.0) * 255));
+    }
+    return colour;
   }
 
   /// Appends the positions that a <vertices> names; returns how many there are.
@@ -234,6 +268,7 @@ class DaeReader {
         refuse(owner, "at most " + std::to_string(kMaxTriangles) + " triangles");
       }
       mesh_.triangles.push_back({index[0], index[i - 1], index[i]});
+      mesh_.colours.push_back(colour_);
     }
   }
 
@@ -242,6 +277,9 @@ class DaeReader {
   pugi::xml_document document_;
   double unit_ = 1;  ///< m
   std::map<std::string, pugi::xml_node> geometries_;
+  pugi::xml_node library_;                           ///< the root
+  std::map<std::string, int, std::less<>> colours_;  ///< by material
+  int colour_ = kNoColour;                           ///< of what is being added
   TriangleMesh mesh_;
 };
 

@@ -64,9 +64,9 @@ TriangleMesh welded(const TriangleMesh& mesh) {
   }
   TriangleMesh result;
   std::vector<int> renamed(points.size(), -1);
-  for (const auto& corners : mesh.triangles) {
+  for (size_t t = 0; t < mesh.triangles.size(); ++t) {
     std::array<int, 3> own{};
-    for (int k = 0; k < 3; ++k) own[k] = first[corners[k]];
+    for (int k = 0; k < 3; ++k) own[k] = first[mesh.triangles[t][k]];
     if (own[0] == own[1] || own[1] == own[2] || own[2] == own[0]) continue;
     for (int& corner : own) {
       if (renamed[corner] < 0) {
@@ -76,6 +76,7 @@ TriangleMesh welded(const TriangleMesh& mesh) {
       corner = renamed[corner];
     }
     result.triangles.push_back(own);
+    if (!mesh.colours.empty()) result.colours.push_back(mesh.colours[t]);
   }
   return result;
 }

@@ -19,7 +19,9 @@ constexpr int kMaxVertices = 3 * kMaxTriangles;
 struct TriangleMesh {
   std::vector<Vec3<double>> vertices;         ///< in the file's unit of length
   std::vector<std::array<int, 3>> triangles;  ///< indices of vertices, counterclockwise seen from outside
+  std::vector<int> colours = {};              ///< of triangles, 0xRRGGBB or kNoColour; empty: of none
 };
+constexpr int kNoColour = -1;
 
 /// The box about some points, along the axes.
 struct Bounds {
@@ -46,7 +48,8 @@ TriangleMesh parse_stl(std::string_view bytes, const std::string& name);
 
 /// COLLADA 1.4 or 1.5: triangles, polylists and polygons of all geometries, placed as the nodes of the visual scenes do
 /// (all at the origin where there are none), in m by the file's unit. Its up axis is passed over, as the programs of
-/// ROS do: many exporters state a wrong one. The result is welded().
+/// ROS do: many exporters state a wrong one. Colours are the diffuse ones of its materials; textures are passed over.
+/// The result is welded().
 TriangleMesh parse_dae(std::string_view text, const std::string& name);
 
 /// Vertices at the very same place become one, in order of first use; vertices that no triangle has are dropped, and so

@@ -52,8 +52,8 @@ std::string text_of(const fs::path& path) {
 
 class Expander {
  public:
-  Expander(const fs::path& directory, const LoadOptions& options, Sources& sources, std::vector<SceneNote>& notes)
-      : directory_(directory), sources_(sources), notes_(notes), roots_(options.robot_path) {
+  Expander(const fs::path& directory, const LoadOptions& options, Sources& sources, Scene& scene)
+      : directory_(directory), sources_(sources), scene_(scene), roots_(options.robot_path) {
     for (fs::path& root : robot_path_of_environment()) roots_.push_back(std::move(root));
   }
 
@@ -188,11 +188,24 @@ class Expander {
     }
     add_rest(parts, name.empty());
     has_shapes_.push_back({request.group, has_shape(*parts.bodies) || !parts.shapes->map.empty()});
+    add_looks(parts);
     for (const RobotNote& note : parts.notes) {
-      notes_.push_back({sources_.name(note.place) + ": " + note.what + (note.times > 1 ? " (" : "") +
-                            (note.times > 1 ? std::to_string(note.times) + " times)" : ""),
-                        note.changes_motion});
+      scene_.notes.push_back({sources_.name(note.place) + ": " + note.what + (note.times > 1 ? " (" : "") +
+                                  (note.times > 1 ? std::to_string(note.times) + " times)" : ""),
+                              note.changes_motion});
     }
+  }
+
+  void add_looks(const RobotParts& parts) {
+    RobotLooks& looks = scene_.looks;
+    looks.visuals.insert(looks.visuals.end(), parts.visuals.begin(), parts.visuals.end());
+    for (const Entry& body : parts.bodies->map) {
+      const NodePtr shapes = body.value->find("shapes");
+      for (std::size_t i = 0; shapes && i < shapes->list.size(); ++i) {
+        looks.shapes.push_back(listed_shape_name(body.key, *shapes, i));
+      }
+    }
+    for (const Entry& shape : parts.shapes->map) looks.shapes.push_back(shape.key);
   }
 
   RobotParts mjcf(const XmlElement& robot, const fs::path& path, const RobotRequest& request) {
@@ -269,7 +282,7 @@ class Expander {
 
   const fs::path& directory_;
   Sources& sources_;
-  std::vector<SceneNote>& notes_;
+  Scene& scene_;  ///< gets notes and looks
   std::vector<fs::path> roots_;
   NodePtr model_;
   bool closes_loops_ = false;
@@ -301,12 +314,12 @@ bool is_about_robots(std::string_view path) {
 }
 
 NodePtr expand_robots(const NodePtr& root, const fs::path& directory, const LoadOptions& options, Sources& sources,
-                      std::vector<SceneNote>& notes) {
+                      Scene& scene) {
   const NodePtr model = root->kind == NodeKind::map ? root->find("model") : nullptr;
   if (!model || model->kind != NodeKind::map) return root;
   const bool names_robots = std::ranges::any_of(
       model->map, [](const Entry& entry) { return entry.key == "robots" || is_robot_key(entry.key); });
-  return names_robots ? Expander(directory, options, sources, notes).expand(root, model) : root;
+  return names_robots ? Expander(directory, options, sources, scene).expand(root, model) : root;
 }
 
 }  // namespace backdrive::scene

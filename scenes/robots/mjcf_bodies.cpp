@@ -6,6 +6,7 @@
 
 #include "models/model_validity.h"
 #include "models/parameter_list.h"
+#include "scenes/robots/mjcf_looks.h"
 #include "scenes/robots/mjcf_mesh.h"
 #include "scenes/robots/mjcf_model.h"
 
@@ -40,7 +41,8 @@ class MjcfBodyReader : MjcfReading {
   };
 
   void learn_asset(const XmlElement& asset) {
-    static const Names looks{"texture", "material", "skin"};
+    static const Names looks{"texture", "skin"};
+    if (asset.name == "material") return looks_.learn_material(asset);
     if (looks.contains(asset.name)) return parts_.note(asset.place, "<" + asset.name + ">", false);
     if (asset.name != "mesh" && asset.name != "hfield") {
       return parts_.note(asset.place, "<" + excerpt(asset.name) + "> in <asset>");
@@ -259,6 +261,7 @@ class MjcfBodyReader : MjcfReading {
     geom.contact_affinity = values_.whole_or(element, "conaffinity", 1);
     geom.pose = document_.pose(element);
     read_form(geom);
+    looks_.colour(geom);
     geom.pose = around.frame * geom.pose;
     geom.mass = placed(geom.mass, geom.pose);
     model_.bodies[around.body].geoms.push_back(std::move(geom));
@@ -304,7 +307,10 @@ class MjcfBodyReader : MjcfReading {
                                                                         {"ellipsoid", GeometryType::ellipsoid},
                                                                         {"cylinder", GeometryType::cylinder},
                                                                         {"box", GeometryType::box}};
-    const VolumeMoments<double> m = volume_moments<double>(forms.find(type)->second, {size[0], size[1], size[2]});
+    geom.visual.emplace();
+    geom.visual->type = forms.find(type)->second;
+    geom.visual->scale = {size[0], size[1], size[2]};
+    const VolumeMoments<double> m = volume_moments<double>(geom.visual->type, {size[0], size[1], size[2]});
     set_mass(geom, m.volume, {0, 0, 0}, {m.second.x, m.second.y, m.second.z, 0, 0, 0});
   }
 
@@ -368,6 +374,7 @@ class MjcfBodyReader : MjcfReading {
     const XmlElement& given = asset(geom, "mesh", meshes_);
     if (!request_.collision && !needs_masses()) {
       geom.geometry = nullptr;
+      looks_.find_mesh(geom, given);
       return;
     }
     auto known = read_meshes_.find(&given);
@@ -379,6 +386,7 @@ class MjcfBodyReader : MjcfReading {
     const MjcfMesh& mesh = known->second;
     for (const Entry& entry : mesh.geometry) geom.geometry->map.push_back(entry);
     if (needs_masses()) set_mass(geom, mesh.moments.volume, mesh.moments.com, mesh.moments.second);
+    geom.visual = mesh.visual;
   }
 
   /// Whether any body's mass may come from its geoms.
@@ -455,6 +463,7 @@ class MjcfBodyReader : MjcfReading {
   MjcfModel model_;
   std::map<std::string, const XmlElement*, std::less<>> meshes_, height_fields_;
   std::map<const XmlElement*, MjcfMesh> read_meshes_;
+  MjcfLooks looks_{*this};
   std::size_t walked_ = 0;  ///< elements
   Mistakes mistakes_;
 };

@@ -42,24 +42,47 @@ class MjcfMeshReader {
       : needs_mass_(needs_mass), document_(document), files_(files), sources_(sources), values_(sources) {}
 
   MjcfMesh read(const XmlElement& mesh) const {
-    const XmlAttribute* const name = mesh.attribute("file");
-    if (!name) {
-      TriangleMesh form = listed(mesh);
-      return placed_mesh(mesh, form, "");
+    MjcfMesh result;
+    result.visual = looks(mesh);
+    TriangleMesh form = result.visual.listed ? *result.visual.listed : read_mesh(result.visual.file);
+    place_mesh(mesh, form, result);
+    return result;
+  }
+
+  /// What the element says, with the file that it names.
+  Visual looks(const XmlElement& mesh) const {
+    Visual visual;
+    visual.type = GeometryType::mesh;
+    visual.place = sources_.name(mesh.place);
+    if (const XmlAttribute* const factors = mesh.attribute("scale")) visual.scale = values_.numbers<3>(mesh, *factors);
+    if (const XmlAttribute* const position = mesh.attribute("refpos")) {
+      visual.reference.position = values_.numbers<3>(mesh, *position);
     }
-    std::filesystem::path path = name->value;
-    if (document_.compiler().strip_paths) path = path.filename();
-    if (path.is_relative()) path = document_.compiler().mesh_folder / path;
-    if (path.extension() == ".msh") {
-      fail(sources_, name->place, title(mesh) + ": file", "value '" + excerpt(name->value) + "'",
-           "an OBJ, STL or COLLADA file");
+    if (const XmlAttribute* const turn = mesh.attribute("refquat")) {
+      const std::optional<Turn> given = turn_of_wxyz(values_.numbers<4>(mesh, *turn));
+      if (!given) values_.refuse(mesh, *turn, "a quaternion (w, x, y, z) that is not zero");
+      visual.reference.orientation = *given;
     }
-    const std::filesystem::path found = files_.find(path.string(), sources_, name->place, title(mesh) + ": file");
-    TriangleMesh form = read_mesh(found);
-    return placed_mesh(mesh, form, found.string());
+    if (const XmlAttribute* const name = mesh.attribute("file")) {
+      visual.file = found(mesh, *name);
+    } else {
+      visual.listed = std::make_shared<const TriangleMesh>(listed(mesh));
+    }
+    return visual;
   }
 
  private:
+  std::filesystem::path found(const XmlElement& mesh, const XmlAttribute& name) const {
+    std::filesystem::path path = name.value;
+    if (document_.compiler().strip_paths) path = path.filename();
+    if (path.is_relative()) path = document_.compiler().mesh_folder / path;
+    if (path.extension() == ".msh") {
+      fail(sources_, name.place, title(mesh) + ": file", "value '" + excerpt(name.value) + "'",
+           "an OBJ, STL or COLLADA file");
+    }
+    return files_.find(path.string(), sources_, name.place, title(mesh) + ": file");
+  }
+
   /// A mesh whose vertices, and maybe triangles, are in the text.
   TriangleMesh listed(const XmlElement& mesh) const {
     const XmlAttribute& vertex = values_.attribute(mesh, "vertex", "or 'file', of the mesh");
@@ -88,33 +111,24 @@ class MjcfMeshReader {
   }
 
   /// Scaled, about its reference; by its file where a scene can say the same of that.
-  MjcfMesh placed_mesh(const XmlElement& mesh, TriangleMesh& form, const std::string& file) const {
-    MjcfMesh result;
-    const XmlAttribute* const factors = mesh.attribute("scale");
-    const Numbers3 scale = factors ? values_.numbers<3>(mesh, *factors) : Numbers3{1, 1, 1};
-    const XmlAttribute *const position = mesh.attribute("refpos"), *const turn = mesh.attribute("refquat");
-    Pose reference;
-    if (position) reference.position = values_.numbers<3>(mesh, *position);
-    if (turn) {
-      const std::optional<Turn> given = turn_of_wxyz(values_.numbers<4>(mesh, *turn));
-      if (!given) values_.refuse(mesh, *turn, "a quaternion (w, x, y, z) that is not zero");
-      reference.orientation = *given;
-    }
-    const Mat3<double> back = transposed(matrix_of(reference.orientation));
+  void place_mesh(const XmlElement& mesh, TriangleMesh& form, MjcfMesh& result) const {
+    const auto& [reference, turn] = result.visual.reference;
+    const Numbers3& scale = result.visual.scale;
+    const Mat3<double> back = transposed(matrix_of(turn));
     for (Vec3<double>& v : form.vertices) {
-      v = back * Vec3<double>{v.x - reference.position[0], v.y - reference.position[1], v.z - reference.position[2]};
+      v = back * Vec3<double>{v.x - reference[0], v.y - reference[1], v.z - reference[2]};
       v = {v.x * scale[0], v.y * scale[1], v.z * scale[2]};
     }
     if (scale[0] * scale[1] * scale[2] < 0) {
       for (auto& corners : form.triangles) std::swap(corners[1], corners[2]);
     }
-    const bool as_file =
-        !file.empty() && !position && !turn && std::ranges::all_of(scale, [](double f) { return f > 0; });
+    const bool as_file = !result.visual.listed && !mesh.attribute("refpos") && !mesh.attribute("refquat") &&
+                         std::ranges::all_of(scale, [](double f) { return f > 0; });
     const auto add = [&](const char* key, NodePtr value, Place place) {
       result.geometry.push_back({key, place, std::move(value)});
     };
     if (as_file) {
-      add("file", make_scalar(file, mesh.place, true), mesh.place);
+      add("file", make_scalar(result.visual.file.string(), mesh.place, true), mesh.place);
       if (scale != Numbers3{1, 1, 1}) add("scale", list_of(scale, mesh.place), mesh.place);
     } else {
       NodePtr vertices = make_list(mesh.place);
@@ -122,7 +136,7 @@ class MjcfMeshReader {
         vertices->list.push_back(list_of(Numbers3{v.x, v.y, v.z}, mesh.place));
       add("vertices", vertices, mesh.place);
     }
-    if (!needs_mass_) return result;
+    if (!needs_mass_) return;
     const XmlAttribute* const way = mesh.attribute("inertia");
     if (way && way->value == "shell") values_.refuse(mesh, *way, "another one: shapes are solid");
     const bool hull = form.triangles.empty() || (way && way->value == "convex");
@@ -130,7 +144,6 @@ class MjcfMeshReader {
                                         : moments_of_cones(form, way && way->value == "exact");
     if (!(m.volume > 0)) values_.missing(mesh, "a surface that bounds a volume, as mass and inertia come from it");
     result.moments = m;
-    return result;
   }
 
   bool needs_mass_;
@@ -145,6 +158,11 @@ class MjcfMeshReader {
 MjcfMesh read_mjcf_mesh(const XmlElement& mesh, bool needs_mass, const MjcfDocument& document, const RobotFiles& files,
                         const Sources& sources) {
   return MjcfMeshReader(needs_mass, document, files, sources).read(mesh);
+}
+
+Visual mjcf_mesh_visual(const XmlElement& mesh, const MjcfDocument& document, const RobotFiles& files,
+                        const Sources& sources) {
+  return MjcfMeshReader(false, document, files, sources).looks(mesh);
 }
 
 }  // namespace backdrive::scene

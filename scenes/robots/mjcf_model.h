@@ -2,6 +2,7 @@
 // A model of MuJoCo as its file says it, with classes, frames and replicas resolved: what becomes the parts of a scene.
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -58,6 +59,7 @@ struct MjcfGeom {
   NodePtr geometry;    ///< null: left away
   MassProperties<double> mass{};
   int contact_type = 1, contact_affinity = 1;
+  std::optional<Visual> visual;  ///< where MuJoCo draws it: without body and pose
 };
 
 struct MjcfBody {

@@ -102,12 +102,19 @@ class MjcfWriter : MjcfReading {
       }
     }
     for (MjcfGeom& geom : body.geoms) {
+      if (geom.visual) add_visual(index, geom, back);
       if (!geom.geometry || !request_.collision) continue;
       add_shape(index, geom, back, shapes);
     }
     if (index == 0) return;
     if (!shapes->list.empty()) set_key(node, "shapes", shapes, place);
     set_key(parts_.bodies, body.name, node, place);
+  }
+
+  void add_visual(int index, MjcfGeom& geom, const Pose& back) {
+    geom.visual->body = model_.bodies[index].name;
+    geom.visual->pose = (index == 0 ? request_.frame : back) * geom.pose;
+    parts_.visuals.push_back(*geom.visual);
   }
 
   /// Joints one after the other, with bodies without mass between them; where there are none, a fixed one.

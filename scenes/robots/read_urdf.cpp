@@ -9,44 +9,27 @@
 #include "models/model_validity.h"
 #include "models/parameter_list.h"
 #include "scenes/robots/robot.h"
-#include "scenes/robots/xml_values.h"
+#include "scenes/robots/urdf_values.h"
+#include "scenes/robots/urdf_visual.h"
 
 namespace backdrive::scene {
 
 namespace {
 
-/// What elements of URDF share.
-class UrdfValues : public XmlValues {
- public:
-  using XmlValues::XmlValues;
-
-  struct Origin {
-    Numbers3 position{0, 0, 0}, rpy{0, 0, 0};
-    Place place;
-    Pose pose() const { return {position, turn_of_rpy(rpy)}; }
-    bool is_identity() const { return is_zero(position) && is_zero(rpy); }
-  };
-  /// The child `origin` of an element; where there is none, no offset and no turn.
-  Origin origin(const XmlElement& element) const {
-    Origin origin;
-    origin.place = element.place;
-    const XmlElement* const child = element.child("origin");
-    if (!child) return origin;
-    origin.place = child->place;
-    if (const XmlAttribute* const xyz = child->attribute("xyz")) origin.position = numbers<3>(element, *xyz);
-    if (const XmlAttribute* const rpy = child->attribute("rpy")) origin.rpy = numbers<3>(element, *rpy);
-    return origin;
-  }
-};
-
 class UrdfReader {
  public:
   UrdfReader(const XmlElement& robot, const RobotRequest& request, const RobotFiles& files, const Sources& sources)
-      : robot_(robot), request_(request), files_(files), sources_(sources), values_(sources) {}
+      : robot_(robot),
+        request_(request),
+        files_(files),
+        sources_(sources),
+        values_(sources),
+        visuals_(robot, files, sources, parts_) {}
 
   RobotParts read() {
     if (const XmlAttribute* const name = robot_.attribute("name")) parts_.name = name->value;
     for (const XmlElement& element : robot_.children) {
+      if (element.name == "material") continue;  // visuals have it
       if (element.name == "link") {
         mistakes_.attempt([&] { learn(element, links_, "link"); });
       } else if (element.name == "joint") {
@@ -73,8 +56,8 @@ class UrdfReader {
 
   /// What changes nothing about motion: looks, and what other programs do with the robot.
   void leave_out(const XmlElement& element) {
-    static const std::set<std::string, std::less<>> looks{"material",    "visual",  "transmission",         "sensor",
-                                                          "calibration", "verbose", "contact_coefficients", "version"};
+    static const std::set<std::string, std::less<>> looks{"material", "transmission",         "sensor", "calibration",
+                                                          "verbose",  "contact_coefficients", "version"};
     parts_.note(element.place, "<" + excerpt(element.name) + ">", !looks.contains(element.name));
   }
 
@@ -175,6 +158,8 @@ class UrdfReader {
         }
       } else if (element.name == "collision") {
         if (request_.collision) add_shape(shapes, link, element);
+      } else if (element.name == "visual") {
+        visuals_.add(link, element, is_world ? "world" : body_name(name));
       } else {
         leave_out(element);
       }
@@ -494,6 +479,7 @@ class UrdfReader {
   UrdfValues values_;
   Mistakes mistakes_;
   RobotParts parts_;
+  UrdfVisuals visuals_;
   Elements links_, joints_;
   std::vector<const XmlElement*> links_in_order_, joints_in_order_;
   const XmlElement* root_ = nullptr;

@@ -4,6 +4,11 @@
 
 namespace backdrive::scene {
 
+std::array<double, 4> shown_colour(std::array<double, 4> colour) {
+  for (double& share : colour) share = std::clamp(share, 0.0, 1.0);
+  return colour;
+}
+
 void RobotParts::note(Place place, const std::string& what, bool changes_motion) {
   auto known = std::ranges::find(notes, what, &RobotNote::what);
   if (known == notes.end() && notes.size() >= kMostNotes) {

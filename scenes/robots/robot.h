@@ -9,6 +9,7 @@
 #include "scenes/robots/mjcf_document.h"
 #include "scenes/robots/robot_files.h"
 #include "scenes/robots/xml.h"
+#include "scenes/visual.h"
 
 namespace backdrive::scene {
 
@@ -47,10 +48,14 @@ struct RobotParts {
   NodePtr initial_state = make_map(), controls = make_map();
   NodePtr exclude = make_list(), include = make_list();  ///< of `contacts`
   NodePtr gravity, time_step;                            ///< null: not said
+  std::vector<Visual> visuals;
   std::vector<RobotNote> notes;
 
   void note(Place place, const std::string& what, bool changes_motion = true);
 };
+
+/// Red, green, blue and opacity from 0 to 1; others are brought there.
+std::array<double, 4> shown_colour(std::array<double, 4> colour);
 
 /// A robot of the Unified Robot Description Format (wiki.ros.org/urdf/XML). Angles rad, lengths m; the link's frame is
 /// that of the joint it hangs on; inertias turned into link axes. Throws Error (input) about what is missing, unknown

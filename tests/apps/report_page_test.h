@@ -80,11 +80,11 @@ class ReportPageTest : public SimctlTest {
           "window.caught.push(e.blockedURI));</script><header>");
       // After all else of the page, and after what it does once it is there.
       const std::string script =
-          "<script>const verdict = {errors: window.caught, requests: "
+          "<script>(async () => {\nawait window.backdriveWhole;\nconst verdict = {errors: window.caught, requests: "
           "performance.getEntriesByType('resource').length};\ntry {\n" +
           question.script +
           "\n} catch (error) { verdict.errors.push(String(error)); }\n"
-          "parent.postMessage(JSON.stringify(verdict), '*');</script>";
+          "parent.postMessage(JSON.stringify(verdict), '*');\n})();</script>";
       text = replaced(text, "</body>", script + "</body>");
       const std::string name = "asked" + std::to_string(&question - questions.data()) + ".html";
       write(name, text);

@@ -27,13 +27,13 @@ TEST_F(SimctlRobotTest, InfoPrintsTheTree) {
   for (const char* const words : {"right_slide_mimic", "right_slide - left_slide", "held at 0"}) {
     EXPECT_NE(text.out.find(words), std::string::npos) << words << "\n" << text.out;
   }
-  EXPECT_NE(text.err.find("<visual> (9 times)"), std::string::npos) << text.err;
+  EXPECT_EQ(text.err, "");
   const json object = simctl({"info", robot("arm"), "--json", "--quiet"}).json();
   EXPECT_EQ(object["degrees_of_freedom"], 8);
   EXPECT_EQ(object["joints"].size(), 10u);
   EXPECT_EQ(object["couplings"].size(), 1u);
   EXPECT_EQ(object["couplings"][0]["ratios"]["left_slide"], -1);
-  EXPECT_FALSE(object["not_taken_over"].empty());
+  EXPECT_TRUE(object["not_taken_over"].empty()) << object["not_taken_over"];
   EXPECT_EQ(simctl({"info"}).exit, 0);
 }
 
