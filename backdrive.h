@@ -4,6 +4,7 @@
 #include "autodiff/check/hessian.h"
 #include "autodiff/optimize/optimize.h"
 #include "autodiff/problem/loss.h"
+#include "autodiff/tape/dynamics.h"
 #include "autodiff/tape/rollout.h"
 #include "autodiff/tape/step_jacobians.h"
 #include "models/builder.h"

@@ -97,6 +97,16 @@ void launch_step_jacobian(const StepJacobianArguments<T>& arguments, int threads
   on_threads(&KernelTable<T>::step_jacobian, arguments, threads, memory);
 }
 
+template <class T>
+void launch_dynamics(const DynamicsArguments<T>& arguments, int threads, Memory& memory) {
+  on_threads(&KernelTable<T>::dynamics, arguments, threads, memory);
+}
+
+template <class T>
+void launch_dynamics_adjoint(const DynamicsArguments<T>& arguments, int threads, Memory& memory) {
+  on_threads(&KernelTable<T>::dynamics_adjoint, arguments, threads, memory);
+}
+
 bool needs_memory(const TopologyView& tree, bool steps_bodies) {
   return steps_bodies || featherstone::needs_blocks(tree);
 }
@@ -110,10 +120,17 @@ bool needs_memory(const TopologyView& tree, bool steps_bodies) {
   template void launch_efforts_adjoint<T>(const EffortArguments<T>&, int, Memory&);                              \
   template void launch_place<T>(const PlaceArguments<T>&, int, Memory&);                                         \
   template void launch_place_adjoint<T>(const PlaceArguments<T>&, int, Memory&);
-template void launch_step_jacobian<float>(const StepJacobianArguments<float>&, int, Memory&);
-template void launch_step_jacobian<double>(const StepJacobianArguments<double>&, int, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)
+#undef BACKDRIVE_INSTANTIATE
+
+#define BACKDRIVE_INSTANTIATE(T)                                                        \
+  template void launch_step_jacobian<T>(const StepJacobianArguments<T>&, int, Memory&); \
+  template void launch_dynamics<T>(const DynamicsArguments<T>&, int, Memory&);          \
+  template void launch_dynamics_adjoint<T>(const DynamicsArguments<T>&, int, Memory&);
+BACKDRIVE_INSTANTIATE(float)
+BACKDRIVE_INSTANTIATE(double)
+#undef BACKDRIVE_INSTANTIATE
 
 }  // namespace backdrive

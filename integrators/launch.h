@@ -31,6 +31,11 @@ void launch_place_adjoint(const PlaceArguments<T>& arguments, int threads, Memor
 /// On threads of the processor; T is float or double. For trees without contact, not for bodies.
 template <class T>
 void launch_step_jacobian(const StepJacobianArguments<T>& arguments, int threads, Memory& memory);
+/// Likewise, with contact or without.
+template <class T>
+void launch_dynamics(const DynamicsArguments<T>& arguments, int threads, Memory& memory);
+template <class T>
+void launch_dynamics_adjoint(const DynamicsArguments<T>& arguments, int threads, Memory& memory);
 
 /// Whether launches for this tree, or for its bodies, ask for memory on a device.
 bool needs_memory(const TopologyView& tree, bool steps_bodies);

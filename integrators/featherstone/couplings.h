@@ -122,25 +122,12 @@ BACKDRIVE_CALLED void correct(Workspace<Layout>& ws, const CouplingResponse<type
 template <class Layout, class Keep, class Visit>
 BACKDRIVE_HD void hand_out(Workspace<Layout>& ws, const Keep& keep, const Visit& visit) {
   using Real = typename Layout::Real;
-  Spatial<Real> delta = zero6<Real>();
-  Stack<Spatial<Real>> branchings(ws.stack);
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
-    if (link.parent < 0) {
-      delta = zero6<Real>();
-    } else if (link.parent != i - 1) {
-      delta = link.last_child ? branchings.pop() : branchings.last();
-    }
-    const int dofs = joint_size(link.type).nv;
-    for (int k = 0; k < dofs; ++k) {
-      typename Layout::Dof& dof = ws.dof[link.v + k];
-      const Real& x = ws.coupling.solution[link.v + k];
-      keep(dof, x);
-      delta += dof.S * x;
-    }
-    visit(i, delta);
-    if (branches(ws.links, i)) branchings.push(delta);
-  }
+  const auto number = [&](int v, const Spatial<Real>&) __attribute__((always_inline)) {
+    const Real& x = ws.coupling.solution[v];
+    keep(ws.dof[v], x);
+    return x;
+  };
+  spread_motion(ws, number, visit);
 }
 
 /// x₀ of a solve that has come to the root, into ws.coupling.solution.

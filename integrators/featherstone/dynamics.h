@@ -435,11 +435,10 @@ BACKDRIVE_HD void solve_inwards_with(Workspace<Layout>& ws, const FactorsOf& fac
   }
 }
 
-/// Root-to-leaves half of a solve (4), (6), with the factors and D⁻¹ r in factors_of(dof): keep(dof, solution), and
-/// visit(i, δ) with the motion it causes of each link.
-template <class Layout, class FactorsOf, class Keep, class Visit>
-BACKDRIVE_HD void solve_outwards_with(Workspace<Layout>& ws, const FactorsOf& factors_of, const Keep& keep,
-                                      const Visit& visit) {
+/// Root to leaves: number(v, δ) is the acceleration of a degree of freedom whose parent side moves with δ, and
+/// visit(i, δ) sees the motion that they all cause of each link.
+template <class Layout, class Number, class Visit>
+BACKDRIVE_HD void spread_motion(Workspace<Layout>& ws, const Number& number, const Visit& visit) {
   using Real = typename Layout::Real;
   Spatial<Real> delta = zero6<Real>();
   Stack<Spatial<Real>> branchings(ws.stack);
@@ -452,17 +451,27 @@ BACKDRIVE_HD void solve_outwards_with(Workspace<Layout>& ws, const FactorsOf& fa
     }
     visit_dofs(
         link.type, [&](auto dofs) __attribute__((always_inline)) {
-          for (int k = 0; k < dofs(); ++k) {  // x = D⁻¹ r − (U D⁻¹)ᵀ δ_p, δ = δ_p + S x
-            typename Layout::Dof& dof = ws.dof[link.v + k];
-            const auto& factors = factors_of(dof);
-            const Real sum = factors.x - dot(factors.UD, delta);
-            keep(dof, sum);
-            delta += dof.S * sum;
-          }
+          for (int v = link.v; v < link.v + dofs(); ++v) delta += ws.dof[v].S * number(v, delta);
         });
     visit(i, delta);
     if (branches(ws.links, i)) branchings.push(delta);
   }
+}
+
+/// Root-to-leaves half of a solve (4), (6), with the factors and D⁻¹ r in factors_of(dof): keep(dof, solution), and
+/// visit(i, δ) with the motion it causes of each link.
+template <class Layout, class FactorsOf, class Keep, class Visit>
+BACKDRIVE_HD void solve_outwards_with(Workspace<Layout>& ws, const FactorsOf& factors_of, const Keep& keep,
+                                      const Visit& visit) {
+  using Real = typename Layout::Real;
+  const auto solution = [&](int v, const Spatial<Real>& delta) __attribute__((always_inline)) {
+    typename Layout::Dof& dof = ws.dof[v];
+    const auto& factors = factors_of(dof);
+    const Real x = factors.x - dot(factors.UD, delta);  // D⁻¹ r − (U D⁻¹)ᵀ δ_p
+    keep(dof, x);
+    return x;
+  };
+  spread_motion(ws, solution, visit);
 }
 
 /// The same from dof[].x into dof[].*x.

@@ -1,5 +1,6 @@
 #pragma once
 // This integrator as rollout/make_kernel_table.h wants it described.
+#include "integrators/featherstone/dynamics_kernel.h"
 #include "integrators/featherstone/pose_kernel.h"
 #include "integrators/featherstone/rollout_kernel.h"
 #include "integrators/featherstone/step_jacobian_kernel.h"
@@ -25,6 +26,12 @@ struct Kernels {
   }
   static void step_jacobian(const StepJacobianArguments<T>& a, int first_world, std::byte* scratch) {
     step_jacobian_group<R>(a, first_world, scratch);
+  }
+  static void dynamics(const DynamicsArguments<T>& a, int first_world, std::byte* scratch) {
+    dynamics_group<R>(a, first_world, scratch);
+  }
+  static void dynamics_adjoint(const DynamicsArguments<T>& a, int first_world, std::byte* scratch) {
+    dynamics_adjoint_group<R>(a, first_world, scratch);
   }
   static std::size_t pose_scratch_bytes(const PoseArguments<T>& a) {
     return bytes_of<PoseScratch<PackPosesAdjoint<R>>>(a);

@@ -86,6 +86,20 @@ struct StepJacobianArguments {
   T* by_control;     ///< out, [2 nv · nu] rows; null: not asked for
 };
 
+/// M q̈ + h(q, q̇) = τ: accelerations of efforts or, `inverse`, efforts of accelerations. Joint coordinates only; a state
+/// in each world.
+template <class T>
+struct DynamicsArguments {
+  Launch<T> launch;
+  bool inverse;
+  const T *q, *qd;
+  const T* given;                                               ///< [nv] rows: τ, or q̈ where inverse
+  T* result = nullptr;                                          ///< [nv] rows: the other; not of the adjoint
+  const T* result_bar = nullptr;                                ///< adjoint only, from here on
+  T *q_bar = nullptr, *qd_bar = nullptr, *given_bar = nullptr;  ///< out
+  T* constants_bar = nullptr;  ///< out, gradient rows without those of shapes; null: not asked for
+};
+
 /// Rows of a link's pose, and of its pose and motion.
 constexpr int kPoseRows = 12, kMotionRows = 18;
 

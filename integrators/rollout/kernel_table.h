@@ -20,7 +20,9 @@ struct KernelTable {
   Kernel<PoseArguments<T>> poses, poses_adjoint;
   Kernel<EffortArguments<T>> efforts, efforts_adjoint;
   Kernel<PlaceArguments<T>> place, place_adjoint;  ///< null but for maximal coordinates
-  Kernel<StepJacobianArguments<T>> step_jacobian;  ///< null but for joint coordinates; not of duals
+  // Null but for joint coordinates; not of duals.
+  Kernel<StepJacobianArguments<T>> step_jacobian;
+  Kernel<DynamicsArguments<T>> dynamics, dynamics_adjoint;
 };
 
 }  // namespace backdrive

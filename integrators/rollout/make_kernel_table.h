@@ -79,6 +79,8 @@ KernelTable<StorageOf<typename K::Real>> make_kernel_table() {
   table.efforts_adjoint = each_group<EffortArguments<T>, efforts_adjoint_group<typename K::Real>, lanes>;
   if constexpr (K::linearises) {
     table.step_jacobian = each_group<StepJacobianArguments<T>, K::step_jacobian, lanes>;
+    table.dynamics = each_group<DynamicsArguments<T>, K::dynamics, lanes>;
+    table.dynamics_adjoint = each_group<DynamicsArguments<T>, K::dynamics_adjoint, lanes>;
   }
   if constexpr (K::places) {
     table.place = each_group<PlaceArguments<T>, K::place, lanes>;
