@@ -110,8 +110,7 @@ class Stage {
     this.controls.enableKeys = false;
     this.arrows = [];
     this.followed = null;
-    this.shadows = true;
-    this.dirty = true;
+    this.shadows = this.dirty = true;
     this.traceLine = new THREE.Line(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({color: 0xe0532f}));
     this.traceLine.frustumCulled = false;
     this.scene.add(this.traceLine);
@@ -398,10 +397,11 @@ class Stage {
   }
 
   home() {
-    this.controls.target.copy(this.centre);
-    // As far as the motion fills the view, whichever side of it is shorter.
-    const away = this.size * 0.62 / Math.tan(this.camera.fov * Math.PI / 360) * Math.max(1, 1 / this.camera.aspect) * 0.8;
-    this.camera.position.copy(new THREE.Vector3(0.36, -0.88, 0.31).multiplyScalar(away).add(this.centre));
+    const [x, y] = this.spread || [0, 0], centre = this.centre.clone().add(new THREE.Vector3(x / 2, y / 2, 0));
+    this.controls.target.copy(centre);
+    // As far as the motion, with others beside it, fills the view, whichever side of it is shorter.
+    const away = (this.size + Math.hypot(x, y)) * 0.62 / Math.tan(this.camera.fov * Math.PI / 360) * Math.max(1, 1 / this.camera.aspect) * 0.8;
+    this.camera.position.copy(new THREE.Vector3(0.36, -0.88, 0.31).multiplyScalar(away).add(centre));
     this.controls.update();
     this.dirty = true;
   }
