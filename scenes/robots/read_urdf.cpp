@@ -159,7 +159,7 @@ class UrdfReader {
       } else if (element.name == "collision") {
         if (request_.collision) add_shape(shapes, link, element);
       } else if (element.name == "visual") {
-        visuals_.add(link, element, is_world ? "world" : body_name(name));
+        visuals_.add(link, element, is_world ? "world" : body_name(name), is_world ? request_.frame : Pose{});
       } else {
         leave_out(element);
       }
@@ -206,7 +206,11 @@ class UrdfReader {
     NodePtr shape = make_map(collision.place);
     set_key(shape, "geometry", geometry_node(link, *geometry), geometry->place);
     const UrdfValues::Origin origin = values_.origin(collision);
-    if (!origin.is_identity()) set_key(shape, "frame", origin_node(origin), origin.place);
+    if (&link == root_ && root_is_world_ && !is_identity(request_.frame)) {
+      set_key(shape, "frame", frame_node(request_.frame * origin.pose(), origin.place), origin.place);
+    } else if (!origin.is_identity()) {
+      set_key(shape, "frame", origin_node(origin), origin.place);
+    }
     if (!request_.group.empty()) set_key(shape, "collision", filter_node(collision.place), collision.place);
     for (const XmlElement& element : collision.children) {
       if (element.name != "geometry" && element.name != "origin") leave_out(element);

@@ -32,12 +32,13 @@ void UrdfVisuals::learn_materials(const XmlElement& element) {
   }
 }
 
-void UrdfVisuals::add(const XmlElement& link, const XmlElement& element, const std::string& body) {
+void UrdfVisuals::add(const XmlElement& link, const XmlElement& element, const std::string& body, const Pose& frame) {
   Visual visual;
   visual.body = body;
   visual.place = sources_.name(element.place);
   try {
     read(link, element, visual);
+    visual.pose = frame * visual.pose;
   } catch (const Error&) {
     const XmlElement* const geometry = element.child("geometry");
     const bool mesh = geometry && geometry->child("mesh");

@@ -14,8 +14,9 @@ class UrdfVisuals {
   /// All outlive it. Knows the robot's materials from then on.
   UrdfVisuals(const XmlElement& robot, const RobotFiles& files, const Sources& sources, RobotParts& parts);
 
-  /// One of a link, which is that body in the scene. What cannot be drawn is noted, not refused: it moves nothing.
-  void add(const XmlElement& link, const XmlElement& visual, const std::string& body);
+  /// One of a link, which stands at `frame` in that body of the scene. What cannot be drawn is noted, not refused: it
+  /// moves nothing.
+  void add(const XmlElement& link, const XmlElement& visual, const std::string& body, const Pose& frame);
 
  private:
   using Colour = std::array<double, 4>;

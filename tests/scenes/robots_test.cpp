@@ -54,6 +54,23 @@ TEST_F(Robots, InertiasAreTurnedIntoLinkAxes) {
   expect_near(numbers(model.bodies.inertia, 0), {4, 3, 5, -0.1, -0.3, 0.2}, 1e-15);
 }
 
+TEST_F(Robots, WhatStandsOnTheWorldStandsWhereTheRobotDoes) {
+  const std::string box = "<origin xyz=\"0 2 0\"/><geometry><box size=\"1 1 1\"/></geometry>";
+  write("r.urdf", "<robot name=\"r\"><link name=\"world\"><visual>" + box + "</visual><collision>" + box +
+                      "</collision></link><link name=\"a\">" + kMass + "</link>" +
+                      joint("continuous", "<origin xyz=\"0 2 0\"/>", "j", "world", "a") + "</robot>");
+  // A quarter turn about z brings (0, 2, 0) to (−2, 0, 0), 5 m along x.
+  const Scene scene = load_scene(
+      write("s.yaml", "model: {file: r.urdf, frame: {position: [5, 0, 0], orientation: {rpy: [0, 0, 90 deg]}}}\n"));
+  const Model& model = scene.problem.model;
+  expect_near(numbers(model.joints.frame.position, 0), {3, 0, 0}, 1e-15);
+  expect_near(numbers(model.shapes.frame.position, 0), {3, 0, 0}, 1e-15);
+  expect_near(numbers(model.shapes.frame.orientation, 0), {0, 0, std::sqrt(0.5), std::sqrt(0.5)}, 1e-15);
+  ASSERT_EQ(scene.looks.visuals.size(), 1u);
+  EXPECT_EQ(scene.looks.visuals[0].body, "world");
+  EXPECT_NEAR(scene.looks.visuals[0].pose.position[0], 3, 1e-15);
+}
+
 TEST_F(Robots, JointsHaveTypeFrameAxisLimitsAndResistance) {
   const Scene scene = robot(kLinks + joint("revolute",
                                            "<origin xyz=\"1 2 3\" rpy=\"0.1 0.2 0.3\"/><axis xyz=\"0 3 4\"/>"
