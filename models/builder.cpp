@@ -161,21 +161,23 @@ void check_references(ModelMistakes& mistakes, const Model& model, const std::ve
   }
 }
 
-void check_contacts(const Model& model) {
+void check_contacts(ModelMistakes& mistakes, const Model& model) {
   const int shapes = static_cast<int>(model.shape_names.size());
   for (size_t k = 0; k < model.excluded_contacts.size(); ++k) {
-    const std::string path = "contacts/exclude/" + std::to_string(k);
-    const auto [a, b] = model.excluded_contacts[k];
-    for (const int body : {a, b}) check_body_index(model, path, body, true);
-    if (a != b) continue;
-    const std::string name = a == ModelBuilder::world ? "the world" : "body " + quoted(model.body_names[a]);
-    throw ModelError(path, name + " with itself, expected two bodies (shapes of one never touch)");
+    mistakes.attempt([&] {
+      const std::string path = "contacts/exclude/" + std::to_string(k);
+      const auto [a, b] = model.excluded_contacts[k];
+      for (const int body : {a, b}) check_body_index(model, path, body, true);
+      if (a != b) return;
+      const std::string name = a == ModelBuilder::world ? "the world" : "body " + quoted(model.body_names[a]);
+      throw ModelError(path, name + " with itself, expected two bodies (shapes of one never touch)");
+    });
   }
   for (size_t k = 0; k < model.included_contacts.size(); ++k) {
     const auto [a, b] = model.included_contacts[k];
     for (const int shape : {a, b}) {
       if (shape >= 0 && shape < shapes) continue;
-      throw ModelError(
+      mistakes.add(
           "contacts/include/" + std::to_string(k),
           "shape index " + std::to_string(shape) + ", expected one of the " + std::to_string(shapes) + " shapes");
     }
@@ -281,6 +283,15 @@ PoolVector<Link> ordered_links(const Model& model, const std::vector<int>& joint
   }
   for (size_t b = 0; b < bodies; ++b) {
     if (link_of[b] < 0) loop_error(model, joint_of, static_cast<int>(b));
+  }
+  return links;
+}
+
+/// Each joint on the world, for a model that is no tree.
+PoolVector<Link> standing_links(const Model& model) {
+  PoolVector<Link> links;
+  for (size_t j = 0; j < model.joint_names.size(); ++j) {
+    append_links(links, model.joint_types[j], static_cast<int>(j), -1);
   }
   return links;
 }
@@ -449,32 +460,43 @@ CouplingIndex ModelBuilder::add_coupling(const std::string& name, const Coupling
 }
 
 Model ModelBuilder::build() const {
+  ModelMistakes mistakes;
+  Model model = build(mistakes);
+  mistakes.throw_any();
+  return model;
+}
+
+Model ModelBuilder::build(ModelMistakes& mistakes, const UnknownParts& unknown) const {
   Model model = model_;
   model.gravity.resize(1);
   put(world_.gravity, 0, model.gravity);
-  ModelMistakes mistakes;
+  const std::size_t before = mistakes.size();
   check_names(mistakes, "bodies", "body", model.body_names);
   check_names(mistakes, "joints", "joint", model.joint_names);
   check_names(mistakes, "shapes", "shape", model.shape_names);
   check_names(mistakes, "couplings", "coupling", model.coupling_names);
-  mistakes.throw_any();
   check_references(mistakes, model, driven_);
-  mistakes.attempt([&] { check_couplings(model, coupling_driven_); });
-  mistakes.attempt([&] { check_contacts(model); });
-  mistakes.throw_any();
-  const std::vector<int> joint_of = joints_of_bodies(model);
-  model.topology.links = ordered_links(model, joint_of);
+  check_couplings(mistakes, model, coupling_driven_);
+  check_contacts(mistakes, model);
+  bool is_tree = false;
+  if (!unknown.tree && mistakes.size() == before) {
+    mistakes.attempt([&] {
+      model.topology.links = ordered_links(model, joints_of_bodies(model));
+      is_tree = true;
+    });
+  }
+  if (!is_tree) model.topology.links = standing_links(model);
   mark_leaves_and_last_children(model.topology);
   for (Link& link : model.topology.links) {
     link.unphysical_inertia = link.body >= 0 && model.unphysical_inertias[link.body];
   }
-  append_loops(model);
+  if (is_tree) append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
   number_couplings(model, coupling_driven_);
   mark_spinning(model.topology, spins_);
   number_bodies(model);
-  find_contact_pairs(model);
-  validate(model);
+  if (is_tree) mistakes.attempt([&] { find_contact_pairs(model); });
+  validate(model, mistakes, {!is_tree, unknown.inertia});
   return model;
 }
 

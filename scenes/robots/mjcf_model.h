@@ -88,6 +88,7 @@ struct MjcfModel {
   std::map<std::string, int, std::less<>> tendon_of_name;     ///< by its name in the file
   Names body_names{"world"}, joint_names;                     ///< in the scene; couplings' names are among joints'
   Names geom_names;                                           ///< in the file
+  Names unread;  ///< in the file: of elements with mistakes, which what refers to them does not repeat
   std::map<std::string, MjcfSite, std::less<>> site_of_name;  ///< by its name in the file
 
   /// Where the file shows a body, in the scene, where `world` is the file's world.
@@ -102,10 +103,30 @@ struct MjcfModel {
 class MjcfReading {
  public:
   MjcfReading(const MjcfDocument& document, const RobotRequest& request, const RobotFiles& files,
-              const Sources& sources, RobotParts& parts)
-      : document_(document), request_(request), files_(files), sources_(sources), parts_(parts), values_(sources) {}
+              const Sources& sources, RobotParts& parts, Mistakes& mistakes)
+      : document_(document),
+        request_(request),
+        files_(files),
+        sources_(sources),
+        parts_(parts),
+        mistakes_(mistakes),
+        values_(sources) {}
 
  protected:
+  /// Calls read() of each element of a section, and goes on behind mistakes.
+  template <class Read>
+  void each_of_section(std::string_view name, const Read& read) {
+    for (const XmlElement* const one : document_.section(name)) mistakes_.attempt([&] { read(*one); });
+  }
+
+  /// Refuses a name that is not among `known`, unless it is that of an element with mistakes or may be in a file that
+  /// could not be included.
+  [[noreturn]] void refuse_name(const XmlElement& element, const XmlAttribute& name, const std::string& expected,
+                                const std::vector<std::string>& known, const MjcfModel& model) const {
+    if (model.unread.contains(name.value) || document_.lacks_files()) Mistakes::leave_off();
+    values_.refuse(element, name, expected, nearest_name(name.value.substr(0, 200), known));
+  }
+
   /// Tells of attributes that mean something which is not taken over.
   void tell_rest(const XmlElement& element, const Names& known) {
     for (const XmlAttribute& attribute : element.attributes) {
@@ -145,6 +166,7 @@ class MjcfReading {
   const RobotFiles& files_;
   const Sources& sources_;
   RobotParts& parts_;
+  Mistakes& mistakes_;
   XmlValues values_;
 
  private:

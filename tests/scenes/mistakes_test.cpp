@@ -55,6 +55,110 @@ optimise: {}
             "10:1  optimise optimize\n");
 }
 
+std::string all_of(const std::vector<SceneMistake>& found) {
+  std::string all;
+  for (const SceneMistake& m : found) {
+    all += std::to_string(m.line) + " " + m.path + (m.value().empty() ? "" : " " + m.value()) + "\n";
+  }
+  return all;
+}
+
+/// What breaks the schema, the model as a whole, its numbers, and what refers to it, in the order of lines; and nothing
+/// of what follows from another: a length where a mass should be leaves the joint that moves the body alone, a joint of
+/// no type what is said of it.
+TEST(SceneMistakes, OfAllKindsAreToldAtOnce) {
+  EXPECT_EQ(all_of(mistakes_of(R"(simulation: {time_step: 1 m, duration: 2 s}
+model:
+  bodies:
+    a: {mass: 2 m, inertia: [1, 1, 9]}
+    b: {mass: 1, inertia: [1, 1, 1], colour: red}
+    c: {mass: -1, inertia: [1, 1, 1]}
+  joints:
+    j: {type: revolute, child: a, damping: 1 kg, limit: {lower: 2, upper: 1}}
+    k: {type: hinge, child: b, damping: -1}
+    l: {type: prismatic, parent: d, child: c}
+    l: {type: ball, child: c}
+  couplings: {m: {ratios: {j: 1, k: 1}}, n: {ratios: {j: 1}, damping: 1 N}}
+  contacts: {exclude: [[a, e]]}
+initial_state: {j: {position: 1 m}, k: {orientation: [0, 0, 0, 1]}, q: {position: 1}, l: {position: x}}
+)")),
+            "1 simulation/time_step 1 m\n"
+            "4 model/bodies/a/mass 2 m\n"
+            "4 model/bodies/a/inertia [1, 1, 9]\n"
+            "5 model/bodies/b colour\n"
+            "6 model/bodies/c/mass -1\n"
+            "8 model/joints/j/damping 1 kg\n"
+            "8 model/joints/j/limit {lower: 2, upper: 1}\n"
+            "9 model/joints/k/type hinge\n"
+            "9 model/joints/k/damping -1\n"
+            "10 model/joints/l/parent d\n"
+            "11 model/joints l\n"
+            "12 model/couplings/n/damping 1 N\n"
+            "13 model/contacts/exclude/0/1 e\n"
+            "14 initial_state/j/position 1 m\n"
+            "14 initial_state/q q\n"
+            "14 initial_state/l/position x\n");
+  EXPECT_EQ(all_of(mistakes_of(R"(model:
+  bodies: {a: {mass: 2 m, inertia: [1, 1, 1], shapes: [{geometry: {type: box, scale: 1}}, {name: s, geometry: {type: orb}}]}}
+  joints:
+    j: {type: revolute, child: a, limit: {lower: 2, upper: 1}}
+    k: {type: hinge, child: b}
+    l: {type: prismatic, parent: a, child: c}
+  shapes: {ground: {body: world, geometry: {type: plane}}}
+  couplings: {m: {ratios: {j: 1, k: 1}}}
+controls: {m: 1, k: 1, l: {effort: [1, 2], target_position: 1}}
+requires_grad: [bodies/e/mass, joints/k/damping]
+optimize:
+  method: newton
+  variables:
+    - {control: l, knots: 5000}
+    - {parameter: joints/j/dampin}
+    - {control: l, same_as: control/z}
+  loss:
+    terminal: [{joint: k, position: 0}, {joint: j, limit_margin: 1, weigth: 2}, {body: f, position: [0, 0]}]
+    running: [{joint: o, position: 0, from: 9 s}, {contact: [s, ground], force: [0, 0, 0], weight: heavy}]
+record: {bodies: [a, g], energy: perhaps}
+)")),
+            "2 model/bodies/a/mass 2 m\n"
+            "2 model/bodies/a/shapes/0/geometry/scale 1\n"
+            "2 model/bodies/a/shapes/1/geometry/type orb\n"
+            "4 model/joints/j/limit {lower: 2, upper: 1}\n"
+            "5 model/joints/k/type hinge\n"
+            "5 model/joints/k/child b\n"
+            "6 model/joints/l/child c\n"
+            "9 controls/l/target_position 1\n"
+            "10 requires_grad/0 bodies/e/mass\n"
+            "12 optimize/method newton\n"
+            "14 optimize/variables/0/knots 5000\n"
+            "15 optimize/variables/1/parameter joints/j/dampin\n"
+            "18 optimize/loss/terminal/1 weigth\n"
+            "18 optimize/loss/terminal/2/body f\n"
+            "18 optimize/loss/terminal/2/position [0, 0]\n"
+            "19 optimize/loss/running/0/joint o\n"
+            "19 optimize/loss/running/0/from 9 s\n"
+            "19 optimize/loss/running/1/weight heavy\n"
+            "20 record/bodies/1 g\n"
+            "20 record/energy perhaps\n");
+}
+
+/// A part that is not there because of a mistake has none.
+TEST(SceneMistakes, OfWhatIsMissingAreNotToldTwice) {
+  EXPECT_EQ(all_of(mistakes_of(R"(modle: {bodies: {a: {mass: 1}}}
+initial_state: {j: {position: 1}}
+optimize: {loss: {terminal: [{body: a, position: [0, 0, 0]}]}, variables: [{control: j}, {parameter: bodies/a/mass}]}
+)")),
+            "1  modle\n");
+  EXPECT_EQ(all_of(mistakes_of(R"(model: {bodies: 3, joints: {j: {type: revolute, child: a}}, shapes: [1]}
+initial_state: {j: {position: 1}, k: {position: 1 kg}}
+requires_grad: [bodies/a/mass]
+optimize: {loss: {terminal: [{body: a, position: [0, 0, 0]}]}, goal: 1 m}
+)")),
+            "1 model/bodies 3\n1 model/shapes [1]\n2 initial_state/k k\n2 initial_state/k/position 1 kg\n4 optimize/goal 1 m\n");
+  EXPECT_EQ(all_of(mistakes_of("[1, 2]\n")), "1  [1, 2]\n");
+  EXPECT_EQ(all_of(mistakes_of("model: {bodies: {a: {mas: 1}, b: {mass: 1}}, joints: {j: {type: prismatic, child: a}}}\n")),
+            "1 model/bodies/a mas\n1 model/bodies/b {mass: 1}\n");
+}
+
 constexpr const char* kSound = R"(
 model:
   bodies: {a: {mass: 1, inertia: [1, 1, 1]}}
@@ -75,10 +179,10 @@ model:
   std::string where;
   for (const SceneMistake& m : found) where += m.path + " " + m.value() + "\n";
   EXPECT_EQ(where,
-            "model/joints/j/child_frame {position: [0, 0, 1]}\n"
             "model/joints/j/damping 1 N*s/m\n"
             "model/joints/j/spring/stiffness 1 N/m\n"
             "model/joints/j/limit/upper 2 m\n"
+            "model/joints/j/child_frame {position: [0, 0, 1]}\n"
             "model/couplings/gear/offset 1 m\n"
             "model/couplings/gear/friction 1 N\n"
             "model/couplings/gear/drive/stiffness 2 N/m\n"
@@ -138,11 +242,11 @@ TEST(SceneMistakes, OfNamesWithinTheModelAreToldAtOnce) {
 )");
   EXPECT_EQ(places_of(found),
             "4 model/joints/j/child\n5 model/joints/k/parent\n5 model/joints/k/child\n6 model/joints/l/axis\n"
-            "8 model/shapes/s/body\n9 model/shapes/t/geometry/scale\n10 model/couplings/m/ratios/n\n"
+            "8 model/shapes/s/body\n8 model/shapes/s/geometry/scale\n9 model/shapes/t/geometry/scale\n10 model/couplings/m/ratios/n\n"
             "11 model/contacts/exclude/0/1\n11 model/contacts/include/1/1\n");
 }
 
-/// What only a model as a whole can have wrong: its tree first, then its numbers.
+/// What only a model as a whole can have wrong.
 TEST(SceneMistakes, OfTheTreeAndOfNumbersAreToldAtOnce) {
   EXPECT_EQ(places_of(mistakes_of(R"(model:
   bodies: {a: {mass: 1, inertia: [1, 1, 9]}, b: {mass: 1}, c: {mass: 1}, d: {mass: 1}}
@@ -150,7 +254,7 @@ TEST(SceneMistakes, OfTheTreeAndOfNumbersAreToldAtOnce) {
     j: {type: revolute, child: a}
     k: {type: revolute, child: a}
 )")),
-            "5 model/joints/k/child\n2 model/bodies/b\n2 model/bodies/c\n2 model/bodies/d\n");
+            "2 model/bodies/a/inertia\n2 model/bodies/b\n2 model/bodies/c\n2 model/bodies/d\n5 model/joints/k/child\n");
   EXPECT_EQ(places_of(mistakes_of(R"(model:
   bodies:
     a: {mass: 1, inertia: [1, 1, 9]}
@@ -159,8 +263,8 @@ TEST(SceneMistakes, OfTheTreeAndOfNumbersAreToldAtOnce) {
     j: {type: revolute, child: a, axis: [0, 0, 0], limit: {lower: 1, upper: -1}}
     k: {type: revolute, child: b, limit: {lower: 2, upper: 1}}
 )")),
-            "6 model/joints/j/axis\n6 model/joints/j/limit\n7 model/joints/k/limit\n3 model/bodies/a/inertia\n"
-            "4 model/bodies/b/inertia\n");
+            "3 model/bodies/a/inertia\n4 model/bodies/b/inertia\n6 model/joints/j/axis\n6 model/joints/j/limit\n"
+            "7 model/joints/k/limit\n");
 }
 
 /// Lines of the mistakes of a robot file.
