@@ -10,8 +10,8 @@ namespace backdrive {
 /// Adds what a coupling cannot be of; `driven`: which have a drive. O(terms · couplings).
 void check_couplings(ModelMistakes& mistakes, const Model& model, const std::vector<bool>& driven);
 
-/// Where couplings find those of their joints that there are, whose numbers are known, and their control channels behind those of the joints.
-/// O(terms · couplings).
+/// Where couplings find those of their joints that there are, whose numbers are known, and their control channels
+/// behind those of the joints. O(terms · couplings).
 void number_couplings(Model& model, const std::vector<bool>& driven);
 
 }  // namespace backdrive

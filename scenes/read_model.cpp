@@ -29,7 +29,7 @@ class ModelReader {
       : root_(root), model_(root["model"]), directory_(directory), mistakes_(mistakes), unread_(unread) {}
 
   Model read() {
-    const std::size_t before = mistakes_.size();
+    const std::size_t before = mistakes_.failures();
     mistakes_.attempt([&] {
       const std::vector<double> gravity = model_["gravity"].numbers();
       builder_.set_gravity({gravity[0], gravity[1], gravity[2]});
@@ -44,7 +44,7 @@ class ModelReader {
     read_part("couplings", [&] { read_couplings(); });
     mistakes_.attempt([&] { read_contacts(); });
     const bool has_tree = tree_is_known_ && !mistakes_.names_lost("bodies") && !mistakes_.names_lost("joints");
-    const bool is_whole = has_tree && mistakes_.size() == before && !is_told(*model_.node());
+    const bool is_whole = has_tree && mistakes_.failures() == before && !is_told(*model_.node());
     ModelMistakes found;
     Model model = builder_.build(found, {!has_tree, !is_whole});
     report(found);

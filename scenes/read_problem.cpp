@@ -363,9 +363,8 @@ void ProblemReader::check_dependence() {
     const Variable& variable = problem_.variables[v];
     const char* const why = disconnected_reason(problem_, links, variable);
     if (!why) continue;
-    mistakes_.attempt([&] {
-      variable_views_[v].refuse("a variable that the loss depends on (" + variable.name + ": " + why + ")");
-    });
+    mistakes_.attempt(
+        [&] { variable_views_[v].refuse("a variable that the loss depends on (" + variable.name + ": " + why + ")"); });
   }
   for (const View& view : root_["requires_grad"].items()) {
     if (view.kind() == NodeKind::map) continue;

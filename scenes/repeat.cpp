@@ -136,8 +136,7 @@ class Repeater {
         continue;
       }
       const NodePtr copied = without_repeat(*entry.value);
-      const bool is_right =
-          attempt([&] { each_copy(*repeat, path + "/" + entry.key, [&] { add(entry, copied); }); });
+      const bool is_right = attempt([&] { each_copy(*repeat, path + "/" + entry.key, [&] { add(entry, copied); }); });
       if (!is_right) mistakes_.lose_names();
     }
     return measured(result);
@@ -325,7 +324,7 @@ class Repeater {
   std::unordered_map<const Node*, NodePtr> without_;
   std::size_t values_ = 0, bytes_ = 0;
   bool too_many_ = false;  ///< of either
-  Place place_;  // of the outermost repeat that is being expanded, and its entry
+  Place place_;            // of the outermost repeat that is being expanded, and its entry
   std::string path_;
 };
 

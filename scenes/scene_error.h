@@ -53,14 +53,16 @@ SceneMistake mistake_of(const Error& error);
 /// follows from another: what reads a value that is wrong leaves off without a word.
 class Mistakes {
  public:
-  static constexpr std::size_t kMost = 20;
+  static constexpr std::size_t kMost = 100;
 
   /// Whether the part went well.
   template <class Part>
   bool attempt(Part&& part) {
+    ++failures_;
     if (found_.size() >= kMost) return false;
     try {
       part();
+      --failures_;
       return true;
     } catch (const SceneError& error) {
       for (const SceneMistake& mistake : error.mistakes()) add(mistake);
@@ -81,7 +83,8 @@ class Mistakes {
   bool names_lost(std::string_view kind) const { return lost_.contains(kind); }
 
   bool empty() const { return found_.empty(); }
-  std::size_t size() const { return found_.size(); }
+  /// How many attempts did not go well, whether there was anything to tell or not.
+  std::size_t failures() const { return failures_; }
   /// In the order of their lines, those of `first_file` first, those of overrides last.
   void throw_any(const std::string& first_file = "") const;
 
@@ -90,13 +93,15 @@ class Mistakes {
   void add(const SceneMistake& mistake) {
     for (const SceneMistake& m : found_) {
       const bool is_there = m.file == mistake.file && m.line == mistake.line && m.column == mistake.column;
-      if (m.text == mistake.text || (is_there && m.line > 0 && m.what == mistake.what && m.expected == mistake.expected)) {
+      if (m.text == mistake.text ||
+          (is_there && m.line > 0 && m.what == mistake.what && m.expected == mistake.expected)) {
         return;
       }
     }
     if (found_.size() < kMost) found_.push_back(mistake);
   }
   std::vector<SceneMistake> found_;
+  std::size_t failures_ = 0;
   std::set<std::string, std::less<>> lost_;
 };
 

@@ -64,9 +64,9 @@ struct Schema {
 /// The schema of a scene document. Built on first use.
 const Schema& scene_schema();
 
-/// Adds what breaks the schema: unknown keys (with the nearest known one), missing keys, wrong types, units, lengths and
-/// ranges. Dimensions that depend on a joint's type are checked when they are read. What is wrong is marked as told in
-/// the tree, and so are keys that are missing or that an unknown one may stand for, which come into it.
+/// Adds what breaks the schema: unknown keys (with the nearest known one), missing keys, wrong types, units, lengths
+/// and ranges. Dimensions that depend on a joint's type are checked when they are read. What is wrong is marked as told
+/// in the tree, and so are keys that are missing or that an unknown one may stand for, which come into it.
 void check_document(const NodePtr& root, const Sources& sources, Mistakes& mistakes);
 
 /// The same of a part of it; whether all is right.

@@ -363,9 +363,9 @@ void check_document(const NodePtr& root, const Sources& sources, Mistakes& mista
 
 bool check_value(const NodePtr& node, const Schema& schema, const Sources& sources, const std::string& path,
                  Mistakes& mistakes) {
-  const std::size_t before = mistakes.size();
+  const std::size_t before = mistakes.failures();
   Checker(sources, mistakes).check_part(*node, schema, path);
-  return mistakes.size() == before && !node->told;
+  return mistakes.failures() == before && !node->told;
 }
 
 }  // namespace backdrive::scene

@@ -212,12 +212,16 @@ class Expander {
 
   RobotParts mjcf(const XmlElement& robot, const fs::path& path, const RobotRequest& request) {
     const RobotFiles files(path, roots_);
-    const MjcfDocument document(robot, sources_, [&](const XmlElement& include, const XmlAttribute& file) {
-      const fs::path found = files.find(file.value, sources_, file.place, title(include) + ": file");
+    const auto include = [&](const XmlElement& element, const XmlAttribute& file) {
+      const fs::path found = files.find(file.value, sources_, file.place, title(element) + ": file");
       sources_.robots.push_back(found.string());
       return parse_xml(text_of(found), sources_, -static_cast<int>(sources_.robots.size()));
-    });
-    return read_mjcf(document, request, files, sources_);
+    };
+    const std::size_t before = mistakes_.failures();
+    const MjcfDocument document(robot, sources_, include, mistakes_);
+    RobotParts parts = read_mjcf(document, request, files, sources_, mistakes_);
+    if (mistakes_.failures() > before) Mistakes::leave_off();
+    return parts;
   }
 
   /// What a robot file says beside bodies, joints and shapes; of gravity and time, that of a scene's one robot.

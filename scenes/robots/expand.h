@@ -13,8 +13,8 @@ namespace backdrive::scene {
 /// The document with the bodies, joints and shapes of the robot files that `model/file` and `model/robots` name in
 /// place of these keys, beneath what the scene itself says of them: its maps add to and replace theirs, key by key; of
 /// a list, an orientation, or a geometry with a type, the whole. A document that names none is returned as it is.
-/// Adds the files to the sources, to `notes` what was not taken over, and what is wrong to the mistakes: of a robot with
-/// any nothing comes into the document.
+/// Adds the files to the sources, to `notes` what was not taken over, and what is wrong to the mistakes: of a robot
+/// with any nothing comes into the document.
 NodePtr expand_robots(const NodePtr& root, const std::filesystem::path& directory, const LoadOptions& options,
                       Sources& sources, std::vector<SceneNote>& notes, Mistakes& mistakes);
 

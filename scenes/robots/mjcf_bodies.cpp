@@ -17,16 +17,20 @@ class MjcfBodyReader : MjcfReading {
   explicit MjcfBodyReader(const MjcfReading& reading) : MjcfReading(reading) {}
 
   MjcfModel read() {
-    for (const XmlElement* const asset : document_.section("asset")) learn_asset(*asset);
+    each_of_section("asset", [&](const XmlElement& asset) { learn_asset(asset); });
     model_.bodies.push_back({});
     model_.bodies[0].name = "world";
     model_.bodies[0].element = &document_.root();
     for (const XmlElement& section : document_.root().children) {
       if (section.name == "worldbody") walk(section, {0, {}, "", ""});
     }
-    mistakes_.throw_any();
-    if (model_.bodies.size() == 1) values_.missing(document_.root(), "at least one <body> in <worldbody>");
-    if (request_.base_given) hold_or_free_base();
+    mistakes_.attempt([&] {
+      if (model_.bodies.size() > 1 || document_.lacks_files()) return;
+      values_.missing(document_.root(), "at least one <body> in <worldbody>");
+    });
+    mistakes_.attempt([&] {
+      if (request_.base_given) hold_or_free_base();
+    });
     find_masses();
     return std::move(model_);
   }
@@ -46,6 +50,7 @@ class MjcfBodyReader : MjcfReading {
       return parts_.note(asset.place, "<" + excerpt(asset.name) + "> in <asset>");
     }
     std::string name;
+    if (!asset.attribute("name") && !asset.attribute("file")) has_all_assets_ = false;
     if (const XmlAttribute* const given = asset.attribute("name")) {
       name = given->value;
     } else {
@@ -78,29 +83,39 @@ class MjcfBodyReader : MjcfReading {
         add_child(element, around);
       } else if (element.name == "frame") {
         Walk inside = around;
-        inside.frame = around.frame * document_.pose(element);
+        mistakes_.attempt([&] { inside.frame = around.frame * document_.pose(element); });
         inside.child_class = class_of(element, around.child_class);
         walk(element, inside);
       } else if (element.name == "replicate") {
         replicate(element, around);
       } else if (element.name == "geom") {
-        mistakes_.attempt([&] { add_geom(element, around); });
+        if (!mistakes_.attempt([&] { add_geom(element, around); })) forget(element, around);
       } else if (element.name == "joint" || element.name == "freejoint") {
-        mistakes_.attempt([&] { add_joint(element, around); });
+        if (mistakes_.attempt([&] { add_joint(element, around); })) continue;
+        forget(element, around);
+        model_.has_all_joints = false;
       } else if (element.name == "inertial") {
-        if (around.body == 0) values_.missing(element, "a body around it: the world has no mass");
-        model_.bodies[around.body].inertial = &element;
+        mistakes_.attempt([&] {
+          if (around.body == 0) values_.missing(element, "a body around it: the world has no mass");
+          model_.bodies[around.body].inertial = &element;
+        });
       } else if (element.name == "site" || element.name == "camera" || element.name == "light") {
         parts_.note(element.place, "<" + element.name + ">", false);
         if (element.name == "site") learn_site(element, around);
       } else if (element.name == "composite" || element.name == "flexcomp" || element.name == "attach" ||
                  element.name == "plugin") {
-        fail(sources_, element.place, "", "element '" + element.name + "'",
-             "bodies that are written out: this builds parts that are not known here");
+        mistakes_.attempt([&] {
+          fail(sources_, element.place, "", "element '" + element.name + "'",
+               "bodies that are written out: this builds parts that are not known here");
+        });
       } else {
         parts_.note(element.place, "<" + excerpt(element.name) + "> of a body");
       }
     }
+  }
+
+  void forget(const XmlElement& element, const Walk& around) {
+    if (const XmlAttribute* const name = element.attribute("name")) model_.unread.insert(name->value + around.suffix);
   }
 
   void learn_site(const XmlElement& element, const Walk& around) {
@@ -111,14 +126,21 @@ class MjcfBodyReader : MjcfReading {
   }
 
   void replicate(const XmlElement& element, const Walk& around) {
-    const double count = values_.number(element, values_.attribute(element, "count", "of copies"));
-    if (!(count >= 1 && count <= 10'000) || count != std::floor(count)) {
-      values_.refuse(element, *element.attribute("count"), "a whole number from 1 to 10,000");
-    }
-    Pose step = document_.pose(element);
-    if (const XmlAttribute* const offset = element.attribute("offset")) {
-      step.position = values_.numbers<3>(element, *offset);
-    }
+    double count = 1;
+    mistakes_.attempt([&] {
+      const double given = values_.number(element, values_.attribute(element, "count", "of copies"));
+      if (!(given >= 1 && given <= 10'000) || given != std::floor(given)) {
+        values_.refuse(element, *element.attribute("count"), "a whole number from 1 to 10,000");
+      }
+      count = given;
+    });
+    Pose step;
+    mistakes_.attempt([&] { step = document_.pose(element); });
+    mistakes_.attempt([&] {
+      if (const XmlAttribute* const offset = element.attribute("offset")) {
+        step.position = values_.numbers<3>(element, *offset);
+      }
+    });
     const XmlAttribute* const between = element.attribute("sep");
     const std::size_t digits = std::to_string(static_cast<int>(count) - 1).size();
     Walk inside = around;
@@ -138,13 +160,18 @@ class MjcfBodyReader : MjcfReading {
     MjcfBody body;
     body.element = &element;
     body.parent = around.body;
-    body.pose = around.frame * document_.pose(element);
+    mistakes_.attempt([&] { body.pose = document_.pose(element); });
+    body.pose = around.frame * body.pose;
     if (around.body == 0) body.pose = request_.frame * body.pose;
-    body.name = name_of(model_.body_names, element, around, "body_" + std::to_string(model_.bodies.size()));
+    const std::string otherwise = "body_" + std::to_string(model_.bodies.size());
+    const bool has_name =
+        mistakes_.attempt([&] { body.name = name_of(model_.body_names, element, around, otherwise); });
+    if (!has_name) body.name = unique(model_.body_names, otherwise);
     body.moves = model_.bodies[around.body].moves;
-    if (values_.flag_or(element, "mocap", false)) {
+    mistakes_.attempt([&] {
+      if (!values_.flag_or(element, "mocap", false)) return;
       parts_.note(element.place, "<body mocap=\"true\">: it stands where it is");
-    }
+    });
     const int index = static_cast<int>(model_.bodies.size());
     model_.bodies.push_back(std::move(body));
     walk(element, {index, {}, class_of(element, around.child_class), around.suffix});
@@ -164,14 +191,7 @@ class MjcfBodyReader : MjcfReading {
     const auto known = types.find(word);
     if (known == types.end()) values_.refuse(element, *type, "one of hinge, slide, ball and free");
     joint.type = known->second;
-    const XmlAttribute* const position = element.attribute("pos");
-    joint.anchor = position ? values_.numbers<3>(element, *position) : Numbers3{0, 0, 0};
-    joint.anchor = (around.frame * at(joint.anchor)).position;
-    if (joint.type == "free") joint.anchor = {0, 0, 0};
-    const XmlAttribute* const axis = element.attribute("axis");
-    joint.axis = axis ? values_.numbers<3>(element, *axis) : Numbers3{0, 0, 1};
-    if (is_zero(joint.axis)) values_.refuse(element, *axis, "an axis that is not zero");
-    joint.axis = turned(around.frame.orientation, joint.axis);
+    const bool has_axis = mistakes_.attempt([&] { place_joint(joint, around); });
     if (joint.type == "free" && (body.parent != 0 || !body.joints.empty())) {
       fail(sources_, element.place, title(element), "a free joint of a body that hangs on another one",
            "one of a body of the world, and no other joint there");
@@ -181,6 +201,7 @@ class MjcfBodyReader : MjcfReading {
     }
     const bool turns = joint.type == "revolute";
     const double reference = values_.number_or(element, "ref", 0);
+    if (!has_axis) Mistakes::leave_off();
     joint.reference = turns ? document_.angle(reference) : joint.type == "prismatic" ? reference : 0;
     if (joint.reference != 0) {
       parts_.note(element.place, "<joint ref=...>: positions are counted from it", false);
@@ -193,6 +214,21 @@ class MjcfBodyReader : MjcfReading {
       model_.joint_of_name.emplace(own->value + around.suffix, static_cast<int>(model_.joints.size()));
     }
     model_.joints.push_back(std::move(joint));
+  }
+
+  /// Anchor and axis in the axes of its body.
+  void place_joint(MjcfJoint& joint, const Walk& around) const {
+    const XmlElement& element = joint.element;
+    const XmlAttribute *const position = element.attribute("pos"), *const axis = element.attribute("axis");
+    const bool has_anchor = mistakes_.attempt([&] {
+      joint.anchor = position ? values_.numbers<3>(element, *position) : Numbers3{0, 0, 0};
+    });
+    joint.axis = axis ? values_.numbers<3>(element, *axis) : Numbers3{0, 0, 1};
+    if (is_zero(joint.axis)) values_.refuse(element, *axis, "an axis that is not zero");
+    if (!has_anchor) Mistakes::leave_off();
+    joint.anchor = (around.frame * at(joint.anchor)).position;
+    if (joint.type == "free") joint.anchor = {0, 0, 0};
+    joint.axis = turned(around.frame.orientation, joint.axis);
   }
 
   /// What the scene says of the base, where it says anything.
@@ -255,10 +291,13 @@ class MjcfBodyReader : MjcfReading {
       geom.name = name->value + around.suffix;
       model_.geom_names.insert(geom.name);
     }
-    geom.contact_type = values_.whole_or(element, "contype", 1);
-    geom.contact_affinity = values_.whole_or(element, "conaffinity", 1);
-    geom.pose = document_.pose(element);
-    read_form(geom);
+    bool is_whole = true;
+    const auto read = [&](const auto& part) { is_whole = mistakes_.attempt(part) && is_whole; };
+    read([&] { geom.contact_type = values_.whole_or(element, "contype", 1); });
+    read([&] { geom.contact_affinity = values_.whole_or(element, "conaffinity", 1); });
+    read([&] { geom.pose = document_.pose(element); });
+    read([&] { read_form(geom); });
+    if (!is_whole) Mistakes::leave_off();
     geom.pose = around.frame * geom.pose;
     geom.mass = placed(geom.mass, geom.pose);
     model_.bodies[around.body].geoms.push_back(std::move(geom));
@@ -326,8 +365,8 @@ class MjcfBodyReader : MjcfReading {
     const XmlAttribute& name = values_.attribute(geom.element, kind, "the name of an asset");
     const auto found = known.find(name.value);
     if (found == known.end()) {
-      values_.refuse(geom.element, name, "the name of a <" + std::string(kind) + "> in <asset>",
-                     nearest_name(name.value.substr(0, 200), names_of(known)));
+      if (!has_all_assets_) Mistakes::leave_off();
+      refuse_name(geom.element, name, "the name of a <" + std::string(kind) + "> in <asset>", names_of(known), model_);
     }
     return *found->second;
   }
@@ -392,12 +431,9 @@ class MjcfBodyReader : MjcfReading {
       const bool from_geoms = compiler.inertia == MjcfCompiler::Inertia::from_geoms ||
                               (compiler.inertia == MjcfCompiler::Inertia::automatic && !body.inertial);
       if (from_geoms) {
-        for (const MjcfGeom& geom : body.geoms) {
-          const int group = values_.whole_or(geom.element, "group", 0);
-          if (group >= compiler.first_group && group <= compiler.last_group) body.mass = combined(body.mass, geom.mass);
-        }
+        for (const MjcfGeom& geom : body.geoms) mistakes_.attempt([&] { add_mass(body, geom); });
       } else if (body.inertial) {
-        body.mass = mass_of(*body.inertial);
+        mistakes_.attempt([&] { body.mass = mass_of(*body.inertial); });
       }
       bound(body);
       total += body.mass.mass;
@@ -410,6 +446,12 @@ class MjcfBodyReader : MjcfReading {
         J = {J.xx * factor, J.yy * factor, J.zz * factor, J.xy * factor, J.xz * factor, J.yz * factor};
       }
     }
+  }
+
+  void add_mass(MjcfBody& body, const MjcfGeom& geom) const {
+    const MjcfCompiler& compiler = document_.compiler();
+    const int group = values_.whole_or(geom.element, "group", 0);
+    if (group >= compiler.first_group && group <= compiler.last_group) body.mass = combined(body.mass, geom.mass);
   }
 
   MassProperties<double> mass_of(const XmlElement& inertial) const {
@@ -456,7 +498,7 @@ class MjcfBodyReader : MjcfReading {
   std::map<std::string, const XmlElement*, std::less<>> meshes_, height_fields_;
   std::map<const XmlElement*, MjcfMesh> read_meshes_;
   std::size_t walked_ = 0;  ///< elements
-  Mistakes mistakes_;
+  bool has_all_assets_ = true;
 };
 
 }  // namespace

@@ -85,9 +85,10 @@ struct MjcfModel {
   std::vector<MjcfJoint> joints;
   std::map<std::string, int, std::less<>> joint_of_name;  ///< by its name in the file
   std::vector<MjcfTendon> tendons;
-  std::map<std::string, int, std::less<>> tendon_of_name;     ///< by its name in the file
-  Names body_names{"world"}, joint_names;                     ///< in the scene; couplings' names are among joints'
-  Names geom_names;                                           ///< in the file
+  std::map<std::string, int, std::less<>> tendon_of_name;  ///< by its name in the file
+  Names body_names{"world"}, joint_names;                  ///< in the scene; couplings' names are among joints'
+  Names geom_names;                                        ///< in the file
+  bool has_all_joints = true;                              ///< none had mistakes
   Names unread;  ///< in the file: of elements with mistakes, which what refers to them does not repeat
   std::map<std::string, MjcfSite, std::less<>> site_of_name;  ///< by its name in the file
 
