@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "apps/json_text.h"
 #include "engine/error.h"
 
 namespace backdrive::app {
@@ -148,7 +149,7 @@ Json Browser::call(const std::string& method, const Json& parameters) {
 }
 
 void Browser::send(const Json& message) {
-  const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace) + '\0';
+  const std::string text = text_of(message) + '\0';
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t n = ::write(to_, text.data() + sent, text.size() - sent);
     if (n < 0 && errno == EINTR) continue;

@@ -92,16 +92,6 @@ void doubt_held(const Problem& problem, Lines& lines) {
   }
 }
 
-/// The least of a shape's lengths; of ground none.
-double least_length(const Model& model, int shape) {
-  const GeometryType type = model.shape_types[shape];
-  if (type == GeometryType::plane || type == GeometryType::height_field) return kInfinity;
-  if (type == GeometryType::mesh) return kInfinity;  // its scale is a factor
-  double least = kInfinity;
-  for (int c = 0; c < scale_components(type); ++c) least = std::min(least, model.shapes.geometry.scale(shape, c));
-  return least;
-}
-
 bool is_size_searched(const Problem& problem, int shape) {
   return std::ranges::any_of(problem.variables, [&](const Variable& v) {
     const FieldSelection& p = v.parameter;
@@ -121,7 +111,7 @@ void doubt_overlaps(const Problem& problem, Lines& lines) {
   for (const ContactRecord& contact : motion.contacts) {
     const ContactPair& pair = t.contact_pairs[contact.pair];
     const int a = t.contact_shapes[pair.a].shape, b = t.contact_shapes[pair.b].shape;
-    const double size = std::min(least_length(problem.model, a), least_length(problem.model, b));
+    const double size = std::min(least_size(problem.model, a), least_size(problem.model, b));
     const bool searched = is_size_searched(problem, a) || is_size_searched(problem, b);
     if (!(contact.depth > (searched ? kDeepWhereSearched : kDeep) * size)) continue;
     lines.push_back("shapes '" + problem.model.shape_names[a] + "' and '" + problem.model.shape_names[b] + "' begin " +

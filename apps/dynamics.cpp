@@ -1,9 +1,11 @@
 // simctl dynamics: quantities of the equations of motion at given states, for comparisons with other engines.
+#include <array>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <set>
 
+#include "apps/body_states.h"
 #include "apps/log.h"
 #include "apps/options.h"
 #include "autodiff/problem/inputs.h"
@@ -12,7 +14,6 @@
 #include "integrators/reference/inverse_dynamics.h"
 #include "integrators/reference/mass_matrix.h"
 #include "models/coordinates.h"
-#include "models/parameter_reader.h"
 
 namespace backdrive::app {
 namespace {
@@ -146,78 +147,32 @@ Json list_of(const Vec& v) {
   return {v.x, v.y, v.z};
 }
 
-/// Where bodies are and how they move: at the state's velocities in world 0, at a unit of each one in the worlds
-/// behind.
-class Motions {
- public:
-  Motions(const Model& model, const JointState& s) : model_(model) {
-    const Topology& t = model.topology;
-    const int worlds = 1 + t.nv;
-    State<double> states(model, worlds);
-    for (int w = 0; w < worlds; ++w) {
-      for (int r = 0; r < t.nq; ++r) states.q.set(r, w, s.q[r]);
-      for (int v = 0; v < t.nv; ++v) states.qd.set(v, w, w == 0 ? s.qd[v] : v == w - 1 ? 1 : 0);
+/// Bodies at the state, and behind it at the same positions with a unit of each velocity alone.
+BodyStates bodies_at(const Model& model, const JointState& s) {
+  const int nv = model.topology.nv;
+  Numbers q = s.q, qd = s.qd;
+  for (int v = 0; v < nv; ++v) {
+    q.insert(q.end(), s.q.begin(), s.q.end());
+    qd.insert(qd.end(), static_cast<std::size_t>(nv), 0.0);
+    qd[qd.size() - static_cast<std::size_t>(nv - v)] = 1;
+  }
+  return BodyStates(model, 1 + nv, q, qd);
+}
+
+/// Of every body's origin, then of its turning: 6 rows of nv numbers.
+Json jacobians(const Model& model, const BodyStates& bodies) {
+  Json result = Json::object();
+  for (int b = 0; b < bodies.bodies(); ++b) {
+    std::array<Numbers, 6> rows;
+    for (int v = 1; v <= model.topology.nv; ++v) {
+      const Vec of_origin = bodies.velocity(v, b), turning = bodies.angular_velocity(v, b);
+      const double numbers[] = {of_origin.x, of_origin.y, of_origin.z, turning.x, turning.y, turning.z};
+      for (int k = 0; k < 6; ++k) rows[k].push_back(numbers[k]);
     }
-    std::vector<int> bodies;
-    for (std::size_t b = 0; b < model.body_names.size(); ++b) bodies.push_back(static_cast<int>(b));
-    motions_ = body_motions<double>(nullptr, model, states, bodies, {});
+    result[model.body_names[b]] = rows;
   }
-
-  /// Of every body's origin, then of its turning, world axes: 6 rows of nv numbers.
-  Json jacobians() const {
-    Json result = Json::object();
-    for (int b = 0; b < bodies(); ++b) {
-      Json rows = Json::array();
-      for (int k = 0; k < 6; ++k) {
-        Numbers row;
-        for (int v = 0; v < model_.topology.nv; ++v) row.push_back(motions_(b * 18 + 12 + k, 1 + v));
-        rows.push_back(row);
-      }
-      result[model_.body_names[b]] = rows;
-    }
-    return result;
-  }
-
-  Json center_of_mass() const {
-    const Total all = total();
-    return {{"position", list_of(all.center)}, {"velocity", list_of(all.linear * (1 / all.mass))}};
-  }
-
-  /// Angular about the centre of mass of all.
-  Json momentum() const {
-    const Total all = total();
-    return {{"linear", list_of(all.linear)}, {"angular", list_of(all.angular - cross(all.center, all.linear))}};
-  }
-
- private:
-  struct Total {
-    double mass = 0;
-    Vec center{0, 0, 0}, linear{0, 0, 0}, angular{0, 0, 0};  ///< angular: about the world's origin
-  };
-
-  int bodies() const { return static_cast<int>(model_.body_names.size()); }
-  Vec at(int body, int first) const {
-    return {motions_(body * 18 + first, 0), motions_(body * 18 + first + 1, 0), motions_(body * 18 + first + 2, 0)};
-  }
-  Total total() const {
-    Total sum;
-    for (int b = 0; b < bodies(); ++b) {
-      const auto own = body_mass(model_, b, 0);
-      const Mat3<double> R{at(b, 3), at(b, 6), at(b, 9)};
-      const Vec lever = R * own.com, turn = at(b, 15);
-      const Vec center = at(b, 0) + lever, linear = (at(b, 12) + cross(turn, lever)) * own.mass;
-      sum.mass += own.mass;
-      sum.center = sum.center + center * own.mass;
-      sum.linear = sum.linear + linear;
-      sum.angular = sum.angular + cross(center, linear) + R * (own.inertia * transposed_times(R, turn));
-    }
-    sum.center = sum.center * (1 / sum.mass);
-    return sum;
-  }
-
-  const Model& model_;
-  Buffer<double> motions_;
-};
+  return result;
+}
 
 /// Of one step of the scene, substeps and all: efforts are the state's, targets those that the scene begins with.
 Json step_jacobians_of(const Problem& problem, const JointState& s) {
@@ -245,12 +200,16 @@ Json step_jacobians_of(const Problem& problem, const JointState& s) {
   return {{"A", A}, {"B", B}};
 }
 
-Json quantity_of(const std::string& name, const Problem& problem, const JointState& s) {
+Json quantity_of(const std::string& name, const Problem& problem, const JointState& s, const BodyStates& bodies) {
   const Model& model = problem.model;
   const int nv = model.topology.nv;
-  if (name == "jacobian") return Motions(model, s).jacobians();
-  if (name == "center_of_mass") return Motions(model, s).center_of_mass();
-  if (name == "momentum") return Motions(model, s).momentum();
+  if (name == "jacobian") return jacobians(model, bodies);
+  if (name == "center_of_mass") {
+    return {{"position", list_of(bodies.center_of_mass(0))}, {"velocity", list_of(bodies.velocity_of_center(0))}};
+  }
+  if (name == "momentum") {
+    return {{"linear", list_of(bodies.momentum(0))}, {"angular", list_of(bodies.angular_momentum(0))}};
+  }
   if (name == "step_jacobians") return step_jacobians_of(problem, s);
   if (name == "forward_dynamics") return reference::forward_dynamics_dense(model, s.q, s.qd, s.tau);
   if (name == "inverse_dynamics") return reference::inverse_dynamics(model, s.q, s.qd, s.qdd);
@@ -288,8 +247,9 @@ int run_dynamics(const DynamicsArguments& options) {
   Json results = Json::array();
   for (const JointState& state : states) {
     Json result = Json::object();
+    const BodyStates bodies = bodies_at(model, state);
     for (const std::string& name : options.quantities.empty() ? quantity_names() : options.quantities) {
-      result[name] = quantity_of(name, scene.problem, state);
+      result[name] = quantity_of(name, scene.problem, state, bodies);
     }
     results.push_back(std::move(result));
   }

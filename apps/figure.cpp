@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "apps/json_text.h"
 #include "engine/error.h"
 
 namespace backdrive::app {
@@ -31,7 +32,7 @@ constexpr std::array<FigureStroke, 6> kStrokes{{{"#16181d", "#000000", {}},
 /// Text of an SVG: markup escaped, what is no UTF-8 and no character of XML replaced.
 std::string figure_text(const std::string& text) {
   using Json = nlohmann::json;
-  const std::string clean = Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+  const std::string clean = Json::parse(text_of(Json(text)));
   std::string result;
   for (const char c : clean) {
     if (static_cast<unsigned char>(c) < ' ') {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "apps/console.h"
+#include "apps/json_text.h"
 #include "apps/table.h"
 #include "models/parameter_reader.h"
 
@@ -10,11 +11,6 @@ namespace backdrive::app {
 namespace {
 
 using Json = nlohmann::json;
-
-/// Infinite ones, which bound nothing, are null.
-Json bound(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
 
 /// "mesh, 2 box" of a body, −1: of the world.
 std::string shapes_of(const Model& model, int body) {
@@ -108,8 +104,8 @@ Json couplings_json(const Model& model) {
                          {"ratios", ratios},
                          {"offset", model.couplings.offset(item)},
                          {"hold", static_cast<bool>(model.coupling_holds[c])},
-                         {"lower", bound(model.couplings.limit.lower(item))},
-                         {"upper", bound(model.couplings.limit.upper(item))}});
+                         {"lower", finite_or_null(model.couplings.limit.lower(item))},
+                         {"upper", finite_or_null(model.couplings.limit.upper(item))}});
   }
   return couplings;
 }
@@ -158,9 +154,9 @@ Json model_json(const Scene& scene) {
              {"parent", body_name(model.joint_parents[j])},
              {"child", body_name(model.joint_children[j])}};
     if (may_be_driven(model.joint_types[j])) {
-      own["lower"] = bound(model.joints.limit.lower(joint));
-      own["upper"] = bound(model.joints.limit.upper(joint));
-      own["effort_limit"] = bound(model.joints.drive.effort_limit(joint));
+      own["lower"] = finite_or_null(model.joints.limit.lower(joint));
+      own["upper"] = finite_or_null(model.joints.limit.upper(joint));
+      own["effort_limit"] = finite_or_null(model.joints.drive.effort_limit(joint));
     }
     joints.push_back(own);
   }

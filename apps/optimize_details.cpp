@@ -8,6 +8,7 @@
 #include "apps/console.h"
 #include "apps/found_values.h"
 #include "apps/interrupt.h"
+#include "apps/json_text.h"
 #include "apps/shown_motion.h"
 #include "autodiff/check/gradient_over_time.h"
 #include "autodiff/check/standard_errors.h"
@@ -23,11 +24,6 @@ constexpr std::size_t kMostStarts = 64;    ///< as courses are kept of
 constexpr std::size_t kMostStartMotions = 8;
 constexpr double kMostHessianSteps = 2e6;  ///< steps of Hessian products, as a guard of time
 
-/// Null for what is not known or bounds nothing.
-Json known(double x) {
-  return std::isfinite(x) ? Json(x) : Json();
-}
-
 Json found_json(const Problem& problem, const OptimizeResult& result) {
   const std::vector<double>& x = result.starts[result.best].x;
   const double cost = static_cast<double>(x.size()) * problem.simulation.steps;
@@ -38,10 +34,14 @@ Json found_json(const Problem& problem, const OptimizeResult& result) {
   for (const FoundValue& value : found_values(result.problem)) {
     const auto v = static_cast<std::size_t>(value.variable);
     const Variable& variable = problem.variables[v];
-    Json row{{"name", value.name}, {"value", value.value},           {"unit", value.unit},
-             {"note", value.note}, {"lower", known(variable.lower)}, {"upper", known(variable.upper)}};
+    Json row{{"name", value.name},
+             {"value", value.value},
+             {"unit", value.unit},
+             {"note", value.note},
+             {"lower", finite_or_null(variable.lower)},
+             {"upper", finite_or_null(variable.upper)}};
     if (errors && layout.size[v] == 1 && !variable.is_tied()) {
-      row["standard_error"] = known((*errors)[static_cast<std::size_t>(layout.offset[v])] * variable.scale);
+      row["standard_error"] = finite_or_null((*errors)[static_cast<std::size_t>(layout.offset[v])] * variable.scale);
     }
     rows.push_back(std::move(row));
   }
@@ -51,8 +51,8 @@ Json found_json(const Problem& problem, const OptimizeResult& result) {
 Json starts_json(const OptimizeResult& result) {
   Json starts = Json::array();
   for (const StartResult& start : std::span(result.starts).first(std::min(result.starts.size(), kMostStarts))) {
-    starts.push_back({{"loss", known(start.loss)},
-                      {"gradient_norm", known(start.gradient_norm)},
+    starts.push_back({{"loss", finite_or_null(start.loss)},
+                      {"gradient_norm", finite_or_null(start.gradient_norm)},
                       {"iterations", start.iterations},
                       {"stopped_by", to_string(start.stopped_by)}});
   }
@@ -94,7 +94,7 @@ Json over_time_json(const Problem& problem, int threads) {
   if (over.steps.size() < 2) return {};
   Json time = Json::array(), growth = Json::array();
   for (const int step : over.steps) time.push_back(step * problem.simulation.time_step);
-  for (const double x : over.growth) growth.push_back(known(x));
+  for (const double x : over.growth) growth.push_back(finite_or_null(x));
   return {{"time", time}, {"position", over.position}, {"velocity", over.velocity}, {"growth", growth}};
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "apps/json_text.h"
 #include "apps/report_page.h"
 #include "apps/shown_motion.h"
 #include "apps/web_server.h"
@@ -27,14 +28,6 @@ constexpr std::size_t kMostWhileOptimising = 1200;
 constexpr std::chrono::seconds kLooks{2};  ///< after a question somebody is taken to look
 constexpr std::chrono::seconds kLastLook{2};
 constexpr std::chrono::milliseconds kBetweenMotions{200};
-
-Json number_or_null(double x) {
-  return std::isfinite(x) ? Json(x) : Json();
-}
-
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 }  // namespace
 
@@ -94,12 +87,12 @@ struct OptimizeView::Impl {
     if (!curve.empty()) {
       Json rows = Json::array();
       for (const CurveRow& row : curve) {
-        rows.push_back({row.iteration, number_or_null(row.loss), number_or_null(row.gradient_norm)});
+        rows.push_back({row.iteration, finite_or_null(row.loss), finite_or_null(row.gradient_norm)});
       }
       answer = {{"iteration", progress.iteration},
                 {"iterations", progress.iterations},
-                {"loss", number_or_null(progress.best_loss)},
-                {"gradient_norm", number_or_null(progress.gradient_norm)},
+                {"loss", finite_or_null(progress.best_loss)},
+                {"gradient_norm", finite_or_null(progress.gradient_norm)},
                 {"running", progress.running},
                 {"history", rows}};
     }

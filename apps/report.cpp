@@ -26,12 +26,19 @@ struct ReportArguments : Options {
   std::vector<std::string> folders;  ///< the first is `scene`
 };
 
+/// WIDTHxHEIGHT, both even and from 16 to 8192.
+bool read_video_size(const std::string& text, VideoOptions& video) {
+  int used = 0;
+  const bool read = std::sscanf(text.c_str(), "%4dx%4d%n", &video.width, &video.height, &used) == 2 &&
+                    used == static_cast<int>(text.size()) && text.find_first_not_of("0123456789x") == std::string::npos;
+  const auto good = [](int n) { return n >= 16 && n <= 8192 && n % 2 == 0; };
+  return read && good(video.width) && good(video.height);
+}
+
 int run_video(const ReportArguments& options) {
   VideoOptions video;
   video.frames_per_second = options.fps;
-  const std::size_t cross = options.size.find('x');
-  video.width = std::atoi(options.size.c_str());
-  video.height = std::atoi(options.size.c_str() + cross + 1);
+  read_video_size(options.size, video);  // which was checked
   const int frames = write_video(options.scene, options.video, options.force, video, options.quiet);
   if (frames < 0) {
     log_warning("interrupted; no video is left");
@@ -43,15 +50,6 @@ int run_video(const ReportArguments& options) {
     std::cout << "video: " << options.video << "   (" << count(frames, "frame") << ")\n";
   }
   return kDone;
-}
-
-/// WIDTHxHEIGHT, both even and from 16 to 8192.
-std::string check_size(const std::string& text) {
-  int width = 0, height = 0, used = 0;
-  const bool read = std::sscanf(text.c_str(), "%4dx%4d%n", &width, &height, &used) == 2 &&
-                    used == static_cast<int>(text.size()) && text.find_first_not_of("0123456789x") == std::string::npos;
-  const auto good = [](int n) { return n >= 16 && n <= 8192 && n % 2 == 0; };
-  return read && good(width) && good(height) ? "" : "'" + text + "', expected even WIDTHxHEIGHT as 1280x720";
 }
 
 int run_gltf(const ReportArguments& options) {
@@ -134,11 +132,16 @@ void add_report(CLI::App& app, Invocation& invocation) {
       ->type_name(kAnyPath)
       ->excludes("--gltf");
   command->add_option("--size", options.size, "of the video, pixels")
-      ->check(CLI::Validator([](std::string& text) { return check_size(text); }, ""))
+      ->check(CLI::Validator(
+          [](std::string& text) -> std::string {
+            VideoOptions unused;
+            return read_video_size(text, unused) ? "" : "'" + text + "', expected even WIDTHxHEIGHT as 1280x720";
+          },
+          ""))
       ->type_name("WxH")
       ->capture_default_str();
   command->add_option("--fps", options.fps, "of the video: frames a second")
-      ->check(CLI::Range(0.1, 240.0).description(""))
+      ->check(number_between(0.1, 240))
       ->type_name("N")
       ->capture_default_str();
   command

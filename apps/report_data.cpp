@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/json_text.h"
 #include "apps/result_motion.h"
 #include "apps/sweep_report.h"
 #include "engine/error.h"
@@ -27,11 +28,6 @@ std::string cut(std::string text) {
   return text;
 }
 
-/// Null for what bounds nothing.
-Json finite(double x) {
-  return std::isfinite(x) ? Json(x) : Json();
-}
-
 /// Adds a limit of a column, where it bounds anything; the narrower of two.
 void add_limit(Json& limits, const std::string& column, double lower, double upper) {
   if (limits.contains(column)) {
@@ -39,7 +35,7 @@ void add_limit(Json& limits, const std::string& column, double lower, double upp
     if (!known[0].is_null()) lower = std::max(lower, known[0].get<double>());
     if (!known[1].is_null()) upper = std::min(upper, known[1].get<double>());
   }
-  if (std::isfinite(lower) || std::isfinite(upper)) limits[column] = {finite(lower), finite(upper)};
+  if (std::isfinite(lower) || std::isfinite(upper)) limits[column] = {finite_or_null(lower), finite_or_null(upper)};
 }
 
 /// Of columns of the trajectory: positions, velocities and efforts by the model, controls by what may be found.
@@ -105,7 +101,7 @@ Json history_json(const fs::path& file) {
   Json rows = Json::array();
   for (const std::size_t r : picked(history.rows.size(), 1, kMostRows)) {
     Json row = Json::array();
-    for (std::size_t c = 0; c < history.columns.size(); ++c) row.push_back(finite(history.number(r, c)));
+    for (std::size_t c = 0; c < history.columns.size(); ++c) row.push_back(finite_or_null(history.number(r, c)));
     rows.push_back(row);
   }
   return {{"columns", history.columns}, {"rows", rows}};

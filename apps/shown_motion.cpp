@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "apps/json_text.h"
 #include "apps/result_motion.h"
 #include "engine/quaternion.h"
 #include "integrators/reference/inverse_dynamics.h"
@@ -24,11 +25,6 @@ constexpr double kLevels = 65535;
 /// Of the largest body's size, as far as poses may be off.
 constexpr double kUnseen = 1e-3;
 constexpr std::size_t kNumbersOfPose = 7;
-
-/// Null for what has no bound.
-Json bounded(double x) {
-  return std::isfinite(x) ? Json(x) : Json();
-}
 
 /// How far a shape reaches from its body's origin, m; of planes without end.
 double reach_of(const Model& model, int shape) {
@@ -215,7 +211,7 @@ nlohmann::json shapes_json(const Model& model) {
                {"scale", scale},
                {"position", position},
                {"orientation", orientation},
-               {"reach", bounded(reach_of(model, s))}};
+               {"reach", finite_or_null(reach_of(model, s))}};
     const bool listed =
         model.shape_types[s] == GeometryType::mesh || model.shape_types[s] == GeometryType::height_field;
     if (listed) shape["triangles"] = base64(triangles_of_shape(model, s));

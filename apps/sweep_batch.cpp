@@ -23,9 +23,11 @@ auto members(const Simulation& s) {
 
 auto members(const LossTerm& t) {
   const auto& [name, quantity, terminal, first_step, last_step, integral, over, measure, index, component, other,
-               channel, part, target, upper, record, point, other_point, on_circle, weight] = t;
+               channel, part, target, upper, record, record_path, record_part, point, other_point, on_circle, weight] =
+      t;
   return std::tie(name, quantity, terminal, first_step, last_step, integral, over, measure, index, component, other,
-                  channel, part, target, upper, record, point, other_point, on_circle, weight);
+                  channel, part, target, upper, record, record_path, record_part, point, other_point, on_circle,
+                  weight);
 }
 
 /// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).

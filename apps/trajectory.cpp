@@ -5,14 +5,14 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <span>
 
+#include "apps/body_states.h"
 #include "apps/csv.h"
 #include "autodiff/problem/inputs.h"
-#include "autodiff/tape/rollout.h"
 #include "engine/quaternion.h"
 #include "models/coordinates.h"
-#include "models/parameter_reader.h"
 
 namespace backdrive::app {
 namespace {
@@ -48,7 +48,9 @@ class Columns {
     states();
     controls();
     efforts();
-    if (!asked.bodies.empty() || asked.energy || asked.momentum || asked.center_of_mass) motions();
+    if (!asked.bodies.empty() || asked.energy || asked.momentum || asked.center_of_mass) {
+      bodies_.emplace(model_, result.steps + 1, result.q, result.qd);
+    }
     bodies();
     if (asked.center_of_mass) center_of_mass();
     if (asked.momentum) momentum();
@@ -154,98 +156,44 @@ class Columns {
     }
   }
 
-  /// All bodies in all states, and their mass properties.
-  void motions() {
-    State<double> states;
-    const int rows = result_.steps + 1;
-    states.q = Buffer<double>(row_count(rows, t_.nq), 1);
-    states.qd = Buffer<double>(row_count(rows, t_.nv), 1);
-    for (std::size_t i = 0; i < result_.q.size(); ++i) states.q.set(static_cast<int>(i), 0, result_.q[i]);
-    for (std::size_t i = 0; i < result_.qd.size(); ++i) states.qd.set(static_cast<int>(i), 0, result_.qd[i]);
-    std::vector<int> bodies(model_.body_names.size());
-    std::iota(bodies.begin(), bodies.end(), 0);
-    motions_ = body_motions<double>(nullptr, model_, states, bodies, {});
-    for (const int body : bodies) {
-      masses_.push_back(body_mass(model_, body, 0));
-      mass_ += masses_.back().mass;
-    }
-  }
-  double motion(int row, int body, int number) const {
-    return motions_((row * static_cast<int>(masses_.size()) + body) * kMotionRows + number, 0);
-  }
-  Vec motion_vector(int row, int body, int first) const {
-    return {motion(row, body, first), motion(row, body, first + 1), motion(row, body, first + 2)};
-  }
-  Mat3<double> axes(int row, int body) const {
-    return {motion_vector(row, body, 3), motion_vector(row, body, 6), motion_vector(row, body, 9)};
-  }
-  /// Of a body's centre of mass, world axes.
-  struct Center {
-    double mass;
-    Vec position, velocity;
-  };
-  Center center(int row, int body) const {
-    const Vec lever = axes(row, body) * masses_[body].com;
-    return {masses_[body].mass, motion_vector(row, body, 0) + lever,
-            motion_vector(row, body, 12) + cross(motion_vector(row, body, 15), lever)};
-  }
-  /// Σ over bodies.
-  template <class X>
-  X sum(const std::function<X(int)>& of, X zero) const {
-    for (int body = 0; body < static_cast<int>(masses_.size()); ++body) zero = zero + of(body);
-    return zero;
-  }
-  Vec momentum_at(int row) const {
-    return sum<Vec>([&](int body) { return center(row, body).velocity * masses_[body].mass; }, {0, 0, 0});
-  }
-  Vec center_at(int row) const {
-    return sum<Vec>([&](int body) { return center(row, body).position * masses_[body].mass; }, {0, 0, 0}) * (1 / mass_);
-  }
-  Vec spin(int row, int body) const {  // J ω about the centre of mass
-    const Mat3<double> R = axes(row, body);
-    return R * (masses_[body].inertia * transposed_times(R, motion_vector(row, body, 15)));
-  }
-
   void bodies() {
     for (const int body : asked_.bodies) {
       const std::string name = "bodies/" + model_.body_names[body];
-      add_vector(name + "/position", [this, body](int row) { return motion_vector(row, body, 0); });
+      add_vector(name + "/position", [this, body](int row) { return bodies_->position(row, body); });
       const char* const components[] = {"x", "y", "z", "w"};
       for (int k = 0; k < 4; ++k) {
         add(name + "/orientation/" + components[k], [this, body, k](int row) {
+          const Mat3<double> axes = bodies_->axes(row, body);
           std::array<double, 9> rotation;
-          for (int n = 0; n < 9; ++n) rotation[n] = motion(row, body, 3 + n);
+          std::copy_n(&axes.cx.x, 9, rotation.begin());
           return quaternion_of(rotation)[k];
         });
       }
-      add_vector(name + "/velocity", [this, body](int row) { return motion_vector(row, body, 12); });
-      add_vector(name + "/angular_velocity", [this, body](int row) { return motion_vector(row, body, 15); });
+      add_vector(name + "/velocity", [this, body](int row) { return bodies_->velocity(row, body); });
+      add_vector(name + "/angular_velocity", [this, body](int row) { return bodies_->angular_velocity(row, body); });
     }
   }
   void center_of_mass() {
-    add_vector("center_of_mass/position", [this](int row) { return center_at(row); });
-    add_vector("center_of_mass/velocity", [this](int row) { return momentum_at(row) * (1 / mass_); });
+    add_vector("center_of_mass/position", [this](int row) { return bodies_->center_of_mass(row); });
+    add_vector("center_of_mass/velocity", [this](int row) { return bodies_->velocity_of_center(row); });
   }
   void momentum() {
-    add_vector("momentum/linear", [this](int row) { return momentum_at(row); });
-    add_vector("momentum/angular", [this](int row) {
-      const Vec origin = center_at(row);
-      return sum<Vec>(
-          [&](int body) {
-            const Center c = center(row, body);
-            return cross(c.position - origin, c.velocity * c.mass) + spin(row, body);
-          },
-          {0, 0, 0});
-    });
+    add_vector("momentum/linear", [this](int row) { return bodies_->momentum(row); });
+    add_vector("momentum/angular", [this](int row) { return bodies_->angular_momentum(row); });
+  }
+  /// Σ of(body)
+  double sum_over_bodies(const std::function<double(int)>& of) const {
+    double sum = 0;
+    for (int body = 0; body < bodies_->bodies(); ++body) sum = sum + of(body);
+    return sum;
   }
   void energy() {
     add("energy/kinetic", [this](int row) {
-      double energy = sum<double>(
-          [&](int body) {
-            const Center c = center(row, body);
-            return 0.5 * (c.mass * dot(c.velocity, c.velocity) + dot(motion_vector(row, body, 15), spin(row, body)));
-          },
-          0);
+      double energy = sum_over_bodies([&](int body) {
+        const BodyStates::Center c = bodies_->center(row, body);
+        return 0.5 * (c.mass * dot(c.velocity, c.velocity) +
+                      dot(bodies_->angular_velocity(row, body), bodies_->spin(row, body)));
+      });
       for (const Link& link : t_.links) {
         for (int k = 0; k < joint_size(link.type).nv; ++k) {
           energy += 0.5 * model_.joints.armature(link.joint) * std::pow(velocity(row, link.v + k), 2);
@@ -259,12 +207,10 @@ class Columns {
     });
     add("energy/potential", [this](int row) {
       const Vec gravity{model_.gravity(0, 0), model_.gravity(0, 1), model_.gravity(0, 2)};
-      double energy = -sum<double>(
-          [&](int body) {
-            const double share = 1 - model_.bodies.gravity_compensation(body);
-            return share * masses_[body].mass * dot(gravity, center(row, body).position);
-          },
-          0);
+      double energy = -sum_over_bodies([&](int body) {
+        const double share = 1 - model_.bodies.gravity_compensation(body);
+        return share * bodies_->mass(body) * dot(gravity, bodies_->center(row, body).position);
+      });
       for (const Link& link : t_.links) {
         const double stiffness = model_.joints.spring.stiffness(link.joint);
         if (!may_be_driven(link.type) || stiffness == 0) continue;
@@ -303,9 +249,7 @@ class Columns {
   const Control<double> control_;
   const std::vector<EffortTerm> efforts_;
   std::vector<Column> columns_;
-  Buffer<double> motions_;
-  std::vector<MassProperties<double>> masses_;
-  double mass_ = 0;
+  std::optional<BodyStates> bodies_;  ///< where a column asks for them
   std::vector<double> work_;
 };
 

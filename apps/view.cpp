@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "apps/atomic_output.h"
+#include "apps/json_text.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
 #include "apps/options.h"
@@ -61,8 +62,7 @@ int run_view(ViewArguments options) {
     try {
       request = read_view_request(body);
     } catch (const Error& error) {
-      return answer({400, nlohmann::json{{"error", error.what()}}.dump(-1, ' ', false,
-                                                                       nlohmann::json::error_handler_t::replace)});
+      return answer({400, text_of({{"error", error.what()}})});
     }
     session.ask(std::move(request), [&server, answer](std::string text) {
       server.post([answer, text = std::move(text)] { answer({200, text}); });

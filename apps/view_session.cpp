@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "apps/json_text.h"
 #include "apps/machine_memory.h"
 #include "apps/options.h"
 #include "apps/shown_motion.h"
@@ -21,14 +22,6 @@ using Json = nlohmann::json;
 
 constexpr double kViewFramesPerSecond = 60;
 constexpr std::size_t kMostViewFrames = 3600;
-
-std::string as_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Json finite_or_null(double x) {
-  return std::isfinite(x) ? Json(x) : Json();
-}
 
 }  // namespace
 
@@ -64,7 +57,7 @@ struct ViewSession::Impl {
       outdated = false;
       lock.unlock();
       const std::string text = answer(job.request);
-      job.done(outdated ? as_text({{"superseded", true}}) : text);
+      job.done(outdated ? text_of({{"superseded", true}}) : text);
       lock.lock();
     }
   }
@@ -72,12 +65,12 @@ struct ViewSession::Impl {
   std::string answer(const ViewRequest& request) {
     try {
       const MovedProblem moved = move_numbers(scene.problem, request.values);
-      return as_text(request.wanted == ViewRequest::Wanted::motion ? motion(moved.problem, request.shapes)
+      return text_of(request.wanted == ViewRequest::Wanted::motion ? motion(moved.problem, request.shapes)
                                                                    : gradient(moved));
     } catch (const std::bad_alloc&) {
-      return as_text({{"error", "out of memory: expected a motion that fits"}});
+      return text_of({{"error", "out of memory: expected a motion that fits"}});
     } catch (const std::exception& error) {
-      return as_text({{"error", error.what()}});
+      return text_of({{"error", error.what()}});
     }
   }
 
@@ -89,7 +82,7 @@ struct ViewSession::Impl {
         {"seconds", result.seconds},
         {"steps", result.steps}};
     const Json looks{{"bodies", bodies_json(problem.model)}, {"shapes", shapes_json(problem.model)}};
-    const std::string known = std::to_string(std::hash<std::string>{}(as_text(looks)));
+    const std::string known = std::to_string(std::hash<std::string>{}(text_of(looks)));
     if (known != shapes) answer["looks"] = looks;
     answer["shapes"] = known;
     if (result.status.stopped()) answer["error"] = describe_stop(problem, 0, result.status);
@@ -125,7 +118,7 @@ struct ViewSession::Impl {
       ending = ending || end;
     }
     changed.notify_all();
-    if (waiting) waiting->done(as_text({{"superseded", true}}));
+    if (waiting) waiting->done(text_of({{"superseded", true}}));
   }
 };
 
@@ -148,7 +141,7 @@ std::string ViewSession::scene_text() const {
                        {"upper", s.upper},
                        {"position", s.is_position}});
   }
-  return as_text({{"name", scene.name},
+  return text_of({{"name", scene.name},
                   {"description", scene.description},
                   {"loss", !scene.problem.loss.empty()},
                   {"most", ViewRequest::kMostValues},

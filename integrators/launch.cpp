@@ -92,6 +92,11 @@ void launch_place_adjoint(const PlaceArguments<T>& arguments, int threads, Memor
                    : on_threads(&KernelTable<T>::place_adjoint, arguments, threads, memory);
 }
 
+template <class T>
+void launch_step_jacobian(const StepJacobianArguments<T>& arguments, int threads, Memory& memory) {
+  on_threads(&KernelTable<T>::step_jacobian, arguments, threads, memory);
+}
+
 bool needs_memory(const TopologyView& tree, bool steps_bodies) {
   return steps_bodies || featherstone::needs_blocks(tree);
 }
@@ -105,6 +110,8 @@ bool needs_memory(const TopologyView& tree, bool steps_bodies) {
   template void launch_efforts_adjoint<T>(const EffortArguments<T>&, int, Memory&);                              \
   template void launch_place<T>(const PlaceArguments<T>&, int, Memory&);                                         \
   template void launch_place_adjoint<T>(const PlaceArguments<T>&, int, Memory&);
+template void launch_step_jacobian<float>(const StepJacobianArguments<float>&, int, Memory&);
+template void launch_step_jacobian<double>(const StepJacobianArguments<double>&, int, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)

@@ -28,6 +28,10 @@ void launch_place(const PlaceArguments<T>& arguments, int threads, Memory& memor
 template <class T>
 void launch_place_adjoint(const PlaceArguments<T>& arguments, int threads, Memory& memory);
 
+/// On threads of the processor; T is float or double. For trees without contact, not for bodies.
+template <class T>
+void launch_step_jacobian(const StepJacobianArguments<T>& arguments, int threads, Memory& memory);
+
 /// Whether launches for this tree, or for its bodies, ask for memory on a device.
 bool needs_memory(const TopologyView& tree, bool steps_bodies);
 

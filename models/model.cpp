@@ -127,6 +127,14 @@ int Model::parameter_worlds() const {
   return worlds;
 }
 
+double least_size(const Model& model, int shape) {
+  const GeometryType type = model.shape_types[shape];
+  double least = kInfinity;
+  if (type == GeometryType::mesh || type == GeometryType::height_field) return least;
+  for (int c = 0; c < scale_components(type); ++c) least = std::min(least, model.shapes.geometry.scale(shape, c));
+  return least;
+}
+
 Parameters zero_parameters(const Model& model, int worlds) {
   Parameters result;
   for (const Field& field : fields()) {
@@ -139,21 +147,16 @@ void refresh_features(Model& model, const Parameters* direction) {
   const auto positive = [](double x) { return x > 0; };
   const auto not_zero = [](double x) { return x != 0; };
   // Whether a part acts that is not there at zero.
-  const auto counts = [&](auto pick, int item) {
+  const auto counts_where = [&](auto pick, int item, auto acts) {
     const Parameter& p = pick(model);
-    return p.requires_grad(item) || in_any_world(p, item, positive) ||
+    return p.requires_grad(item) || in_any_world(p, item, acts) ||
            (direction && in_any_world(pick(*direction), item, not_zero));
   };
+  const auto counts = [&](auto pick, int item) { return counts_where(pick, item, positive); };
   for (ContactShape& s : model.topology.contact_shapes) {
     s.resists_turns = counts(BACKDRIVE_PICK(shapes.material.torsional_friction), s.shape) ||
                       counts(BACKDRIVE_PICK(shapes.material.rolling_friction), s.shape);
   }
-  const auto lifted = [&](int body) {
-    constexpr auto pick = BACKDRIVE_PICK(bodies.gravity_compensation);
-    const Parameter& p = pick(model);
-    return p.requires_grad(body) || in_any_world(p, body, not_zero) ||
-           (direction && in_any_world(pick(*direction), body, not_zero));
-  };
   const JointParameters& joints = model.joints;
   const auto finite = [](double x) { return std::isfinite(x); };
   for (Link& link : model.topology.links) {
@@ -163,7 +166,7 @@ void refresh_features(Model& model, const Parameters* direction) {
     link.acts.limit = driven && (in_any_world(joints.limit.lower, link.joint, finite) ||
                                  in_any_world(joints.limit.upper, link.joint, finite));
     link.acts.speed = driven && in_any_world(joints.limit.velocity, link.joint, finite);
-    link.lifted = link.body >= 0 && lifted(link.body);
+    link.lifted = link.body >= 0 && counts_where(BACKDRIVE_PICK(bodies.gravity_compensation), link.body, not_zero);
     link.acts.friction = moves && counts(BACKDRIVE_PICK(joints.friction), link.joint);
   }
   const LimitParameters& limit = model.couplings.limit;

@@ -323,6 +323,9 @@ struct Model : Parameters {
   int parameter_worlds() const;
 };
 
+/// The least of a shape's lengths in world 0, m; infinite for ground, and for meshes, whose scale is a factor.
+double least_size(const Model& model, int shape);
+
 /// Parameters of zeros shaped as a gradient of `model`'s: orientations have three components; `worlds` sets each.
 Parameters zero_parameters(const Model& model, int worlds = 1);
 

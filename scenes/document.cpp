@@ -20,8 +20,8 @@ std::string Sources::name(Place place) const {
          std::to_string(place.column);
 }
 
-void fail(const Sources& sources, Place place, const std::string& path, const std::string& what,
-          const std::string& expected, const std::string& hint) {
+SceneMistake mistake_at(const Sources& sources, Place place, const std::string& path, const std::string& what,
+                        const std::string& expected, const std::string& hint) {
   std::string message = sources.name(place) + ": ";
   if (!path.empty()) message += path + ": ";
   if (!what.empty()) message += what + ": ";
@@ -32,7 +32,12 @@ void fail(const Sources& sources, Place place, const std::string& path, const st
     mistake.file = place.source < 0 ? sources.robots.at(-place.source - 1) : sources.file;
     mistake.line = place.line, mistake.column = place.column;
   }
-  throw SceneError({std::move(mistake)});
+  return mistake;
+}
+
+void fail(const Sources& sources, Place place, const std::string& path, const std::string& what,
+          const std::string& expected, const std::string& hint) {
+  throw SceneError({mistake_at(sources, place, path, what, expected, hint)});
 }
 
 size_t Node::index_of(std::string_view key) const {
@@ -109,7 +114,8 @@ std::string too_many_values() {
   return "more than " + std::to_string(kMaxNodes) + " values";
 }
 
-/// yaml-cpp makes the escapes \N and \_ single bytes, 0x85 and 0xA0, which are no text in UTF-8: as that they are two.
+/// In quotes, yaml-cpp makes the escapes \N and \_ single bytes, 0x85 and 0xA0, which are no text in UTF-8: as that
+/// they are two.
 std::string with_whole_escapes(const std::string& value) {
   std::string text;
   text.reserve(value.size());
@@ -174,7 +180,7 @@ class TreeHandler : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     check_tag(tag, mark);
-    const std::string text = with_whole_escapes(value);
+    const std::string text = tag == "!" ? with_whole_escapes(value) : value;
     if (expects_key()) {
       set_key(text, tag != "!", mark);
       return;

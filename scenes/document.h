@@ -90,7 +90,10 @@ NodePtr deep_copy(const Node& node);
 std::string excerpt(const Node& node, size_t limit = 60);
 std::string excerpt(std::string_view text, size_t limit = 60);
 
-/// Throws SceneError: "<place>: <path>: <what>: expected <expected>[; did you mean '<hint>'?]".
+/// "<place>: <path>: <what>: expected <expected>[; did you mean '<hint>'?]", and its parts.
+SceneMistake mistake_at(const Sources& sources, Place place, const std::string& path, const std::string& what,
+                        const std::string& expected, const std::string& hint = {});
+/// Throws it as SceneError.
 [[noreturn]] void fail(const Sources& sources, Place place, const std::string& path, const std::string& what,
                        const std::string& expected, const std::string& hint = {});
 

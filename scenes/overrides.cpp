@@ -8,9 +8,8 @@
 #include "scenes/reader.h"
 
 namespace backdrive::scene {
-namespace {
 
-std::vector<std::string> split(std::string_view path) {
+std::vector<std::string> split_path(std::string_view path) {
   std::vector<std::string> segments;
   while (true) {
     const size_t slash = path.find('/');
@@ -19,6 +18,8 @@ std::vector<std::string> split(std::string_view path) {
     path.remove_prefix(slash + 1);
   }
 }
+
+namespace {
 
 /// Index named by a segment: a number, or the name of a vector's component; −1 when it is neither.
 int index_of(const std::string& segment, size_t size, bool components) {
@@ -233,7 +234,8 @@ ShapeLocations::ShapeLocations(const Node& root) {
   const NodePtr model = root.find("model");
   if (!model) return;
   const NodePtr bodies = model->find("bodies"), apart = model->find("shapes");
-  for (const Entry& body : bodies ? bodies->map : std::vector<Entry>{}) {
+  const std::vector<Entry> none;
+  for (const Entry& body : bodies ? bodies->map : none) {
     const NodePtr shapes = body.value->find("shapes");
     for (size_t i = 0; shapes && i < shapes->list.size(); ++i) {
       std::string name = listed_shape_name(body.key, *shapes, i);
@@ -241,7 +243,7 @@ ShapeLocations::ShapeLocations(const Node& root) {
       names_.push_back(std::move(name));
     }
   }
-  for (const Entry& shape : apart ? apart->map : std::vector<Entry>{}) {
+  for (const Entry& shape : apart ? apart->map : none) {
     apart_.insert(shape.key);
     names_.push_back(shape.key);
   }
@@ -256,7 +258,7 @@ std::vector<std::string> ShapeLocations::of(const std::string& name) const {
 }
 
 std::vector<std::string> ShapeLocations::of_path(std::string_view model_path) const {
-  std::vector<std::string> path = split(model_path);
+  std::vector<std::string> path = split_path(model_path);
   if (path[0] == "shapes" && path.size() > 1) {
     std::vector<std::string> location = of(path[1]);
     if (!location.empty()) {
@@ -345,7 +347,7 @@ void apply_override(Edits& edits, const Override& one, Place place, Mistakes& mi
   const Sources& sources = edits.sources();
   const NodePtr value = parse_document(one.value, sources, place.source, mistakes);
   if (one.path.empty()) fail(sources, place, "", "path ''", "a path, like simulation/time_step");
-  const std::vector<std::string> path = split(one.path);
+  const std::vector<std::string> path = split_path(one.path);
   OverridePaths paths(edits.root());
   paths.add(path);
   for (const std::vector<std::string>& found : paths.found()) edits.set(found, value, place);

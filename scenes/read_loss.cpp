@@ -139,6 +139,8 @@ void ProblemReader::time_waypoint(const View& view, LossTerm& term) const {
 
 void ProblemReader::follow(const View& target, const RecordedQuantity& what, LossTerm& term) const {
   term.record = read_record(directory_, target, what, mistakes_);
+  term.record_path = target.path();
+  term.record_part = static_cast<int>(what.part);
   const double step = simulation().time_step;
   const double first = std::max<double>(term.first_step, std::ceil(term.record.times.front() / step - kSameStep));
   const double last = std::min<double>(term.last_step, std::floor(term.record.times.back() / step + kSameStep));

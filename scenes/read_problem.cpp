@@ -302,7 +302,8 @@ void ProblemReader::read_channel(int controlled, const std::string& word, const 
   const std::vector<NamedComponent> parts = channel_parts(controlled, word, view);
   const ControlChannel channel = channel_of(word);
   if (parts.size() == 1 && *parts[0].component.axis == 0) {
-    for (const Entry& entry : view.kind() == NodeKind::map ? view.node()->map : std::vector<Entry>{}) {
+    const std::vector<Entry> none;
+    for (const Entry& entry : view.kind() == NodeKind::map ? view.node()->map : none) {
       if (entry.key != "values" && entry.key != "file" && entry.key != "hold") {
         view[entry.key].refuse("no such component of " + described(controlled));
       }

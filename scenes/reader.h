@@ -96,6 +96,8 @@ class ShapeLocations {
   std::unordered_set<std::string> apart_;
 };
 
+/// The keys and indices of "a/b/0", from the outermost on.
+std::vector<std::string> split_path(std::string_view path);
 /// What a document has at a path of keys and indices; null: nothing.
 NodePtr value_at(const NodePtr& root, const std::vector<std::string>& path);
 

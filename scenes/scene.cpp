@@ -45,10 +45,17 @@ void refuse_what_was_left_out(const std::vector<SceneNote>& notes) {
   if (!lines.empty()) input_error(lines + ": expected nothing that is not supported (--strict)");
 }
 
+/// What the document is read with.
+struct DocumentInputs {
+  std::span<const Override> overrides;
+  const std::filesystem::path& directory;
+  const LoadOptions& options;
+};
+
 /// The document with overrides, copies and robots in their places.
-NodePtr read_document(std::string_view text, std::span<const Override> overrides,
-                      const std::filesystem::path& directory, const LoadOptions& options, Sources& sources,
+NodePtr read_document(std::string_view text, const DocumentInputs& inputs, Sources& sources,
                       std::vector<SceneNote>& notes, Mistakes& mistakes) {
+  const std::span<const Override> overrides = inputs.overrides;
   NodePtr root;
   if (!mistakes.attempt([&] { root = scene::parse_document(text, sources, 0, mistakes); })) {
     mistakes.throw_any(sources.file);
@@ -59,7 +66,7 @@ NodePtr read_document(std::string_view text, std::span<const Override> overrides
   };
   root = scene::apply_overrides(root, overrides, sources, mistakes, comes_first);
   root = scene::expand_repeats(root, sources, mistakes);
-  root = scene::expand_robots(root, directory, options, sources, notes, mistakes);
+  root = scene::expand_robots(root, inputs.directory, inputs.options, sources, notes, mistakes);
   root = scene::apply_overrides(root, overrides, sources, mistakes, std::not_fn(comes_first));
   if (!overrides.empty()) root = scene::expand_repeats(root, sources, mistakes);  // what they brought
   return root;
@@ -85,7 +92,7 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   }
   Mistakes mistakes;
   Scene result;
-  NodePtr root = read_document(text, overrides, directory, options, sources, result.notes, mistakes);
+  NodePtr root = read_document(text, {overrides, directory, options}, sources, result.notes, mistakes);
   scene::check_document(root, sources, mistakes);
   if (mistakes.empty() && options.strict) refuse_what_was_left_out(result.notes);
 

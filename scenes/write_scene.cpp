@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <span>
 
 #include "models/meshes/convex_mesh.h"
@@ -156,35 +157,34 @@ NodePtr with_meshes(NodePtr root, const Model& model) {
   return edits.root();
 }
 
-NodePtr record_node(const LossTerm& term, const std::string& path) {
-  const bool one = term.target_numbers() == 1;
-  const std::ptrdiff_t components = term.target_numbers();
+/// A record of the scene, of which each of `terms` follows a part, in order.
+NodePtr record_node(const std::vector<const LossTerm*>& terms) {
+  const LossTerm& first = *terms.front();
   NodePtr values = make_list(), node = make_map();
-  for (const std::array<double, 4>& row : term.record.values) {
-    values->list.push_back(one ? number_node(row[0], path) : list_node({row.begin(), row.begin() + components}, path));
+  for (std::size_t row = 0; row < first.record.times.size(); ++row) {
+    std::vector<double> numbers;
+    for (const LossTerm* term : terms) {
+      const std::array<double, 4>& own = term->record.values[row];
+      numbers.insert(numbers.end(), own.begin(), own.begin() + term->target_numbers());
+    }
+    values->list.push_back(numbers.size() == 1 ? number_node(numbers[0], first.name) : list_node(numbers, first.name));
   }
-  put(node, "times", list_node(term.record.times, path));
+  put(node, "times", list_node(first.record.times, first.name));
   put(node, "values", values);
   return node;
 }
 
-/// Puts records that were read from files into the document: those of the loss, in the order of its running terms.
+/// Puts records that were read from files into the document: those of the loss.
 NodePtr with_records(NodePtr root, const std::vector<LossTerm>& loss) {
-  const NodePtr optimize = root->find("optimize"), lists = optimize ? optimize->find("loss") : nullptr;
-  const NodePtr running = lists ? lists->find("running") : nullptr;
-  if (!running) return root;
+  std::map<std::string, std::vector<const LossTerm*>> records;
+  for (const LossTerm& term : loss) {
+    if (!term.record.empty()) records[term.record_path].push_back(&term);
+  }
   const Sources sources{"result", {}};
   Edits edits(std::move(root), sources);
-  auto term = loss.begin();
-  for (std::size_t i = 0; i < running->list.size(); ++i) {
-    for (const char* const quantity : {"position", "velocity", "orientation", "angular_velocity"}) {
-      const NodePtr target = running->list[i]->find(quantity);
-      if (!target || target->kind != NodeKind::map || !(target->find("file") || target->find("times"))) continue;
-      term = std::find_if(term, loss.end(), [](const LossTerm& t) { return !t.record.empty(); });
-      const std::vector<std::string> path{"optimize", "loss", "running", std::to_string(i), quantity};
-      edits.set(path, record_node(*term, term->name), {});
-      ++term;
-    }
+  for (auto& [path, terms] : records) {
+    std::ranges::sort(terms, {}, &LossTerm::record_part);
+    edits.set(split_path(path), record_node(terms), {});
   }
   return edits.root();
 }

@@ -54,11 +54,7 @@ GradientOverTime gradient_over_time(const Problem& problem, int points, int thre
   const int steps = problem.simulation.steps;
   if (problem.loss.empty() || steps < 1) return result;
   Model model = problem.model;
-  for (const Field& field : fields()) {
-    Parameter& parameter = field.of(model);
-    for (int item = 0; item < parameter.items(); ++item) parameter.requires_grad(item, false);
-  }
-  refresh_features(model);
+  set_requires_grad(model, "*", false);
   Memory& memory = default_memory();
   const Control<double> control = initial_control<double>(problem, 1);
   RolloutOptions options;

@@ -87,10 +87,7 @@ HessianProduct hessian_vector_product(const Problem& problem, const std::vector<
   }
   Problem at = with_values(problem, x);
   Model& model = at.model;
-  for (const Field& field : fields()) {
-    Parameter& parameter = field.of(model);
-    for (int item = 0; item < parameter.items(); ++item) parameter.requires_grad(item, false);
-  }
+  set_requires_grad(model, "*", false);
   for (const VariableEntry& entry : entries) {
     if (entry.chart) entry.chart->field().of(model).requires_grad(entry.chart->item(), true);
   }

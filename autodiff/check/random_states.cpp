@@ -25,15 +25,6 @@ double length_of(double x, double y, double z) {
   return std::sqrt(x * x + y * y + z * z);
 }
 
-/// The least of a shape's lengths; infinite for ground, and for meshes, whose scale is a factor.
-double least_size(const Model& model, int shape) {
-  const GeometryType type = model.shape_types[shape];
-  double least = kInfinity;
-  if (type == GeometryType::mesh || type == GeometryType::height_field) return least;
-  for (int c = 0; c < scale_components(type); ++c) least = std::min(least, model.shapes.geometry.scale(shape, c));
-  return least;
-}
-
 /// The largest length that the model's numbers tell of: between joints, to centres of mass, of shapes; else 1 m.
 double model_length(const Model& model) {
   double most = 0;

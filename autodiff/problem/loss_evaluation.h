@@ -178,13 +178,7 @@ class Evaluation {
  public:
   Evaluation(const Score& score, const Trajectory<T>& trajectory, const Control<T>& control, Memory& memory,
              Buffer<T>* best = nullptr)
-      : score_(score),
-        which_(score.which),
-        seeds_(score.seeds),
-        memory_(memory),
-        best_(best),
-        worlds_(trajectory.final.q.worlds()),
-        status_(*trajectory.status) {
+      : score_(score), memory_(memory), best_(best), worlds_(trajectory.final.q.worlds()), status_(*trajectory.status) {
     const Topology& t = score.model.topology;
     q_[0] = {trajectory.q, t.nq, {}};
     q_[1] = {trajectory.final.q, t.nq, {}};
@@ -212,9 +206,9 @@ class Evaluation {
     PoolVector<int> rows;
     for (std::size_t k = 0; k < score_.terms.size(); ++k) {
       const LossTerm& term = score_.terms[k];
-      if (!is_among(term, which_)) continue;
+      if (!is_among(term, score_.which)) continue;
       Source<T>& source = source_of(term);
-      if (seeds_) {
+      if (score_.seeds) {
         source.collect_seeds(memory_);
         const int numbers = numbers_read(term);
         for (int c = 0; c < numbers; ++c) source.read.add(row_of(term) + c);
@@ -337,7 +331,7 @@ class Evaluation {
     if (!best_) usage_error("loss term " + term.name + ": the least or greatest over time needs where to keep it");
     kernel.best = best_->write_address(2 * number);
     kernel.best_state = best_->write_address(2 * number + 1);
-    kernel.look_on = !(seeds_ && which_ == Terms::states_on_the_way);  // on the way back it is known
+    kernel.look_on = !(score_.seeds && score_.which == Terms::states_on_the_way);  // on the way back it is known
     kernel.first_state = score_.steps_before + scored_steps(term, score_).first;
   }
 
@@ -385,8 +379,6 @@ class Evaluation {
   }
 
   Score score_;
-  Terms which_;
-  bool seeds_;
   Memory& memory_;
   Buffer<T>* best_;  // of set_best
   int worlds_;

@@ -85,6 +85,9 @@ struct LossTerm {
   /// up, in which it costs nothing; ∓∞: no end. One from −∞ to ∞ is not scored.
   std::array<double, 3> upper{kNoRange, kNoRange, kNoRange};
   MotionRecord record{};  ///< running: the target at the time of each step, in place of `target`
+  /// Whoever read the record: where, and which part of what stands there, to write it back. Nothing else asks.
+  std::string record_path{};
+  int record_part = 0;
   std::array<double, 3> point{0, 0, 0}, other_point{0, 0, 0};  ///< which points of the bodies, link axes, m
   /// error² = 2 − 2 cos(q − target): angles a full turn apart are equal, and the gradient has no jump.
   bool on_circle = false;

@@ -1,8 +1,11 @@
 #include "autodiff/tape/step_jacobians.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "autodiff/tape/recorded.h"
 #include "engine/error.h"
+#include "integrators/launch.h"
 
 namespace backdrive {
 namespace {
@@ -52,13 +55,15 @@ class Linearisation {
     seeds.add(t.final.q, q_seed);
     seeds.add(t.final.qd, qd_seed);
     const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
+    const Buffer<T>&by_q = g.of(start.q), &by_qd = g.of(start.qd);
+    const Buffer<T>* const by_control = to.control_rows > 0 ? &g.of(controls.u) : nullptr;
     for (int w = 0; w < count * to.rows; ++w) {
       const int row = w % to.rows, world = first + w / to.rows;
       for (int v = 0; v < nv; ++v) {
-        to.A.set(row * to.rows + v, world, g.of(start.q)(tangent_[v], w));
-        to.A.set(row * to.rows + nv + v, world, g.of(start.qd)(v, w));
+        to.A.set(row * to.rows + v, world, by_q(tangent_[v], w));
+        to.A.set(row * to.rows + nv + v, world, by_qd(v, w));
       }
-      for (int c = 0; c < to.control_rows; ++c) to.B.set(row * to.control_rows + c, world, g.of(controls.u)(c, w));
+      for (int c = 0; c < to.control_rows; ++c) to.B.set(row * to.control_rows + c, world, (*by_control)(c, w));
     }
   }
 
@@ -67,6 +72,33 @@ class Linearisation {
   RolloutOptions options_;
   std::vector<int> tangent_;
 };
+
+/// Whether there is a kernel for it: one step of joint coordinates, with nothing that can touch.
+bool has_kernel(const Model& model, const RolloutOptions& options) {
+  return options.steps == 1 && !model.topology.has_bodies() && model.topology.contact_pairs.empty();
+}
+
+template <class T>
+void linearise_step(const Model& model, const State<T>& state, const Control<T>& control, RolloutOptions options,
+                    StepJacobians<T>& to) {
+  options.keep_states = false;
+  const Trajectory<T> after = rollout(model, state, control, options);
+  Memory& memory = default_memory();
+  const KernelModel<T> kernel_model(model, nullptr, state.q.worlds(), memory);
+  StepJacobianArguments<T> arguments{launch_of(kernel_model, options.time_step, 1, state.q),
+                                     state.q.address(),
+                                     state.qd.address(),
+                                     control.u.empty() ? nullptr : control.u.address(),
+                                     to.A.write_address(),
+                                     to.B.empty() ? nullptr : to.B.write_address()};
+  launch_step_jacobian(arguments, options.threads, memory);
+  for (int w = 0; w < state.q.worlds(); ++w) {
+    if (!(*after.status)[w].stopped()) continue;
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+    for (int r = 0; r < to.A.rows(); ++r) to.A.set(r, w, nan);
+    for (int r = 0; r < to.B.rows(); ++r) to.B.set(r, w, nan);
+  }
+}
 
 }  // namespace
 
@@ -83,6 +115,10 @@ StepJacobians<T> step_jacobians(const Model& model, const State<T>& state, const
   result.A = Buffer<T>(row_count(result.rows, result.rows), worlds);
   if (result.control_rows > 0) result.B = Buffer<T>(row_count(result.rows, result.control_rows), worlds);
   if (result.rows == 0) return result;
+  if (has_kernel(model, options)) {
+    linearise_step(model, state, control, options, result);
+    return result;
+  }
   const Linearisation<T> linearisation(model, options);
   const int at_a_time = std::max(1, kRecordedWorlds / result.rows);
   for (int first = 0; first < worlds; first += at_a_time) {

@@ -19,8 +19,9 @@ struct StepJacobians {
 };
 
 /// Of every world of `state`, a node of a trajectory in each or a batch of any: with the limits, drives, friction and
-/// contact that acted, by the adjoint, a row a cotangent. `control` as rollout() has it, empty: no efforts, and no B.
-/// In worlds that stopped, NaN. Throws as rollout() does. O(worlds · nv · steps · links) time; memory of some thousand
+/// contact that acted, by the adjoint, a row a cotangent; of one step of joint coordinates without contact by a kernel
+/// of its own, forward dynamics once and half the rows. `control` as rollout() has it, empty: no efforts, and no B. In
+/// worlds that stopped, NaN. Throws as rollout() does. O(worlds · nv · steps · links) time; memory of some thousand
 /// recorded worlds at a time.
 ///
 /// `options` as for a recorded rollout; its gradient window and memory plan are left out. Parameters are the same in

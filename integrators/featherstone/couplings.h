@@ -9,12 +9,13 @@
 //   (15) (E + I C Z) f = E λ + … − I C x₀      x = x₀ + Z f
 //
 // where E is 1. Of a coupling that holds, which is I → ∞, E is 0 and I is 1, with s̈ of (16) on the right. f is what the
-// coupling pushes with. The matrix is a positive definite one whose rows are scaled: elimination needs no pivots.
+// coupling pushes with.
 //
 // The cotangents of a solve are a solve with the same factors. With w and its f_w,
 //
 //   (17) ∂/∂C_ij = f_i w_j + f_w,i x_j
 #include "integrators/featherstone/dynamics.h"
+#include "integrators/rollout/coupling_elimination.h"
 #include "integrators/rollout/coupling_forces.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -24,9 +25,6 @@ template <class Layout>
 BACKDRIVE_INLINE bool is_coupled(const Workspace<Layout>& ws) {
   return ws.coupling.count > 0;
 }
-
-// Models with couplings alone pay for them: called, not inlined.
-#define BACKDRIVE_COUPLED BACKDRIVE_HD __attribute__((noinline))
 
 /// Calls visit(ratio, term) for the terms of a coupling.
 template <class Layout, class Visit>
@@ -71,24 +69,10 @@ BACKDRIVE_HD void coupling_efforts(Workspace<Layout>& ws) {
   }
 }
 
-/// Elimination of the rows of (15) in place: the pivots' inverses on the diagonal.
-template <class Real>
-BACKDRIVE_HD void eliminate(Real* matrix, int n) {
-  for (int k = 0; k < n; ++k) {
-    const Real inverse = constant<Real>(1) / matrix[k * n + k];
-    matrix[k * n + k] = inverse;
-    for (int i = k + 1; i < n; ++i) {
-      const Real factor = matrix[i * n + k] * inverse;
-      matrix[i * n + k] = factor;
-      for (int j = k + 1; j < n; ++j) matrix[i * n + j] -= factor * matrix[k * n + j];
-    }
-  }
-}
-
 /// Z with the factors that factors_of says, and the matrix of (15), eliminated. Overwrites x of these factors.
 template <class Layout, class FactorsOf>
-BACKDRIVE_COUPLED void respond(Workspace<Layout>& ws, const FactorsOf& factors_of,
-                               const CouplingResponse<typename Layout::Real>& response) {
+BACKDRIVE_CALLED void respond(Workspace<Layout>& ws, const FactorsOf& factors_of,
+                              const CouplingResponse<typename Layout::Real>& response) {
   using Real = typename Layout::Real;
   const int n = ws.coupling.count;
   for (int c = 0; c < n; ++c) {
@@ -117,8 +101,8 @@ enum class CouplingLoad { efforts, nothing };
 
 /// (15): ws.coupling.solution from x₀ to x; f into now[].*f.
 template <class Layout>
-BACKDRIVE_COUPLED void correct(Workspace<Layout>& ws, const CouplingResponse<typename Layout::Real>& response,
-                               CouplingLoad load, typename Layout::Real CouplingStep<typename Layout::Real>::*f) {
+BACKDRIVE_CALLED void correct(Workspace<Layout>& ws, const CouplingResponse<typename Layout::Real>& response,
+                              CouplingLoad load, typename Layout::Real CouplingStep<typename Layout::Real>::*f) {
   using Real = typename Layout::Real;
   const int n = ws.coupling.count;
   Real* const x = ws.coupling.solution;
@@ -127,13 +111,7 @@ BACKDRIVE_COUPLED void correct(Workspace<Layout>& ws, const CouplingResponse<typ
     const Real asked = load == CouplingLoad::efforts ? now[i].effort : constant<Real>(0);
     now[i].*f = asked - now[i].increment * sum_of_terms(ws, i, [&](const CouplingTerm& term) { return x[term.v]; });
   }
-  for (int i = 1; i < n; ++i) {
-    for (int j = 0; j < i; ++j) now[i].*f -= response.matrix[i * n + j] * now[j].*f;
-  }
-  for (int i = n - 1; i >= 0; --i) {
-    for (int j = i + 1; j < n; ++j) now[i].*f -= response.matrix[i * n + j] * now[j].*f;
-    now[i].*f = now[i].*f * response.matrix[i * n + i];
-  }
+  substitute(response.matrix, n, [&](int i) -> Real& { return now[i].*f; });
   for (int c = 0; c < n; ++c) {
     const Real* const z = response.columns + c * ws.nv;
     for (int v = 0; v < ws.nv; ++v) x[v] += z[v] * now[c].*f;
@@ -167,7 +145,7 @@ BACKDRIVE_HD void hand_out(Workspace<Layout>& ws, const Keep& keep, const Visit&
 
 /// x₀ of a solve that has come to the root, into ws.coupling.solution.
 template <class Layout, class FactorsOf>
-BACKDRIVE_COUPLED void solve_uncoupled(Workspace<Layout>& ws, const FactorsOf& factors_of) {
+BACKDRIVE_CALLED void solve_uncoupled(Workspace<Layout>& ws, const FactorsOf& factors_of) {
   using Real = typename Layout::Real;
   solve_outwards_with(
       ws, factors_of, [&](auto& dof, const Real& x) { ws.coupling.solution[&dof - ws.dof] = x; },
@@ -177,7 +155,7 @@ BACKDRIVE_COUPLED void solve_uncoupled(Workspace<Layout>& ws, const FactorsOf& f
 /// The root-to-leaves half of the first solve with M̃ of a step, after articulate(): with the efforts of couplings, and
 /// their responses for those that follow. q̈ into dof[].*x, and visit(i, δ).
 template <class Layout, class Solution, class Visit>
-BACKDRIVE_COUPLED void solve_coupled_motion(Workspace<Layout>& ws, Solution x, const Visit& visit) {
+BACKDRIVE_CALLED void solve_coupled_motion(Workspace<Layout>& ws, Solution x, const Visit& visit) {
   using Dof = typename Layout::Dof;
   using Real = typename Layout::Real;
   coupling_efforts(ws);

@@ -6,7 +6,7 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
 /// The solve (6) with couplings: w from dof[].x after its leaves-to-root half, into dof[].x, and visit(i, δ).
 template <class Layout, class Visit>
-BACKDRIVE_COUPLED void solve_coupled_again(Workspace<Layout>& ws, const Visit& visit) {
+BACKDRIVE_CALLED void solve_coupled_again(Workspace<Layout>& ws, const Visit& visit) {
   using Dof = typename Layout::Dof;
   using Real = typename Layout::Real;
   solve_uncoupled(ws, OwnFactors{});
@@ -33,7 +33,7 @@ BACKDRIVE_INLINE JointInputBar<typename Layout::Real> coupling_input_adjoint(Wor
 }
 
 template <class Layout, class Bar>
-BACKDRIVE_COUPLED void couplings_adjoint(Workspace<Layout>& ws, const Bar& bar) {
+BACKDRIVE_CALLED void couplings_adjoint(Workspace<Layout>& ws, const Bar& bar) {
   using Real = typename Layout::Real;
   for (int c = 0; c < ws.coupling.count; ++c) {
     const Coupling& coupling = ws.coupling.couplings[c];

@@ -413,6 +413,19 @@ BACKDRIVE_HD void adj_move(Workspace<Layout>& ws, const StepBar<Layout>& bar, co
       });
 }
 
+/// Adjoint of q̈, whose cotangent stands in dof[].x, after accelerations_and_forces: adds to bar.q and bar.qd what q and
+/// q̇ receive, and sets and adds the rest as step_adjoint.
+template <class Layout>
+BACKDRIVE_INLINE void acceleration_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  solve_again(ws);
+  reverse_sweep(ws, bar);
+  if (ws.lifted) lift_adjoint(ws, bar);
+  joint_forces_adjoint(ws, bar);
+  if constexpr (Layout::coupled) {
+    if (is_coupled(ws)) couplings_adjoint(ws, bar);
+  }
+}
+
 /// Adjoint of one step (5) after accelerations_and_forces: on entry bar.q, bar.qd hold the cotangents of q⁺, q̇⁺; on
 /// return those of q, q̇. Sets bar.control; adds to bar.constants and bar.gravity.
 template <class Layout>
@@ -425,13 +438,7 @@ BACKDRIVE_HD void step_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar
       },
       [&](int v, const Real& x) __attribute__((always_inline)) { bar.qd[v] += x; });
   for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = ws.dt * bar.qd[k];  // q̇⁺ = q̇ + Δt q̈
-  solve_again(ws);
-  reverse_sweep(ws, bar);
-  if (ws.lifted) lift_adjoint(ws, bar);
-  joint_forces_adjoint(ws, bar);
-  if constexpr (Layout::coupled) {
-    if (is_coupled(ws)) couplings_adjoint(ws, bar);
-  }
+  acceleration_adjoint(ws, bar);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

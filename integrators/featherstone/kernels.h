@@ -2,6 +2,7 @@
 // This integrator as rollout/make_kernel_table.h wants it described.
 #include "integrators/featherstone/pose_kernel.h"
 #include "integrators/featherstone/rollout_kernel.h"
+#include "integrators/featherstone/step_jacobian_kernel.h"
 #include "integrators/rollout/make_kernel_table.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -14,13 +15,16 @@ struct Kernels {
   using Rollout = Workspace<PackRollout<R, Contact>>;
   template <bool Contact>
   using Adjoint = AdjointScratch<PackAdjoint<R, Contact>>;
-  static constexpr bool places = false;
+  static constexpr bool places = false, linearises = std::is_floating_point_v<T>;
 
   static void poses(const PoseArguments<T>& a, int first_world, std::byte* scratch) {
     poses_group<R>(a, first_world, scratch);
   }
   static void poses_adjoint(const PoseArguments<T>& a, int first_world, std::byte* scratch) {
     poses_adjoint_group<R>(a, first_world, scratch);
+  }
+  static void step_jacobian(const StepJacobianArguments<T>& a, int first_world, std::byte* scratch) {
+    step_jacobian_group<R>(a, first_world, scratch);
   }
   static std::size_t pose_scratch_bytes(const PoseArguments<T>& a) {
     return bytes_of<PoseScratch<PackPosesAdjoint<R>>>(a);

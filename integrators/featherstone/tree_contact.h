@@ -152,7 +152,7 @@ struct TreeSolver {
           if (ws.contact.link[i].touched) ws.contact.link[i].change = delta;
         });
   }
-  BACKDRIVE_COUPLED void outwards_coupled(bool anew) const {
+  BACKDRIVE_CALLED void outwards_coupled(bool anew) const {
     solve_coupled_with_blocks(
         ws, anew, &CouplingStep<Real>::trial, [](auto&, const Real&) {},
         [&](int i, const Spatial<Real>& delta) {

@@ -75,6 +75,17 @@ struct RolloutAdjointArguments {
   const T* contact_bar = nullptr;       ///< seeds as `contact`, of which those of the forces are read; null: none
 };
 
+/// Derivatives of a state by the one before it and by the controls of the step between them, as StepJacobians
+/// (autodiff/tape/step_jacobians.h) has them. Trees without contact only.
+template <class T>
+struct StepJacobianArguments {
+  Launch<T> launch;  ///< one step
+  const T *q, *qd;
+  const T* control;  ///< null: zero
+  T* by_state;       ///< out, [2 nv · 2 nv] rows
+  T* by_control;     ///< out, [2 nv · nu] rows; null: not asked for
+};
+
 /// Rows of a link's pose, and of its pose and motion.
 constexpr int kPoseRows = 12, kMotionRows = 18;
 

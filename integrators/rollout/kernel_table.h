@@ -20,6 +20,7 @@ struct KernelTable {
   Kernel<PoseArguments<T>> poses, poses_adjoint;
   Kernel<EffortArguments<T>> efforts, efforts_adjoint;
   Kernel<PlaceArguments<T>> place, place_adjoint;  ///< null but for maximal coordinates
+  Kernel<StepJacobianArguments<T>> step_jacobian;  ///< null but for joint coordinates; not of duals
 };
 
 }  // namespace backdrive

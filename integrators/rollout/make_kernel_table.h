@@ -5,7 +5,8 @@
 //   K::Rollout<Contact>, K::Adjoint<Contact>    working sets of rollout/shell.h, without and with contact
 //   K::poses, K::poses_adjoint                  (arguments, first world, scratch)
 //   K::places, K::place, K::place_adjoint       the latter two where `places` is true
-//   K::pose_scratch_bytes(arguments)            of an adjoint with gradients of parameters
+//   K::linearises, K::step_jacobian             the latter where `linearises` is true; it takes less scratch than an
+//   adjoint K::pose_scratch_bytes(arguments)            of an adjoint with gradients of parameters
 #include <algorithm>
 
 #include "integrators/rollout/effort_kernel.h"
@@ -76,6 +77,9 @@ KernelTable<StorageOf<typename K::Real>> make_kernel_table() {
   table.poses_adjoint = each_group<PoseArguments<T>, K::poses_adjoint, lanes>;
   table.efforts = each_group<EffortArguments<T>, efforts_group<typename K::Real>, lanes>;
   table.efforts_adjoint = each_group<EffortArguments<T>, efforts_adjoint_group<typename K::Real>, lanes>;
+  if constexpr (K::linearises) {
+    table.step_jacobian = each_group<StepJacobianArguments<T>, K::step_jacobian, lanes>;
+  }
   if constexpr (K::places) {
     table.place = each_group<PlaceArguments<T>, K::place, lanes>;
     table.place_adjoint = each_group<PlaceArguments<T>, K::place_adjoint, lanes>;

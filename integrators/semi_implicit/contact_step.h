@@ -34,8 +34,7 @@ BACKDRIVE_CALLED void factor_with_blocks(Space& s) {
 /// A solve with them: right-hand side and result in body[].u, rates in joint[].rate. `anew`: the first with these
 /// factors; f of couplings into coupled[].*f.
 template <class Space>
-BACKDRIVE_CALLED void solve_with_blocks(Space& s, bool anew,
-                                        typename Space::Real CoupledStep<typename Space::Real>::*f) {
+BACKDRIVE_CALLED void solve_with_blocks(Space& s, bool anew, CoupledPush<typename Space::Real> f) {
   const MassesWithBlocks<typename Space::Real> masses{s.with_blocks.body};
   if (!is_coupled(s.system)) return solve(s.system, s.ws, masses, s.with_blocks.rows);
   solve_coupled(s.system, s.ws, masses, s.with_blocks.rows, {s.response, f, anew, false});

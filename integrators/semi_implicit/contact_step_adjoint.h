@@ -104,7 +104,7 @@ struct KicksOfContact {
     const JointScratch<Real>& of = s.ws.joint[j];
     const TouchRows<Real>& rows = s.rows[j];
     const auto add = [&](const Real(&rates)[kRows], const auto& twist_of,  // of the one, and twists of the other
-                         Real CoupledStep<Real>::*push) {
+                         CoupledPush<Real> push) {
       const auto twist = [&](int body) -> const Spatial<Real>& {
         const Touch& touch = s.contact.link[body];
         return twist_of(touch);
@@ -120,7 +120,7 @@ struct KicksOfContact {
         rows.w, [](const Touch& t) -> auto& { return t.kick; }, &CoupledStep<Real>::kick_bar);
   }
   /// What couplings push the rows of a joint with.
-  BACKDRIVE_COUPLED void add_pushes(int joint, Real CoupledStep<Real>::*push, Real (&f)[kRows]) const {
+  BACKDRIVE_CALLED void add_pushes(int joint, CoupledPush<Real> push, Real (&f)[kRows]) const {
     for (int c = 0; c < s.system.couplings.count; ++c) {
       each_term(s.system, c, [&](int t, int j, int row) {
         if (j == joint) f[row] += s.ws.coupled[c].*push * s.system.couplings.ratios[t];

@@ -18,31 +18,8 @@ BACKDRIVE_HD constexpr int position_row(JointType type, int dof) {
 template <class Real>
 BACKDRIVE_PART void read_joint(JointType type, const JointGeometry<Real>& g, const Real (&rate)[kRows], Real* q,
                                Real* qd) {
-  const Mat3<Real>&P = g.P, &C = g.C;
-  switch (type) {
-    case JointType::revolute:
-      q[0] = angle_about_z(g, q[0]);
-      break;
-    case JointType::prismatic:
-      q[0] = dot(P.cz, g.r);
-      break;
-    case JointType::universal:  // Pᵀ C = Rx(q₀) Ry(q₁)
-      q[0] = angle_near(q[0], dot(P.cy, C.cy), dot(P.cz, C.cy));
-      q[1] = angle_near(q[1], dot(P.cx, C.cx), dot(P.cx, C.cz));
-      break;
-    case JointType::planar:
-      q[0] = dot(P.cx, g.r), q[1] = dot(P.cy, g.r);
-      q[2] = angle_about_z(g, q[2]);
-      break;
-    case JointType::free:
-      q[4] = dot(P.cx, g.r), q[5] = dot(P.cy, g.r), q[6] = dot(P.cz, g.r);
-      [[fallthrough]];
-    case JointType::ball:
-      store_quaternion(quaternion_of(transposed(P) * C, load_quaternion(q)), q);
-      break;
-    case JointType::fixed:
-      break;
-  }
+  read_positions<Real>(type, g, q, q);
+  if (type == JointType::free) q[4] = dot(g.P.cx, g.r), q[5] = dot(g.P.cy, g.r), q[6] = dot(g.P.cz, g.r);
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(type, row);
     if (dof >= 0) qd[dof] = rate[row];

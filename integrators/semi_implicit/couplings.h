@@ -7,13 +7,11 @@
 //   (16) M̃ v⁺ = b + Gᵀ cᵀ f       f = ask − I c·G v⁺;   one that holds: c·G v⁺ = ask
 //
 // as equation (15) of docs/theory.md, with velocities for accelerations and impulses for efforts.
+#include "integrators/rollout/coupling_elimination.h"
 #include "integrators/rollout/coupling_forces.h"
 #include "integrators/semi_implicit/row_solve.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
-
-// Models with couplings alone pay for them: called, not inlined.
-#define BACKDRIVE_COUPLED BACKDRIVE_HD __attribute__((noinline))
 
 template <class Real>
 BACKDRIVE_INLINE bool is_coupled(const System<Real>& system) {
@@ -25,7 +23,7 @@ BACKDRIVE_HD constexpr int row_of(JointType type) {
   return type == JointType::revolute ? 2 : 5;
 }
 
-/// Calls visit(ratio, joint, row) for the terms of a coupling.
+/// Calls visit(term, joint, row) for the terms of a coupling.
 template <class Real, class Visit>
 BACKDRIVE_INLINE void each_term(const System<Real>& system, int c, const Visit& visit) {
   const CouplingsOf<Real>& all = system.couplings;
@@ -43,24 +41,10 @@ BACKDRIVE_INLINE Real sum_of_terms(const System<Real>& system, int c, const Numb
   return sum;
 }
 
-/// Elimination in place, without pivots: docs/theory.md, (15).
-template <class Real>
-BACKDRIVE_HD void eliminate(Real* matrix, int n) {
-  for (int k = 0; k < n; ++k) {
-    const Real inverse = constant<Real>(1) / matrix[k * n + k];
-    matrix[k * n + k] = inverse;
-    for (int i = k + 1; i < n; ++i) {
-      const Real factor = matrix[i * n + k] * inverse;
-      matrix[i * n + k] = factor;
-      for (int j = k + 1; j < n; ++j) matrix[i * n + j] -= factor * matrix[k * n + j];
-    }
-  }
-}
-
 /// Z with the factors at hand, and the eliminated matrix. Overwrites body[].u and joint[].rate.
 template <class Real, class Masses>
-BACKDRIVE_COUPLED void respond(const System<Real>& system, Workspace<Real>& ws, const Masses& divide_by_mass,
-                               const Factors<Real>& factors, const CouplingResponse<Real>& to) {
+BACKDRIVE_CALLED void respond(const System<Real>& system, Workspace<Real>& ws, const Masses& divide_by_mass,
+                              const Factors<Real>& factors, const CouplingResponse<Real>& to) {
   const int n = system.couplings.count;
   for (int c = 0; c < n; ++c) {
     for (int i = 0; i < system.body_count; ++i) ws.body[i].u = zero6<Real>();
@@ -105,7 +89,7 @@ struct CoupledSolve {
 
 /// From the solution without couplings in body[].u and joint[].rate to that with them.
 template <class Real>
-BACKDRIVE_COUPLED void correct(const System<Real>& system, Workspace<Real>& ws, const CoupledSolve<Real>& wanted) {
+BACKDRIVE_CALLED void correct(const System<Real>& system, Workspace<Real>& ws, const CoupledSolve<Real>& wanted) {
   const int n = system.couplings.count;
   const CouplingResponse<Real>& by = wanted.response;
   const CoupledPush<Real> f = wanted.f;
@@ -115,13 +99,7 @@ BACKDRIVE_COUPLED void correct(const System<Real>& system, Workspace<Real>& ws, 
     now[i].*f =
         asked - now[i].increment * sum_of_terms(system, i, [&](int j, int row) { return ws.joint[j].rate[row]; });
   }
-  for (int i = 1; i < n; ++i) {
-    for (int k = 0; k < i; ++k) now[i].*f -= by.matrix[i * n + k] * now[k].*f;
-  }
-  for (int i = n - 1; i >= 0; --i) {
-    for (int k = i + 1; k < n; ++k) now[i].*f -= by.matrix[i * n + k] * now[k].*f;
-    now[i].*f = now[i].*f * by.matrix[i * n + i];
-  }
+  substitute(by.matrix, n, [&](int i) -> Real& { return now[i].*f; });
   for (int c = 0; c < n; ++c) {
     const Real push = now[c].*f;
     for (int i = 0; i < system.body_count; ++i) ws.body[i].u += by.bodies[c * system.body_count + i] * push;
@@ -135,8 +113,8 @@ BACKDRIVE_COUPLED void correct(const System<Real>& system, Workspace<Real>& ws, 
 /// A solve as solve(), with couplings. The right-hand side waits in coupled_bodies where it is the first of its
 /// factors.
 template <class Real, class Masses>
-BACKDRIVE_COUPLED void solve_coupled(const System<Real>& system, Workspace<Real>& ws, const Masses& divide_by_mass,
-                                     const Factors<Real>& factors, const CoupledSolve<Real>& wanted) {
+BACKDRIVE_CALLED void solve_coupled(const System<Real>& system, Workspace<Real>& ws, const Masses& divide_by_mass,
+                                    const Factors<Real>& factors, const CoupledSolve<Real>& wanted) {
   if (wanted.anew) {
     for (int i = 0; i < system.body_count; ++i) ws.coupled_bodies[i] = ws.body[i].u;
     respond(system, ws, divide_by_mass, factors, wanted.response);
@@ -159,7 +137,7 @@ BACKDRIVE_INLINE void predict_positions(const System<Real>& system, Workspace<Re
 
 /// (17): what every coupling asks for, and its I.
 template <class Real>
-BACKDRIVE_COUPLED void prepare_couplings(const System<Real>& system, Workspace<Real>& ws) {
+BACKDRIVE_CALLED void prepare_couplings(const System<Real>& system, Workspace<Real>& ws) {
   const Real& dt = system.dt;
   for (int c = 0; c < system.couplings.count; ++c) {
     const Coupling& coupling = system.couplings.couplings[c];
@@ -168,8 +146,8 @@ BACKDRIVE_COUPLED void prepare_couplings(const System<Real>& system, Workspace<R
     const auto sum = [&](const auto& number) { return sum_of_terms(system, c, number); };
     s.in.q = sum([&](int j, int) { return ws.joint[j].position[0]; }) + own.offset;
     s.in.qd = sum([&](int j, int row) { return ws.joint[j].start[row]; });
-    predict_positions(system, ws, c);
     if (coupling.holds) {
+      predict_positions(system, ws, c);
       s.increment = constant<Real>(1);
       s.ask = s.in.qd - (sum([&](int j, int) { return ws.joint[j].predicted; }) + own.offset) / dt;
       continue;

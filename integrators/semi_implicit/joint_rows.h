@@ -193,13 +193,12 @@ BACKDRIVE_INLINE void store_quaternion(const Quaternion<Real>& q, Real* to) {
   to[0] = q.v.x, to[1] = q.v.y, to[2] = q.v.z, to[3] = q.w;
 }
 
-/// Where a joint is, for the efforts that ask: JointScratch::position. Others are not asked, and stay 0.
+/// Coordinates of a joint, of a free one its turn alone: of angles those nearest to `near`, of a quaternion the one on
+/// its side. q may be near.
 template <class Real>
-BACKDRIVE_INLINE void joint_positions(const Joint& joint, const JointGeometry<Real>& g, const Real* near, Real* q) {
+BACKDRIVE_INLINE void read_positions(JointType type, const JointGeometry<Real>& g, const Real* near, Real* q) {
   const Mat3<Real>&P = g.P, &C = g.C;
-  const bool asked = joint.acts.spring || joint.acts.limit || joint.acts.drive;
-  if (!has_one_degree(joint.type) && !asked) return;
-  switch (joint.type) {
+  switch (type) {
     case JointType::revolute:
       q[0] = angle_about_z(g, near[0]);
       return;
@@ -214,13 +213,23 @@ BACKDRIVE_INLINE void joint_positions(const Joint& joint, const JointGeometry<Re
       q[0] = dot(P.cx, g.r), q[1] = dot(P.cy, g.r);
       q[2] = angle_about_z(g, near[2]);
       return;
-    case JointType::ball:
-      store_quaternion(quaternion_of(transposed(P) * C, {zero3<Real>(), constant<Real>(1)}), q);
-      return;
     case JointType::free:
+    case JointType::ball:
+      store_quaternion(quaternion_of(transposed(P) * C, load_quaternion(near)), q);
+      return;
     case JointType::fixed:
       return;
   }
+}
+
+/// Where a joint is, for the efforts that ask: JointScratch::position. Others are not asked, and stay 0. Of a ball, the
+/// quaternion of the shortest turn.
+template <class Real>
+BACKDRIVE_INLINE void joint_positions(const Joint& joint, const JointGeometry<Real>& g, const Real* near, Real* q) {
+  const bool asked = joint.acts.spring || joint.acts.limit || joint.acts.drive;
+  if (!has_one_degree(joint.type) && !asked) return;
+  const Real o = constant<Real>(0), no_turn[4] = {o, o, o, constant<Real>(1)};
+  read_positions(joint.type, g, joint.type == JointType::ball ? no_turn : near, q);
 }
 
 /// Where the sum of the turning rows' cotangents e points: what a small turn of the child does to its joint's

@@ -107,6 +107,7 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.flown);
   for (Real& q : s.position) q = constant<Real>(0);
+  s.predicted = constant<Real>(0);
   if (!system.holds(j)) {
     for (int row = 0; row < kRows; ++row) s.inertia[row] = s.impulse[row] = constant<Real>(0);
     return;

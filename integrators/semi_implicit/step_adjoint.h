@@ -331,8 +331,8 @@ struct NoKicks {
 
 /// (18): what couplings add to the cotangents of one joint's rows.
 template <class Real, class Kicks>
-BACKDRIVE_COUPLED void add_coupling_bars(const System<Real>& system, Workspace<Real>& ws, int joint, const Kicks& kicks,
-                                         const StepBar<Real>& out, RowBars<Real>& bar) {
+BACKDRIVE_CALLED void add_coupling_bars(const System<Real>& system, Workspace<Real>& ws, int joint, const Kicks& kicks,
+                                        const StepBar<Real>& out, RowBars<Real>& bar) {
   const JointScratch<Real>& s = ws.joint[joint];
   for (int c = 0; c < system.couplings.count; ++c) {
     const CoupledStep<Real>& of = ws.coupled[c];

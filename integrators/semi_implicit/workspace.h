@@ -35,7 +35,7 @@ struct JointScratch {
   JointGeometry<Real> geometry;
   /// Of joints that a spring, a limit or a drive acts on, by degree of freedom; of a ball its quaternion.
   Real position[4];
-  Real predicted;       ///< of joints of one degree of freedom, at the predicted pose; with couplings only
+  Real predicted;       ///< of joints of couplings that hold, at the predicted pose; else 0
   Real error[kRows];    ///< at the predicted pose
   Real inertia[kRows];  ///< A: what resists a change of the row's rate beside the bodies
   Real impulse[kRows];  ///< r: of the row at rate zero

@@ -61,9 +61,7 @@ class Expander {
   NodePtr expand(const NodePtr& root, const NodePtr& model) {
     model_ = std::make_shared<Node>(*model);
     model_->map.clear();
-    const NodePtr simulation = root->kind == NodeKind::map ? root->find("simulation") : nullptr;
-    const NodePtr integrator =
-        simulation && simulation->kind == NodeKind::map ? simulation->find("integrator") : nullptr;
+    const NodePtr integrator = value_at(root, {"simulation", "integrator"});
     closes_loops_ = integrator && integrator->kind == NodeKind::scalar && integrator->text == "semi_implicit";
     const Schema& schema = *scene_schema().key("model")->schema;
     NodePtr own = make_map(model->place), of_robot = make_map(model->place);

@@ -177,6 +177,9 @@ class MjcfReading {
 /// Bodies with their joints, geoms and masses. Notes what is left out.
 MjcfModel read_mjcf_bodies(const MjcfReading& reading);
 
+/// What the bodies weigh, from what they say of it or from their geoms.
+void find_mjcf_masses(const MjcfReading& reading, MjcfModel& model);
+
 /// Fixed tendons.
 void read_mjcf_tendons(const MjcfReading& reading, MjcfModel& model);
 

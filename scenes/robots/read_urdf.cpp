@@ -9,35 +9,10 @@
 #include "models/model_validity.h"
 #include "models/parameter_list.h"
 #include "scenes/robots/robot.h"
-#include "scenes/robots/xml_values.h"
+#include "scenes/robots/urdf_values.h"
 
 namespace backdrive::scene {
-
 namespace {
-
-/// What elements of URDF share.
-class UrdfValues : public XmlValues {
- public:
-  using XmlValues::XmlValues;
-
-  struct Origin {
-    Numbers3 position{0, 0, 0}, rpy{0, 0, 0};
-    Place place;
-    Pose pose() const { return {position, turn_of_rpy(rpy)}; }
-    bool is_identity() const { return is_zero(position) && is_zero(rpy); }
-  };
-  /// The child `origin` of an element; where there is none, no offset and no turn.
-  Origin origin(const XmlElement& element) const {
-    Origin origin;
-    origin.place = element.place;
-    const XmlElement* const child = element.child("origin");
-    if (!child) return origin;
-    origin.place = child->place;
-    if (const XmlAttribute* const xyz = child->attribute("xyz")) origin.position = numbers<3>(element, *xyz);
-    if (const XmlAttribute* const rpy = child->attribute("rpy")) origin.rpy = numbers<3>(element, *rpy);
-    return origin;
-  }
-};
 
 class UrdfReader {
  public:
@@ -218,8 +193,8 @@ class UrdfReader {
     };
     Sym3<double> about_com{moment("ixx"), moment("iyy"), moment("izz"), moment("ixy"), moment("ixz"), moment("iyz")};
     if (!is_zero(origin.rpy)) about_com = rotated(matrix_of(turn_of_rpy(origin.rpy)), about_com);
-    const std::array<double, 6> all{about_com.xx, about_com.yy, about_com.zz, about_com.xy, about_com.xz, about_com.yz};
-    set_key(body, "inertia", list_of(all, inertia->place), inertia->place);
+    const auto& [xx, yy, zz, xy, xz, yz] = about_com;
+    set_key(body, "inertia", list_of(std::array{xx, yy, zz, xy, xz, yz}, inertia->place), inertia->place);
     if (fault_of(principal_moments(about_com)) != InertiaFault::none) {
       parts_.note(inertia->place, "<inertia> that no rigid body has: taken as it is", false);
       set_key(body, "unphysical_inertia", make_scalar("true", inertia->place), inertia->place);

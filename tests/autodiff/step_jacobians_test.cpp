@@ -159,6 +159,79 @@ TEST(StepJacobians, OfNodesMultiplyToThatOfAllSteps) {
   EXPECT_GT((A - wrong).cwiseAbs().maxCoeff(), 1e-4 * A.cwiseAbs().maxCoeff());
 }
 
+/// Row `row` of A and B of a world, by the adjoint of a recorded step.
+template <class T>
+std::vector<T> row_by_adjoint(const Model& model, const test::Batch<T>& at, int row, int world) {
+  const Topology& t = model.topology;
+  Tape<T> tape;
+  const Trajectory<T> after = rollout(tape, model, at.state, at.control, some_steps());
+  const std::vector<int> tangent = tangent_rows(t);
+  const int worlds = at.state.q.worlds();
+  Buffer<T> q_seed(t.nq, worlds), qd_seed(t.nv, worlds);
+  row < t.nv ? q_seed.set(tangent[row], world, T(1)) : qd_seed.set(row - t.nv, world, T(1));
+  Seeds<T> seeds;
+  seeds.add(after.final.q, q_seed);
+  seeds.add(after.final.qd, qd_seed);
+  const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
+  std::vector<T> result;
+  for (int v = 0; v < t.nv; ++v) result.push_back(g.of(at.state.q)(tangent[v], world));
+  for (int v = 0; v < t.nv; ++v) result.push_back(g.of(at.state.qd)(v, world));
+  for (int c = 0; c < t.nu; ++c) result.push_back(g.of(at.control.u)(c, world));
+  return result;
+}
+
+/// The largest difference of any number from the adjoint's, of the largest of all.
+template <class T>
+double off_the_adjoint(const Model& model, int worlds, int threads) {
+  const auto at = test::random_batch<T>(model, 1, test::first_worlds(worlds), 8);
+  RolloutOptions options = some_steps();
+  options.threads = threads;
+  const StepJacobians<T> of = step_jacobians(model, at.state, at.control, options);
+  double scale = 0, off = 0;
+  for (int row = 0; row < of.rows; ++row) {
+    const std::vector<T> exact = row_by_adjoint(model, at, row, worlds - 1);
+    for (int k = 0; k < of.rows + of.control_rows; ++k) {
+      const T x = k < of.rows ? of.by_state(row, k, worlds - 1) : of.by_control(row, k - of.rows, worlds - 1);
+      scale = std::max(scale, std::abs(double(exact[k])));
+      off = std::max(off, std::abs(double(x - exact[k])));
+    }
+  }
+  return off / scale;
+}
+
+// The kernel of one step does the same sums as the adjoint of a rollout, but for the rows of q⁺, which are made from
+// those of q̇⁺: some ten roundings of the largest number. (Rows of what a coupling holds are nothing but rounding.)
+TEST(StepJacobians, OfOneStepAgreeWithTheAdjointOfARollout) {
+  test::TreeOptions options;
+  options.forces = options.rotations = true;
+  for (int seed = 40; seed < 60; ++seed) {
+    options.links = seed % 9 + 1;
+    options.couplings = options.links > 6 ? 3 : 0;
+    const Model model = test::random_tree(seed, options);
+    EXPECT_LT(off_the_adjoint<double>(model, seed % 19 + 1, 1 + seed % 3), 30 * 2.2e-16) << "seed " << seed;
+    EXPECT_LT(off_the_adjoint<float>(model, seed % 19 + 1, 1 + seed % 3), 30 * 1.2e-7) << "seed " << seed;
+  }
+}
+
+// Of a world that ends in numbers that are none nothing is known; the others are as they were.
+TEST(StepJacobians, OfWorldsThatStopAreNotNumbers) {
+  for (const int steps : {1, 2}) {
+    const Model model = test::chain(3);
+    auto at = test::random_batch<double>(model, steps, test::first_worlds(11), 8);
+    const StepJacobians<double> before = step_jacobians(model, at.state, at.control, some_steps(steps));
+    at.state.qd.set(1, 4, 1e200);
+    const StepJacobians<double> of = step_jacobians(model, at.state, at.control, some_steps(steps));
+    for (int w = 0; w < 11; ++w) {
+      for (int k = 0; k < of.A.rows(); ++k) {
+        EXPECT_TRUE(w == 4 ? std::isnan(of.A(k, w)) : of.A(k, w) == before.A(k, w)) << w;
+      }
+      for (int k = 0; k < of.B.rows(); ++k) {
+        EXPECT_TRUE(w == 4 ? std::isnan(of.B(k, w)) : of.B(k, w) == before.B(k, w)) << w;
+      }
+    }
+  }
+}
+
 TEST(StepJacobians, OfSinglePrecisionAndOfEachWorldByItself) {
   const Model model = tree(false);
   constexpr int kWorlds = 300;  // of 2 nv rows each more than are recorded at a time

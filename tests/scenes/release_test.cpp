@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autodiff/check/hessian.h"
 #include "autodiff/problem/objective.h"
 #include "autodiff/problem/variables.h"
 #include "autodiff/tape/rollout.h"
 #include "scenes/scene.h"
+#include "tests/support/loss_differences.h"
 
 namespace backdrive {
 namespace {
@@ -90,55 +90,25 @@ TEST(Release, UntilThenNothingIsOther) {
   EXPECT_GT(most, 1e-5) << row;
 }
 
-/// The largest difference between a gradient and central differences, relative to the largest of its kind.
-double throw_error(const Problem& gradient_of, const Problem& differences_of) {
-  const std::vector<double> x = initial_points(gradient_of, 1, 0)[0];
-  std::vector<double> loss;
-  std::vector<std::vector<double>> gradient, unused;
-  make_objective(gradient_of, {})->evaluate({x}, loss, gradient);
-  const auto objective = make_objective(differences_of, {});
-  double worst = 0, size = 0;
-  for (const double g : gradient[0]) size = std::max(size, std::abs(g));
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    constexpr double h = 1e-5;
-    std::vector<std::vector<double>> beside(2, x);
-    beside[0][k] += h, beside[1][k] -= h;
-    objective->evaluate(beside, loss, unused);
-    worst = std::max(worst, std::abs(gradient[0][k] - (loss[0] - loss[1]) / (2 * h)));
-  }
-  return worst / size;
-}
-
 TEST(Release, GradientsPassOverIt) {
   for (const std::vector<Override>& floor : {std::vector<Override>{}, {kLands}}) {
     const Problem p = thrower(floor);
     // Truncation h² = 1e-10 of third derivatives of up to 1e3, and 1e-16/h of a loss of 1.
-    EXPECT_LT(throw_error(p, p), 1e-6) << floor.size();
+    EXPECT_LT(test::gradient_error(p, p), 1e-6) << floor.size();
     // Duals through the adjoint, of which the value is the adjoint's gradient: exact second derivatives need both.
     std::vector<Override> later = floor;
     later.push_back({"joints/grip/release/at", "0.305 s"});
-    EXPECT_GT(throw_error(p, thrower(later)), 1e-4) << "one step more would be seen";
+    EXPECT_GT(test::gradient_error(p, thrower(later)), 1e-4) << "one step more would be seen";
   }
 }
 
 TEST(Release, SecondDerivativesToo) {
-  const Problem p = thrower({kLands});
-  const std::vector<double> x = initial_points(p, 1, 0)[0];
-  const std::vector<double> direction(x.size(), 0.3);
-  const HessianProduct product = hessian_vector_product(p, x, direction);
-  std::vector<double> loss;
-  std::vector<std::vector<double>> gradient, points(3, x);
-  constexpr double h = 1e-6;
-  for (std::size_t k = 0; k < x.size(); ++k) points[1][k] += h * direction[k], points[2][k] -= h * direction[k];
-  make_objective(p, {})->evaluate(points, loss, gradient);
-  double largest = 0, of_gradient = 0;
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    largest = std::max(largest, std::abs(product.product[k]));
-    of_gradient = std::max(of_gradient, std::abs(gradient[0][k]));
-  }
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    EXPECT_NEAR(product.gradient[k], gradient[0][k], 1e-10 * of_gradient) << k;
-    EXPECT_NEAR(product.product[k], (gradient[1][k] - gradient[2][k]) / (2 * h), 1e-4 * largest) << k;
+  const test::HessianDifferences at = test::hessian_differences(thrower({kLands}), 1e-6);
+  double of_gradient = 0;
+  for (const double g : at.gradient) of_gradient = std::max(of_gradient, std::abs(g));
+  for (std::size_t k = 0; k < at.gradient.size(); ++k) {
+    EXPECT_NEAR(at.product.gradient[k], at.gradient[k], 1e-10 * of_gradient) << k;
+    EXPECT_NEAR(at.product.product[k], at.by_difference[k], 1e-4 * at.largest) << k;
   }
 }
 

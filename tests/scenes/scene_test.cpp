@@ -549,6 +549,37 @@ TEST_F(SceneRecords, OfJointsAndBodiesComeFromTables) {
   EXPECT_EQ(scene_with_values(back, back.problem), text);
 }
 
+TEST_F(SceneRecords, OfSeveralNumbersAreWrittenBackAsTheyStood) {
+  std::ofstream(folder_ / "film.csv") << "time,flight/velocity/x,flight/velocity/y,flight/velocity/z,"
+                                         "flight/orientation/x,flight/orientation/y,flight/orientation/z,"
+                                         "flight/orientation/w\n0,1,2,3,0,0,0,1\n0.2,4,5,6,0,0.6,0,0.8\n";
+  const Scene scene = parse_scene(R"(
+simulation: {duration: 0.2 s, time_step: 10 ms}
+model:
+  bodies: {disc: {mass: 1, inertia: [1, 1, 1]}, box: {mass: 1, inertia: [1, 1, 1]}}
+  joints: {table: {type: planar, child: disc}, flight: {type: free, child: box}}
+optimize:
+  variables: [{initial_state: table, quantity: velocity}]
+  loss:
+    running:
+      - {joint: flight, velocity: {file: film.csv}, orientation: {file: film.csv}}
+      - {joint: table, position: {times: [0, 0.2], values: [[0, 0, 0], [1, 2, 0.3]]}}
+)",
+                                  "several.yaml", folder_);
+  const std::string text = scene_with_values(scene, scene.problem);
+  const Scene back = parse_scene(text, "back.yaml", folder_);
+  ASSERT_EQ(back.problem.loss.size(), scene.problem.loss.size());
+  int records = 0;
+  for (std::size_t k = 0; k < scene.problem.loss.size(); ++k) {
+    const LossTerm &a = scene.problem.loss[k], &b = back.problem.loss[k];
+    EXPECT_EQ(a.name, b.name);
+    EXPECT_EQ(a.record, b.record) << a.name;
+    records += !a.record.empty();
+  }
+  EXPECT_EQ(records, 7) << text;
+  EXPECT_EQ(scene_with_values(back, back.problem), text);
+}
+
 TEST(MotionRecords, AreLinearBetweenRows) {
   const MotionRecord record{{1, 2, 4}, {{10}, {20}, {-20}}};
   for (const auto& [time, value] : {std::pair(0.0, 10.0), {1, 10}, {1.25, 12.5}, {2, 20}, {3.5, -10}, {9, -20}}) {

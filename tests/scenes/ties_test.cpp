@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autodiff/check/hessian.h"
 #include "autodiff/problem/objective.h"
 #include "autodiff/problem/variables.h"
 #include "scenes/scene.h"
+#include "tests/support/loss_differences.h"
 
 namespace backdrive {
 namespace {
@@ -59,54 +59,25 @@ TEST(TiedVariables, HaveNoNumbersOfTheirOwn) {
   EXPECT_DOUBLE_EQ(elbow->values[1], 0.05);
 }
 
-/// The largest difference between a gradient and central differences, relative to its size.
-double error_of(const Problem& gradient_of, const Problem& differences_of) {
-  const std::vector<double> x = initial_points(gradient_of, 1, 0)[0];
-  std::vector<double> loss;
-  std::vector<std::vector<double>> gradient, unused;
-  make_objective(gradient_of, {})->evaluate({x}, loss, gradient);
-  const auto objective = make_objective(differences_of, {});
-  double error = 0, size = 0;
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    constexpr double h = 1e-5;
-    std::vector<std::vector<double>> beside(2, x);
-    beside[0][k] += h, beside[1][k] -= h;
-    objective->evaluate(beside, loss, unused);
-    error = std::max(error, std::abs(gradient[0][k] - (loss[0] - loss[1]) / (2 * h)));
-    size = std::max(size, std::abs(gradient[0][k]));
-  }
-  return error / size;
-}
-
 TEST(TiedVariables, GradientsAreThoseOfDifferences) {
   // Truncation h² = 1e-10 of third derivatives of 1e2, rounding 1e-16/h.
-  EXPECT_LT(error_of(problem(), problem()), 1e-7);
+  EXPECT_LT(test::gradient_error(problem(), problem()), 1e-7);
   // A tie that is another would be seen, of every kind.
   for (const auto& [index, tie] : {std::pair(1, "-0.51 * control/shoulder + 0.2 Nm"),
                                    {2, "0.51 * shapes/upper/geometry/scale + 1 cm"},
                                    {4, "2.1 * initial_state/shoulder/velocity"},
                                    {6, "1.1 * joints/shoulder/damping - 0.02"}}) {
     const Problem other = problem({{"optimize/variables/" + std::to_string(index) + "/same_as", tie}});
-    EXPECT_GT(error_of(problem(), other), 1e-5) << tie;
+    EXPECT_GT(test::gradient_error(problem(), other), 1e-5) << tie;
   }
 }
 
 TEST(TiedVariables, SecondDerivativesToo) {
-  const Problem p = problem();
-  const std::vector<double> x = initial_points(p, 1, 0)[0];
-  std::vector<double> direction(x.size(), 0.3);
-  const HessianProduct product = hessian_vector_product(p, x, direction);
-  std::vector<double> loss;
-  std::vector<std::vector<double>> gradient;
-  constexpr double h = 1e-5;
-  std::vector<std::vector<double>> points(3, x);
-  for (std::size_t k = 0; k < x.size(); ++k) points[1][k] += h * direction[k], points[2][k] -= h * direction[k];
-  make_objective(p, {})->evaluate(points, loss, gradient);
-  double largest = 0;
-  for (std::size_t k = 0; k < x.size(); ++k) largest = std::max(largest, std::abs(product.product[k]));
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    EXPECT_NEAR(product.gradient[k], gradient[0][k], 1e-11 * (1 + std::abs(gradient[0][k]))) << k;
-    EXPECT_NEAR(product.product[k], (gradient[1][k] - gradient[2][k]) / (2 * h), 1e-6 * largest) << k;
+  const test::HessianDifferences at = test::hessian_differences(problem(), 1e-5);
+  ASSERT_EQ(at.product.gradient.size(), at.gradient.size());
+  for (std::size_t k = 0; k < at.gradient.size(); ++k) {
+    EXPECT_NEAR(at.product.gradient[k], at.gradient[k], 1e-11 * (1 + std::abs(at.gradient[k]))) << k;
+    EXPECT_NEAR(at.product.product[k], at.by_difference[k], 1e-6 * at.largest) << k;
   }
 }
 
@@ -163,32 +134,22 @@ TEST(TiedVariables, MayBeSumsAndProductsOfOthers) {
 
 TEST(TiedVariables, ExpressionsHaveTheGradientsOfDifferences) {
   // As above.
-  EXPECT_LT(error_of(expressions(), expressions()), 1e-7);
+  EXPECT_LT(test::gradient_error(expressions(), expressions()), 1e-7);
   for (const auto& [index, tie] : {std::pair(0, "0.00201 * shapes/upper/density * shapes/lower/geometry/scale"),
                                    {2, "0.5 * control/shoulder - 2.01 * control/elbow + 0.1 Nm"},
                                    {6, "0.02 + 1.6 * joints/shoulder/damping * joints/shoulder/damping"},
                                    {8, "1.1 * initial_state/shoulder/velocity * joints/shoulder/damping"}}) {
     const Problem other = expressions({{"optimize/variables/" + std::to_string(index) + "/same_as", tie}});
-    EXPECT_GT(error_of(expressions(), other), 1e-5) << tie;
+    EXPECT_GT(test::gradient_error(expressions(), other), 1e-5) << tie;
   }
 }
 
 TEST(TiedVariables, ExpressionsHaveSecondDerivatives) {
-  const Problem p = expressions();
-  const std::vector<double> x = initial_points(p, 1, 0)[0];
-  const std::vector<double> direction(x.size(), 0.3);
-  const HessianProduct product = hessian_vector_product(p, x, direction);
-  std::vector<double> loss;
-  std::vector<std::vector<double>> gradient, points(3, x);
-  constexpr double h = 1e-5;
-  for (std::size_t k = 0; k < x.size(); ++k) points[1][k] += h * direction[k], points[2][k] -= h * direction[k];
-  make_objective(p, {})->evaluate(points, loss, gradient);
-  double largest = 0;
-  for (const double d : product.product) largest = std::max(largest, std::abs(d));
-  ASSERT_EQ(product.gradient.size(), x.size());
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    EXPECT_NEAR(product.gradient[k], gradient[0][k], 1e-11 * (1 + std::abs(gradient[0][k]))) << k;
-    EXPECT_NEAR(product.product[k], (gradient[1][k] - gradient[2][k]) / (2 * h), 1e-6 * largest) << k;
+  const test::HessianDifferences at = test::hessian_differences(expressions(), 1e-5);
+  ASSERT_EQ(at.product.gradient.size(), at.gradient.size());
+  for (std::size_t k = 0; k < at.gradient.size(); ++k) {
+    EXPECT_NEAR(at.product.gradient[k], at.gradient[k], 1e-11 * (1 + std::abs(at.gradient[k]))) << k;
+    EXPECT_NEAR(at.product.product[k], at.by_difference[k], 1e-6 * at.largest) << k;
   }
 }
 
