@@ -259,7 +259,9 @@ class TreeHandler : public YAML::EventHandler {
   void set_key(const std::string& key, bool plain, const YAML::Mark& mark) {
     Frame& frame = open_.back();
     const bool merges = key == "<<" && plain;
-    const auto [first, is_new] = frame.lines.emplace(key, mark.line + 1);
+    const auto [at, is_new_key] = frame.lines.emplace(key, mark.line + 1);
+    const bool is_new = is_new_key;
+    const int first_line = at->second;
     mistakes_.attempt([&] {
       if (merges) {
         fail(sources_, place(mark), path(), "key '<<'",
@@ -267,7 +269,7 @@ class TreeHandler : public YAML::EventHandler {
       }
       if (is_new) return;
       fail(sources_, place(mark), path(), "duplicate key '" + excerpt(key) + "'",
-           "each key once (first at line " + std::to_string(first->second) + ")");
+           "each key once (first at line " + std::to_string(first_line) + ")");
     });
     // Which keys there are is not known then: what is missing is not told, and neither is what stands there.
     if (merges) frame.node->told = true;

@@ -191,7 +191,7 @@ class Expander {
       std::unordered_set<std::string> names;
       for (const Entry& entry : known->map) names.insert(entry.key);
       for (const Entry& entry : map->map) {
-        const bool is_new = mistakes_.attempt([&] {
+        const bool is_new = mistakes_.attempt([&, key = key] {
           if (names.insert(entry.key).second) return;
           fail(sources_, entry.place, "model/" + std::string(key), "name '" + excerpt(entry.key) + "'",
                "a name that no other has");

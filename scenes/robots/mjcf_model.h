@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/mass_properties.h"
+#include "models/parameter_list.h"
 #include "scenes/robots/mjcf_document.h"
 #include "scenes/robots/robot.h"
 
