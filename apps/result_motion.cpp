@@ -167,7 +167,8 @@ ResultMotion read_motion(const fs::path& folder) {
   const fs::path file = scene_file_in(folder);
   ResultMotion motion{load_scene(file), text_of_file(file), CsvTable(folder / "trajectory.csv"), {}, {}, {}, {}};
   const double dt = motion.scene.problem.simulation.control_time_step();
-  motion.frames = picked(motion.trajectory.rows.size(), frame_stride(dt, kFramesPerSecond), kMostFrames);
+  const std::size_t rows = motion.trajectory.rows.size();
+  motion.frames = picked(rows, frame_stride(rows, dt, kFramesPerSecond), kMostFrames);
   for (const std::size_t frame : motion.frames) {
     motion.times.push_back(static_cast<float>(motion.trajectory.number(frame, 0)));
   }

@@ -166,8 +166,9 @@ std::vector<std::size_t> picked(std::size_t rows, std::size_t stride, std::size_
   return indices;
 }
 
-std::size_t frame_stride(double time_step, double frames_per_second) {
-  return static_cast<std::size_t>(std::max(1.0, std::floor(1 / (frames_per_second * time_step) + 1e-9)));
+std::size_t frame_stride(std::size_t rows, double time_step, double frames_per_second) {
+  const double most = std::max(1.0, std::floor(static_cast<double>(rows) / kFewestFrames));
+  return static_cast<std::size_t>(std::clamp(std::floor(1 / (frames_per_second * time_step) + 1e-9), 1.0, most));
 }
 
 void append_poses(const Model& model, const std::vector<double>& q, std::vector<float>& poses) {
@@ -184,8 +185,8 @@ ShownMotion shown_motion(const Problem& problem, const SimulationResult& result,
   const auto positions = static_cast<std::size_t>(model.topology.joint_nq),
              velocities = static_cast<std::size_t>(model.topology.joint_nv);
   const double dt = problem.simulation.time_step;
-  const std::vector<std::size_t> frames =
-      picked(static_cast<std::size_t>(result.steps) + 1, frame_stride(dt, frames_per_second), most_frames);
+  const std::size_t rows = static_cast<std::size_t>(result.steps) + 1;
+  const std::vector<std::size_t> frames = picked(rows, frame_stride(rows, dt, frames_per_second), most_frames);
   ShownMotion motion;
   motion.columns.emplace_back("time");
   for (const std::string& name : position_names(model)) motion.columns.push_back(name);

@@ -26,10 +26,12 @@ std::string base64(const std::vector<float>& numbers);
 /// Back again; up to the first character that is no digit.
 std::vector<unsigned char> base64_bytes(std::string_view text);
 
+constexpr double kFewestFrames = 100;
+
 /// Every `stride`-th of `rows` and the last, at most about `most`.
 std::vector<std::size_t> picked(std::size_t rows, std::size_t stride, std::size_t most);
-/// Steps between two frames, of which there are at most so many a second.
-std::size_t frame_stride(double time_step, double frames_per_second);
+/// Rows between two frames, of which there are at most so many a second, but a hundred in a short motion, too.
+std::size_t frame_stride(std::size_t rows, double time_step, double frames_per_second);
 
 /// Position and quaternion of every body in the state q, after what is there.
 void append_poses(const Model& model, const std::vector<double>& q, std::vector<float>& poses);

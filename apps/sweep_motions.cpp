@@ -22,8 +22,8 @@ constexpr long long kFewest = 4, kMost = 400;  ///< motions
 double bytes_of(const Problem& problem) {
   const Topology& t = problem.model.topology;
   const double steps = problem.simulation.steps + 1.0,
-               frames = std::min({steps, static_cast<double>(kMostSweepFrames),
-                                  steps * problem.simulation.time_step * kSweepFramesPerSecond + 2});
+               wanted = steps * problem.simulation.time_step * kSweepFramesPerSecond + 2,
+               frames = std::min({steps, static_cast<double>(kMostSweepFrames), std::max(wanted, 2 * kFewestFrames)});
   const double bodies = static_cast<double>(problem.model.body_names.size()), numbers = t.joint_nq + t.joint_nv;
   return 4.0 / 3 * frames * (14 * bodies + 4 * (numbers + 2));
 }

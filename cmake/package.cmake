@@ -25,7 +25,8 @@ install(FILES ${PROJECT_BINARY_DIR}/backdrive-config.cmake ${PROJECT_BINARY_DIR}
 # What is to be read: laid out as in the repository, so that links hold.
 set(root ${PROJECT_SOURCE_DIR})
 install(FILES ${root}/README.md ${root}/CHANGELOG.md ${root}/SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md"
+        PATTERN "*.png")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # The notices of everything that is in the binaries.
 set(backdrive_copyright_of_cuda "")

@@ -1,5 +1,5 @@
 'use strict';
-// Motions of a report, read from their text (apps/shown_motion.h), and those that are shown beside the one that plays.
+// Motions of a report, read from their text (apps/shofInstancesmotion.h), and those that are shown beside the one that plays.
 const BackdriveMotions = (() => {
 const {floats, geometries, palette} = Backdrive;
 const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
@@ -41,10 +41,12 @@ class Others {
   }
 
   set(motions, beside) {
+    const other = beside !== this.beside;
     this.motions = motions;
     this.beside = beside;
     this.robot = null;
     this.place();
+    if (other) this.stage.home();
   }
 
   // The parts of a link that are to be seen: [{geometry, material, matrix}]. Of many, what touches, in coarse rounds.
@@ -63,15 +65,19 @@ class Others {
   build() {
     const {stage} = this, group = new THREE.Group();
     const size = stage.extent().getSize(new THREE.Vector3()).multiplyScalar(1.1), places = this.motions.length + 1;
-    // Lanes as many as make the field about as long as it is wide; the one that plays is the first.
-    const across = Math.max(1, Math.round(Math.sqrt(places * size.y / size.x)));
+    // A few stand in a row, across the view; of many, lanes as many as make the field about as long as it is wide. The
+    // one that plays is the first.
+    const across = places <= 5 ? places : Math.max(2, Math.round(Math.sqrt(places * size.y / size.x)));
+    stage.spread = this.beside ? [(across - 1) * size.x, (Math.ceil(places / across) - 1) * size.y] : [0, 0];
     this.offsets = new Map(this.motions.map((motion, k) =>
       [motion, this.beside ? [(k + 1) % across * size.x, Math.floor((k + 1) / across) * size.y] : [0, 0]]));
     this.instances = [];
+    // A material is compiled for instances or for single bodies, not for both.
+    const copies = new Map(), ofInstances = material => copies.get(material) || copies.set(material, material.clone()).get(material);
     const alike = this.motions.filter(m => !m.ownShapes), own = this.motions.filter(m => m.ownShapes);
     for (let b = 0; alike.length && b < stage.bodies.length; ++b) {
       for (const part of this.parts(b)) {
-        const mesh = new THREE.InstancedMesh(part.geometry, this.beside ? part.material : this.pale, alike.length);
+        const mesh = new THREE.InstancedMesh(part.geometry, this.beside ? ofInstances(part.material) : this.pale, alike.length);
         mesh.frustumCulled = false;
         group.add(mesh);
         this.instances.push({b, mesh, local: part.matrix.clone()});

@@ -27,6 +27,9 @@ function player() {
   const others = stage && new BackdriveMotions.Others(stage, time);
   let plot = null, playing = first;
   const listed = stored.map((m, k) => k).filter(k => stored[k] !== before);
+  // Of several results, those beside the one that plays.
+  const isResult = motion => compared.some(one => one.name === motion.name);
+  const results = k => listed.filter(other => other !== k && isResult(stored[other])).map(read);
   const beside = () => {
     const how = $('others').value, most = 64, every = Math.ceil((listed.length - 1) / most);
     const chosen = how === 'none' ? [] : listed.filter(k => k !== current).filter((_, k) => k % every === 0);
@@ -41,7 +44,7 @@ function player() {
       stage.setBodies(motion);
       stage.setMotion(motion);
     }
-    if (plot) plot.set(motion);
+    if (plot) plot.set(motion, results(k));
     time.show(time.frame);
     beside();
   };
@@ -55,7 +58,7 @@ function player() {
   const addPlot = () => {
     if ($('motion-part').hidden) return;
     plot = new BackdrivePlots.MotionPlot(time, data.limits);
-    plot.set(playing);
+    plot.set(playing, results(current));
   };
   return {time, stage, get plot() { return plot; }, addPlot, open};
 }

@@ -41,7 +41,8 @@ class MotionPlot {
     this.chart = overTime($('motion'), time, []);
     $('quantity').onchange = () => this.fill();
   }
-  set(motion) {
+  set(motion, others = []) {
+    this.others = others;
     this.columns = motion.columns;
     this.rows = motion.rows;
     const groups = this.groups = {'all: position': [], 'all: velocity': []};
@@ -56,15 +57,22 @@ class MotionPlot {
     if (names.includes(chosen)) select.value = chosen;
     this.fill();
   }
-  column(c) {
-    const width = this.columns.length, points = [];
-    for (let i = 0; i < this.rows.length; i += width) points.push({x: this.rows[i], y: this.rows[i + c]});
+  column(c, {rows, columns} = this) {
+    const points = [];
+    for (let i = 0; i < rows.length; i += columns.length) points.push({x: rows[i], y: rows[i + c]});
     return points;
   }
   fill() {
     const {chart, columns, time} = this, begin = time.times[0], end = time.times[time.last];
     const picked = (this.groups[$('quantity').value] || []).slice(0, 24);
     const sets = picked.map((c, k) => line(columns[c], this.column(c), k));
+    // Results beside this one: the same columns, of few of them.
+    for (const other of picked.length > 3 ? [] : this.others.slice(0, 8)) {
+      for (const c of picked) {
+        const own = other.columns.indexOf(columns[c]);
+        if (own >= 0) sets.push(Object.assign(line(other.name + ': ' + columns[c], this.column(own, other), sets.length), {borderWidth: 1}));
+      }
+    }
     picked.forEach((c, k) => {
       const limits = this.limits[columns[c]];
       if (!limits || picked.length > 3) return;

@@ -121,6 +121,7 @@ void put_view_page(WebServer& server, const Looks& looks) {
   server.put("shapes.js", BACKDRIVE_TEXT(shapes), "text/javascript");
   server.put("stage.js", BACKDRIVE_TEXT(stage), "text/javascript");
   server.put("motions.js", BACKDRIVE_TEXT(motions), "text/javascript");
+  server.put("plots.js", BACKDRIVE_TEXT(plots), "text/javascript");
   server.put("view.js", BACKDRIVE_TEXT(view_script), "text/javascript");
 }
 

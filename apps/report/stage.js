@@ -35,6 +35,7 @@ class Time {
   set(times) {
     const now = this.times ? this.times[this.frame] : 0;
     this.times = times;
+    this.digits = Math.min(9, 3 + Math.max(0, -Math.floor(Math.log10(times[this.last] || 1))));  // of the clock
     $('time').max = this.last;
     this.frame = this.nearest(now);
   }
@@ -43,7 +44,7 @@ class Time {
     this.frame = Math.max(0, Math.min(this.last, k));
     this.share = this.frame < this.last ? share : 0;
     $('time').value = this.frame;
-    $('clock').textContent = this.times[this.frame].toFixed(3) + ' of ' + this.times[this.last].toFixed(2) + ' s';
+    $('clock').textContent = this.times[this.frame].toFixed(this.digits) + ' of ' + this.times[this.last].toFixed(this.digits - 1) + ' s';
     for (const tell of this.watchers) tell();
   }
   nearest(t) { return nearestFrame(this.times, t); }
@@ -109,8 +110,7 @@ class Stage {
     this.controls.enableKeys = false;
     this.arrows = [];
     this.followed = null;
-    this.shadows = true;
-    this.dirty = true;
+    this.shadows = this.dirty = true;
     this.traceLine = new THREE.Line(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({color: 0xe0532f}));
     this.traceLine.frustumCulled = false;
     this.scene.add(this.traceLine);
@@ -397,10 +397,11 @@ class Stage {
   }
 
   home() {
-    this.controls.target.copy(this.centre);
-    // As far as the motion fills the view, whichever side of it is shorter.
-    const away = this.size * 0.62 / Math.tan(this.camera.fov * Math.PI / 360) * Math.max(1, 1 / this.camera.aspect) * 0.8;
-    this.camera.position.copy(new THREE.Vector3(0.36, -0.88, 0.31).multiplyScalar(away).add(this.centre));
+    const [x, y] = this.spread || [0, 0], centre = this.centre.clone().add(new THREE.Vector3(x / 2, y / 2, 0));
+    this.controls.target.copy(centre);
+    // As far as the motion, with others beside it, fills the view, whichever side of it is shorter.
+    const away = (this.size + Math.hypot(x, y)) * 0.62 / Math.tan(this.camera.fov * Math.PI / 360) * Math.max(1, 1 / this.camera.aspect) * 0.8;
+    this.camera.position.copy(new THREE.Vector3(0.36, -0.88, 0.31).multiplyScalar(away).add(centre));
     this.controls.update();
     this.dirty = true;
   }

@@ -69,7 +69,7 @@ class Sweep {
   words() {
     const {of} = this.sweep, n = this.kept.size, failed = Object.keys(this.sweep.status).length;
     const points = of || this.points;
-    return (n >= points ? 'The motions of all ' + points + ' points are here.'
+    return (points === 1 && n ? 'Its motion is here.' : n >= points ? 'The motions of all ' + points + ' points are here.'
             : n ? n + ' motions of ' + points + ' points are here (dots): a click shows the nearest of them.'
                 : 'No motion is kept here.') +
       (this.points < points ? ' The plots show ' + this.points + ' of the points.' : '') +

@@ -2,7 +2,7 @@
 // The page of `simctl view`: sliders that have the scene simulated anew, the loss and its gradient; of `optimize --view`:
 // the best motion so far and how the loss falls. It speaks to the server that it came from, and to nobody else.
 (async () => {
-const {$, colour, palette} = Backdrive;
+const {$} = Backdrive, {line, axis, options} = BackdrivePlots;
 
 $('which-part').hidden = true;
 const scene = await (await fetch('scene')).json(), robots = await (await fetch('looks')).json();
@@ -208,12 +208,8 @@ async function startView() {
 async function watchOptimisation() {
   $('sliders-part').hidden = true;
   $('history-part').hidden = false;
-  const axis = (title, more) => Object.assign({type: 'linear', title: {display: true, text: title, color: colour('--soft')},
-    ticks: {color: colour('--soft'), maxRotation: 0}, grid: {color: colour('--line')}}, more);
-  const chart = window.Chart && new Chart($('history'), {type: 'line', data: {datasets: ['loss', 'gradient norm'].map((label, k) =>
-    ({label, data: [], borderColor: palette[k], backgroundColor: palette[k], borderWidth: 1.5, pointRadius: 0}))},
-    options: {animation: false, parsing: false, normalized: true, maintainAspectRatio: false,
-      scales: {x: axis('iteration'), y: axis('', {type: 'logarithmic'})}, plugins: {legend: {labels: {color: colour('--ink'), boxWidth: 14, boxHeight: 2}}}}});
+  const chart = window.Chart && new Chart($('history'), {type: 'line', data: {datasets: ['loss', 'gradient norm'].map((label, k) => line(label, [], k))},
+    options: options(axis('iteration'), axis('', {type: 'logarithmic'}))});
   let motion = 0;
   for (let failures = 0; failures < 3;) {
     let answer;

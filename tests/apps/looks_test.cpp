@@ -227,6 +227,12 @@ TEST_F(SimctlLooksTest, GltfHasThem) {
   }
   EXPECT_EQ(drawn, (std::vector<int>{0, 1, 1}));
   EXPECT_EQ(gltf["materials"][0]["pbrMetallicRoughness"]["baseColorFactor"], (json{1, 0, 0, 1}));
+  if (!three_can_read()) GTEST_SKIP() << "no chromium or no three.js here";
+  const json said = read_by_three(bytes, R"(
+  let triangles = 0;
+  gltf.scene.traverse(o => { if (o.geometry) triangles += o.geometry.index.count / 3; });
+  tell({triangles});)");
+  EXPECT_EQ(said["triangles"], 12 + 2 * 4) << said;
 }
 
 TEST_F(SimctlLooksTest, FilesOfOthersAreRefused) {

@@ -216,6 +216,78 @@ TEST_F(SimctlReportDetailsTest, SeveralResultsAreDrawnAtOnce) {
   const Rows rows = parse_csv(read("d0.9/trajectory.csv"));
   EXPECT_NEAR(said["shown"][0][1], cell(rows, rows.size() - 1, said["shown"][0][0]), 1e-5);
   EXPECT_EQ(said["boxes"], 1);
+  const Rows first = parse_csv(read("d0.02/trajectory.csv"));
+  const std::string column = said["shown"][0][0];
+  const auto beside =
+      std::ranges::find_if(said["shown"], [&](const Json& set) { return set[0] == "d0.02: " + column; });
+  ASSERT_NE(beside, said["shown"].end()) << said["shown"];
+  EXPECT_NEAR((*beside)[1], cell(first, first.size() - 1, column), 1e-5);
+}
+
+TEST_F(SimctlReportDetailsTest, OthersStandBeside) {
+  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  for (const char* const masses : {"1,2,3", "1,2,3,4,5,6,7,8,9,10,11"}) {
+    const std::string folder = "n" + std::to_string(std::string(masses).size());
+    ASSERT_EQ(simctl({"sweep", scene("cartpole_swingup"), "--report", "--output", folder, "--quiet", "--set",
+                      std::string("bodies/pole/mass=") + masses})
+                  .exit,
+              0);
+    const Json said = verdict(folder + "/report.html", R"(
+    const stage = window.backdriveStage, canvas = document.getElementById('scene'), others = document.getElementById('others');
+    const pixels = () => {
+      stage.draw();
+      const copy = document.createElement('canvas');
+      copy.width = canvas.width, copy.height = canvas.height;
+      copy.getContext('2d').drawImage(canvas, 0, 0);
+      return copy.getContext('2d').getImageData(0, 0, copy.width, copy.height).data;
+    };
+    const drawnOf = how => {
+      others.value = how, others.onchange();
+      stage.draw();
+      stage.robot.visible = false;
+      const with_ = pixels();
+      stage.others.visible = false;
+      const without = pixels();
+      stage.robot.visible = stage.others.visible = true;
+      let count = 0, low = canvas.width, high = 0;
+      for (let i = 0; i < with_.length; i += 4) {
+        if (with_[i] === without[i] && with_[i + 1] === without[i + 1]) continue;
+        const x = i / 4 % canvas.width;
+        ++count, low = Math.min(low, x), high = Math.max(high, x);
+      }
+      return [count, (high - low) / canvas.width];
+    };
+    verdict.pale = drawnOf('pale'), verdict.beside = drawnOf('beside');
+    verdict.spread = stage.spread, verdict.size = stage.size;)");
+    EXPECT_EQ(said["errors"], Json::array());
+    EXPECT_GT(said["pale"][0], 100) << said;
+    EXPECT_GT(said["beside"][0], 100) << said;
+    EXPECT_GT(said["beside"][1], 0.15) << said;  // of the view's width; all in one place had 0.04
+    EXPECT_GT(said["spread"][0].get<double>() + said["spread"][1].get<double>(), said["size"].get<double>() / 2)
+        << said;
+  }
+}
+
+TEST_F(SimctlReportDetailsTest, ShortMotionsMoveToo) {
+  const std::vector<std::string> set{"--set", "simulation/time_step=0.1 ms", "--set", "simulation/steps=400"};
+  std::vector<std::string> run{"run", write("p.yaml", kPendulum), "--report", "--output", "out", "--quiet"};
+  run.insert(run.end(), set.begin(), set.end());
+  ASSERT_EQ(simctl(run).exit, 0);
+  run = {"sweep", "p.yaml", "--report", "--output", "sweep", "--quiet", "--set", "bodies/rod/mass=1"};
+  run.insert(run.end(), set.begin(), set.end());
+  ASSERT_EQ(simctl(run).exit, 0);
+  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  const std::string asked = R"(
+    window.backdrive.show(1);
+    verdict.frames = window.backdrive.times.length, verdict.clock = document.getElementById('clock').textContent;
+    verdict.kept = document.getElementById('sweep-kept').textContent;)";
+  const Json all = verdicts({{"out/report.html", asked}, {"sweep/report.html", asked}});
+  for (const Json& said : all) {
+    EXPECT_EQ(said["errors"], Json::array());
+    EXPECT_EQ(said["frames"], 101) << said;  // of 401 rows; 60 a second would be 4
+    EXPECT_EQ(said["clock"], "0.00040 of 0.0400 s");
+  }
+  EXPECT_EQ(all[1]["kept"], "Its motion is here.");
 }
 
 TEST_F(SimctlReportDetailsTest, BoxesHaveTheInertiaOfTheirBody) {

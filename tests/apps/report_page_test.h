@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ inline const char* const kReportQuestions = R"(
 /// What reports say of themselves in a real browser.
 class ReportPageTest : public SimctlTest {
  protected:
+  inline static const std::string kThree = "/usr/share/javascript/three/",
+                                  kGltfLoader = "examples/js/loaders/GLTFLoader.js";
   static bool has_browser() { return std::system("command -v chromium >/dev/null 2>&1") == 0; }
 
   static std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -110,6 +113,23 @@ frame.src = pages[0];
   nlohmann::json verdict(const std::string& page, const std::string& script = kReportQuestions) const {
     const nlohmann::json all = verdicts({{page, script}});
     return all.is_array() && all.size() == 1 ? all[0] : nlohmann::json();
+  }
+
+  static bool three_can_read() { return has_browser() && std::filesystem::exists(kThree + kGltfLoader); }
+  /// What a script that has `gltf` tells (`tell(object)`) of a binary glTF as three's own reader takes it; "error":
+  /// it does not.
+  nlohmann::json read_by_three(const std::string& bytes, const std::string& script) const {
+    std::string list;
+    for (const char c : bytes) list += std::to_string(static_cast<unsigned char>(c)) + ",";
+    write("asked.html", "<html><body><script>" + read(kThree + "three.min.js") + "</script><script>" +
+                            read(kThree + kGltfLoader) + R"(</script><script>
+const said = document.createElement('pre');
+said.id = 'verdict';
+const tell = what => { said.textContent = JSON.stringify(what); document.body.appendChild(said); };
+new THREE.GLTFLoader().parse(new Uint8Array([)" +
+                            list + "]).buffer, '', gltf => {" + script +
+                            "}, error => tell({error: String(error)}));</script></body></html>");
+    return answer();
   }
 
   /// Of asked.html.

@@ -206,20 +206,9 @@ TEST_F(SimctlReportTest, GltfIsWhatThreeLoads) {
     EXPECT_LE(view["byteOffset"].get<int>() + view["byteLength"].get<int>(),
               gltf["buffers"][0]["byteLength"].get<int>());
   }
-  const std::string three = "/usr/share/javascript/three/";
-  if (!has_browser() || !std::filesystem::exists(three + "examples/js/loaders/GLTFLoader.js")) {
-    GTEST_SKIP() << "no chromium or no three.js here";
-  }
-  // Where the last node is at the end, by three's own reader and mixer.
-  std::string list;
-  for (const char c : bytes) list += std::to_string(static_cast<unsigned char>(c)) + ",";
-  write("asked.html", "<html><body><script>" + read(three + "three.min.js") + "</script><script>" +
-                          read(three + "examples/js/loaders/GLTFLoader.js") + R"(</script><script>
-const said = document.createElement('pre');
-said.id = 'verdict';
-const tell = what => { said.textContent = JSON.stringify(what); document.body.appendChild(said); };
-new THREE.GLTFLoader().parse(new Uint8Array([)" +
-                          list + R"(]).buffer, '', gltf => {
+  if (!three_can_read()) GTEST_SKIP() << "no chromium or no three.js here";
+  // Where the last node is at the end, by three's own mixer.
+  const json said = read_by_three(bytes, R"(
   const mixer = new THREE.AnimationMixer(gltf.scene), clip = gltf.animations[0];
   const action = mixer.clipAction(clip);
   action.setLoop(THREE.LoopOnce);
@@ -228,14 +217,11 @@ new THREE.GLTFLoader().parse(new Uint8Array([)" +
   mixer.setTime ? mixer.setTime(clip.duration) : mixer.update(clip.duration);
   gltf.scene.updateMatrixWorld(true);
   const body = gltf.scene.getObjectByName(')" +
-                          gltf["nodes"][1]["name"].get<std::string>() + R"(');
+                                             gltf["nodes"][1]["name"].get<std::string>() + R"(');
   let triangles = 0;
   gltf.scene.traverse(o => { if (o.geometry) triangles += o.geometry.index.count / 3; });
   const p = body.getWorldPosition(new THREE.Vector3());
-  tell({duration: clip.duration, tracks: clip.tracks.length, triangles, position: [p.x, p.y, p.z]});
-}, error => tell({error: String(error)}));
-</script></body></html>)");
-  const json said = answer();
+  tell({duration: clip.duration, tracks: clip.tracks.length, triangles, position: [p.x, p.y, p.z]});)");
   ASSERT_FALSE(said.contains("error")) << said;
   const test::Rows rows = test::parse_csv(read("out/trajectory.csv"));
   EXPECT_NEAR(said["duration"], test::number(rows.back()[0]), 1e-5);
