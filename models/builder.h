@@ -95,6 +95,14 @@ struct WorldOptions {
 /// couplings³) · worlds).
 void validate(Model& model);
 
+/// What of a model is not known, since what says it is wrong: nothing is said of what hangs on it.
+struct UnknownParts {
+  bool tree = false;     ///< which body hangs on which
+  bool inertia = false;  ///< what moves
+};
+/// The same, which adds what is wrong; refreshes the features where nothing is.
+void validate(Model& model, ModelMistakes& mistakes, const UnknownParts& unknown = {});
+
 /// The model as a recording takes it, whoever wrote what since it was built and by whatever way: what is derived from
 /// numbers and from requires_grad (refresh_features) is derived anew, and numbers that are not those that were last
 /// found good are checked. `checked`: somebody else has seen to that. Throws ModelError. O(numbers), and validate's
@@ -127,6 +135,9 @@ class ModelBuilder {
   /// cannot be, a coupling of joints that have no single position, what the integrator cannot do: loops with
   /// featherstone, bodies without inertia and couplings with semi_implicit.
   Model build() const;
+  /// The same, which adds what is wrong and goes on behind it: what comes back has all names, types and numbers, and
+  /// components in the right order. Where there is no tree, each joint stands on the world, and nothing touches.
+  Model build(ModelMistakes& mistakes, const UnknownParts& unknown = {}) const;
 
  private:
   Model model_;

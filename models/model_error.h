@@ -54,6 +54,7 @@ class ModelMistakes {
   }
   bool full() const { return found_.size() >= kMost; }
   std::size_t size() const { return found_.size(); }
+  const std::vector<ModelMistake>& list() const { return found_; }
   void throw_any() const {
     if (!found_.empty()) throw ModelError(found_);
   }

@@ -39,16 +39,17 @@ bool is_scale(const Field& field) {
   return field.leaf == "geometry/scale";
 }
 
-/// Whether a sweep over worlds has found something since it held `before` mistakes: other worlds would say the same.
-bool found_any(const ModelMistakes& mistakes, std::size_t before) {
-  return mistakes.size() > before || mistakes.full();
+/// Calls check(world) until one has something wrong: other worlds would say the same.
+template <class Check>
+void check_worlds(const ModelMistakes& mistakes, int worlds, const Check& check) {
+  const std::size_t before = mistakes.size();
+  for (int w = 0; w < worlds && mistakes.size() == before && !mistakes.full(); ++w) check(w);
 }
 
 void check_field(ModelMistakes& mistakes, const Model& model, const Field& field) {
   const Parameter& parameter = field.in(model);
   const ValueRule rule = rule_of(field);
-  const std::size_t before = mistakes.size();
-  for (int w = 0; w < parameter.worlds() && !found_any(mistakes, before); ++w) {
+  check_worlds(mistakes, parameter.worlds(), [&](int w) {
     for (int i = 0; i < parameter.items(); ++i) {
       for (int c = 0; c < parameter.components(); ++c) {
         const double value = parameter(i, c, w);
@@ -63,36 +64,34 @@ void check_field(ModelMistakes& mistakes, const Model& model, const Field& field
                          unit);
       }
     }
-  }
+  });
 }
 
 /// Scales each item's components (finite ones) to unit length, of which there is none of zero. `leaf`: as of a field.
 void normalize_all(ModelMistakes& mistakes, Parameter& parameter, const std::string& group,
                    const std::vector<std::string>& names, const std::string& leaf) {
   const std::string what = leaf == "axis" ? "a vector" : "a quaternion";
-  const std::size_t before = mistakes.size();
-  for (int w = 0; w < parameter.worlds() && !found_any(mistakes, before); ++w) {
+  check_worlds(mistakes, parameter.worlds(), [&](int w) {
     for (int i = 0; i < parameter.items(); ++i) {
       if (normalize(parameter.slots(), i, w)) continue;
       mistakes.add(group + "/" + names[i] + "/" + leaf,
                    "zero" + in_world(parameter, w) + ", expected " + what + " of any length but zero");
     }
-  }
+  });
 }
 
 /// What joints of some types cannot have.
 void check_joint_kinds(ModelMistakes& mistakes, const Model& model) {
   const JointParameters& joints = model.joints;
   const auto refuse = [&](const Parameter& parameter, const char* key, const char* what, const auto& is_wrong) {
-    const std::size_t before = mistakes.size();
-    for (int w = 0; w < parameter.worlds() && !found_any(mistakes, before); ++w) {
+    check_worlds(mistakes, parameter.worlds(), [&](int w) {
       for (int j = 0; j < parameter.items(); ++j) {
         const JointType type = model.joint_types[j];
         if (!is_wrong(type, parameter(j, 0, w))) continue;
         mistakes.add("joints/" + model.joint_names[j] + "/" + key,
                      std::string(what) + to_string(type) + " joint" + in_world(parameter, w));
       }
-    }
+    });
   };
   const auto free_has = [](JointType type, bool has) { return joint_size(type).nv > 0 && !may_be_driven(type) && has; };
   refuse(joints.spring.stiffness, "spring", "a spring, expected none on a ",
@@ -113,15 +112,14 @@ void check_limits(ModelMistakes& mistakes, const Model& model, const ParametersV
   const ModelStructure structure = structure_of(model);
   const LimitParameters& limit = model.joints.limit;
   const int worlds = std::max(limit.lower.worlds(), limit.upper.worlds());
-  const std::size_t before = mistakes.size();
-  for (int w = 0; w < worlds && !found_any(mistakes, before); ++w) {
+  check_worlds(mistakes, worlds, [&](int w) {
     for (int j = 0; j < limit.lower.items(); ++j) {
       if (WorldValidity{structure, {view, nullptr, w}}.limits_in_order(j)) continue;
       mistakes.add("joints/" + model.joint_names[j] + "/limit",
                    "lower " + text(limit.lower(j, 0, w)) + " and upper " + text(limit.upper(j, 0, w)) +
                        (worlds > 1 ? " in world " + std::to_string(w) : "") + ", expected lower < upper");
     }
-  }
+  });
 }
 
 // ---- couplings ------------------------------------------------------------------------------------------------------
@@ -248,8 +246,7 @@ void check_coupling_numbers(ModelMistakes& mistakes, const Model& model, const P
 void check_scales(ModelMistakes& mistakes, Model& model) {
   const ValueRule rule = rule_of(*std::ranges::find_if(fields(), is_scale));
   Parameter& scale = model.shapes.geometry.scale;
-  const std::size_t before = mistakes.size();
-  for (int w = 0; w < scale.worlds() && !found_any(mistakes, before); ++w) {
+  check_worlds(mistakes, scale.worlds(), [&](int w) {
     for (int s = 0; s < scale.items(); ++s) {
       const GeometryType type = model.shape_types[s];
       for (int c = 0; c < scale.components(); ++c) {
@@ -264,7 +261,7 @@ void check_scales(ModelMistakes& mistakes, Model& model) {
         }
       }
     }
-  }
+  });
 }
 
 // ---- inertias -------------------------------------------------------------------------------------------------------
@@ -272,8 +269,7 @@ void check_scales(ModelMistakes& mistakes, Model& model) {
 void check_inertias(ModelMistakes& mistakes, const Model& model, const ParametersView& view) {
   const ModelStructure structure = structure_of(model);
   const Parameter& inertia = model.bodies.inertia;
-  const std::size_t before = mistakes.size();
-  for (int w = 0; w < inertia.worlds() && !found_any(mistakes, before); ++w) {
+  check_worlds(mistakes, inertia.worlds(), [&](int w) {
     for (int b = 0; b < inertia.items(); ++b) {
       if (model.unphysical_inertias[b]) continue;
       const PrincipalMoments m = WorldValidity{structure, {view, nullptr, w}}.moments(b);
@@ -285,7 +281,7 @@ void check_inertias(ModelMistakes& mistakes, const Model& model, const Parameter
               ", expected " +
               (fault == InertiaFault::negative ? "none below zero" : "none larger than the sum of the other two"));
     }
-  }
+  });
 }
 
 /// Every moving joint must move inertia.
@@ -319,6 +315,24 @@ void check_moved_inertia(const Model& model, const ParametersView& view) {
   }
 }
 
+/// "joints/hip" of "joints/hip/limit/lower".
+std::string item_of(const std::string& path) {
+  const std::size_t group = path.find('/');
+  return path.substr(0, group == std::string::npos ? group : path.find('/', group + 1));
+}
+
+/// Adds what is wrong about single numbers, and what is wrong about several of an item whose single ones are right.
+void add_first(ModelMistakes& mistakes, const ModelMistakes& numbers, const ModelMistakes& together) {
+  std::set<std::string> items;
+  for (const ModelMistake& one : numbers.list()) {
+    items.insert(item_of(one.path));
+    mistakes.add(one.path, one.message);
+  }
+  for (const ModelMistake& one : together.list()) {
+    if (!items.contains(item_of(one.path))) mistakes.add(one.path, one.message);
+  }
+}
+
 /// Of all numbers: FNV-1a by words of 64 bits. Never 0.
 std::uint64_t hash_of(const Parameters& parameters) {
   std::uint64_t hash = 14695981039346656037ull;
@@ -341,24 +355,31 @@ ValueRule rule_of(const Field& field) {
 
 void validate(Model& model) {
   ModelMistakes mistakes;
+  validate(model, mistakes);
+  mistakes.throw_any();
+}
+
+void validate(Model& model, ModelMistakes& mistakes, const UnknownParts& unknown) {
+  ModelMistakes numbers, together;
   for (const Field& field : fields()) {
     // The scale has its own rules: unused components may hold anything.
     if (field.of(model).components() != field.components) usage_error("validate: parameters are not those of a model");
-    if (!is_scale(field)) check_field(mistakes, model, field);
+    if (!is_scale(field)) check_field(numbers, model, field);
   }
-  check_scales(mistakes, model);
-  mistakes.throw_any();  // the others are of numbers that can be
-  normalize_all(mistakes, model.joints.axis, "joints", model.joint_names, "axis");
-  normalize_all(mistakes, model.joints.frame.orientation, "joints", model.joint_names, "frame/orientation");
-  normalize_all(mistakes, model.joints.child_frame.orientation, "joints", model.joint_names, "child_frame/orientation");
-  normalize_all(mistakes, model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation");
+  check_scales(numbers, model);
+  normalize_all(together, model.joints.axis, "joints", model.joint_names, "axis");
+  normalize_all(together, model.joints.frame.orientation, "joints", model.joint_names, "frame/orientation");
+  normalize_all(together, model.joints.child_frame.orientation, "joints", model.joint_names, "child_frame/orientation");
+  normalize_all(together, model.shapes.frame.orientation, "shapes", model.shape_names, "frame/orientation");
   const ParametersView view = view_of(model);
-  check_joint_kinds(mistakes, model);
-  check_limits(mistakes, model, view);
-  check_coupling_numbers(mistakes, model, view);
-  check_inertias(mistakes, model, view);
-  mistakes.throw_any();
-  check_moved_inertia(model, view);
+  check_joint_kinds(together, model);
+  check_limits(together, model, view);
+  check_coupling_numbers(together, model, view);
+  check_inertias(together, model, view);
+  add_first(mistakes, numbers, together);
+  if (mistakes.size() > 0 || unknown.tree || unknown.inertia) return;
+  mistakes.attempt([&] { check_moved_inertia(model, view); });
+  if (mistakes.size() > 0) return;
   refresh_features(model);
   model.checked.remember(hash_of(model));
 }

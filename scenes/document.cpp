@@ -58,6 +58,18 @@ Entry* Node::entry(std::string_view key) {
   return i < map.size() ? &map[i] : nullptr;
 }
 
+bool is_told(const Node& node) {
+  return node.told || std::ranges::any_of(node.list, [](const NodePtr& item) { return is_told(*item); }) ||
+         std::ranges::any_of(node.map, [](const Entry& entry) { return is_told(*entry.value); });
+}
+
+NodePtr deep_copy(const Node& node) {
+  auto copy = std::make_shared<Node>(node);
+  for (NodePtr& item : copy->list) item = deep_copy(*item);
+  for (Entry& entry : copy->map) entry.value = deep_copy(*entry.value);
+  return copy;
+}
+
 NodePtr make_scalar(std::string text, Place place, bool quoted) {
   auto node = std::make_shared<Node>();
   node->kind = NodeKind::scalar;
@@ -119,7 +131,8 @@ std::string with_whole_escapes(const std::string& value) {
 /// Builds the tree from yaml-cpp's events and refuses what yaml-cpp would let pass.
 class TreeHandler : public YAML::EventHandler {
  public:
-  TreeHandler(const Sources& sources, int source) : sources_(sources), source_(source) {}
+  TreeHandler(const Sources& sources, int source, Mistakes& mistakes)
+      : sources_(sources), source_(source), mistakes_(mistakes) {}
 
   NodePtr root() const { return root_; }
 
@@ -150,10 +163,14 @@ class TreeHandler : public YAML::EventHandler {
       fail(sources_, place(mark), path(), "alias", "an alias to something written above");
     }
     for (const Frame& frame : open_) {
-      if (frame.node == found->second) {
+      if (frame.node != found->second) continue;
+      mistakes_.attempt([&] {
         fail(sources_, place(mark), path(), "alias to what it stands in",
              "no cycle (what is aliased begins at line " + std::to_string(found->second->place.line) + ")");
-      }
+      });
+      auto nothing = std::make_shared<Node>();
+      nothing->told = true;
+      return attach(nothing);
     }
     count(found->second->size, mark);
     check_depth(found->second->depth, mark);
@@ -190,6 +207,7 @@ class TreeHandler : public YAML::EventHandler {
   struct Frame {
     NodePtr node;
     bool has_key = false;
+    bool is_dropped = false;  // the value of the key
     std::string key;
     Place key_place;
     std::unordered_map<std::string, int> lines;  // of the keys so far
@@ -213,10 +231,10 @@ class TreeHandler : public YAML::EventHandler {
     return path.size() <= 200 ? path : path.substr(0, path.find('/', 100)) + "/…";
   }
 
-  void check_tag(const std::string& tag, const YAML::Mark& mark) const {
-    if (!tag.empty() && tag != "?" && tag != "!") {
-      fail(sources_, place(mark), path(), "value '" + excerpt(tag) + "'", "a value without a tag");
-    }
+  void check_tag(const std::string& tag, const YAML::Mark& mark) {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    mistakes_.attempt(
+        [&] { fail(sources_, place(mark), path(), "value '" + excerpt(tag) + "'", "a value without a tag"); });
   }
 
   void count(size_t nodes, const YAML::Mark& mark) {
@@ -240,15 +258,22 @@ class TreeHandler : public YAML::EventHandler {
 
   void set_key(const std::string& key, bool plain, const YAML::Mark& mark) {
     Frame& frame = open_.back();
-    if (key == "<<" && plain) {
-      fail(sources_, place(mark), path(), "key '<<'",
-           "the keys themselves (merge keys are not supported; aliases are)");
-    }
-    const auto [first, is_new] = frame.lines.emplace(key, mark.line + 1);
-    if (!is_new) {
+    const bool merges = key == "<<" && plain;
+    const auto [at, is_new_key] = frame.lines.emplace(key, mark.line + 1);
+    const bool is_new = is_new_key;
+    const int first_line = at->second;
+    mistakes_.attempt([&] {
+      if (merges) {
+        fail(sources_, place(mark), path(), "key '<<'",
+             "the keys themselves (merge keys are not supported; aliases are)");
+      }
+      if (is_new) return;
       fail(sources_, place(mark), path(), "duplicate key '" + excerpt(key) + "'",
-           "each key once (first at line " + std::to_string(first->second) + ")");
-    }
+           "each key once (first at line " + std::to_string(first_line) + ")");
+    });
+    // Which keys there are is not known then: what is missing is not told, and neither is what stands there.
+    if (merges) frame.node->told = true;
+    frame.is_dropped = merges || !is_new;
     frame.has_key = true;
     frame.key = key;
     frame.key_place = place(mark);
@@ -261,7 +286,7 @@ class TreeHandler : public YAML::EventHandler {
     check_depth(1, mark);
     count(1, mark);
     remember(anchor, node);
-    open_.push_back({std::move(node), false, {}, {}, {}});
+    open_.push_back({std::move(node), false, false, {}, {}, {}});
   }
 
   void close() {
@@ -281,13 +306,14 @@ class TreeHandler : public YAML::EventHandler {
     if (frame.node->kind == NodeKind::list) {
       frame.node->list.push_back(node);
     } else {
-      frame.node->map.push_back({std::move(frame.key), frame.key_place, node});
+      if (!frame.is_dropped) frame.node->map.push_back({std::move(frame.key), frame.key_place, node});
       frame.has_key = false;
     }
   }
 
   const Sources& sources_;
   int source_;
+  Mistakes& mistakes_;
   int documents_ = 0;
   size_t nodes_ = 0;
   NodePtr root_;
@@ -394,9 +420,16 @@ void check_text(std::string_view text, const Sources& sources, int source, bool 
 }
 
 NodePtr parse_document(std::string_view text, const Sources& sources, int source) {
+  Mistakes mistakes;
+  NodePtr root = parse_document(text, sources, source, mistakes);
+  mistakes.throw_any();
+  return root;
+}
+
+NodePtr parse_document(std::string_view text, const Sources& sources, int source, Mistakes& mistakes) {
   check_text(text, sources, source, true);
   FlowCheck(text, sources, source).run();
-  TreeHandler handler(sources, source);
+  TreeHandler handler(sources, source, mistakes);
   try {
     // Without a line break at the end yaml-cpp takes an unclosed bracket for a key.
     const bool ended = !text.empty() && text.back() == '\n';

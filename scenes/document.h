@@ -53,6 +53,8 @@ struct Node {
   std::vector<Entry> map;
   size_t size = 1;  ///< nodes of the subtree, counted through aliases
   int depth = 1;
+  /// What is wrong with it has been told: whoever would read it leaves off without a word (Mistakes::leave_off()).
+  bool told = false;
 
   /// The value of a key, or null when a map does not have it. O(keys), and O(1) for the key behind the last one that
   /// was found, so that whoever asks for all of them in their order does not look at all of them for each.
@@ -72,9 +74,17 @@ void check_text(std::string_view text, const Sources& sources, int source, bool 
 /// control characters, tabs in indentation, too large, too deep, too many nodes, several documents,
 /// duplicate keys, merge keys, tags, cycles.
 NodePtr parse_document(std::string_view text, const Sources& sources, int source);
+/// The same, which adds duplicate keys, merge keys, tags and cycles to the mistakes and goes on behind them.
+NodePtr parse_document(std::string_view text, const Sources& sources, int source, Mistakes& mistakes);
 
 /// The tree as YAML text that reads back to the same tree; aliases are written out.
 std::string to_yaml(const Node& node);
+
+/// Whether anything in it has been told to be wrong. O(values), each that has several places once a place.
+bool is_told(const Node& node);
+
+/// A copy of all of it.
+NodePtr deep_copy(const Node& node);
 
 /// One line for messages, cut to about `limit` bytes.
 std::string excerpt(const Node& node, size_t limit = 60);

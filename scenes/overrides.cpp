@@ -111,7 +111,10 @@ class Setter {
     if (!key) unknown(i, known_keys(schema), "key");
     NodePtr result = copy(node, NodeKind::map, i);
     NodePtr child = result->find(key->name);
-    if (!child && i + 1 < path_.size()) child = default_node(*key);
+    if (!child && i + 1 < path_.size()) {
+      child = default_node(*key);
+      if (child) child = edits_.made(deep_copy(*child));
+    }
     put(*result, key->name, set(child, *key->schema, i + 1), place_);
     for (const auto& group : schema.exclusive_keys) drop_others(*result, group, key->name);
     return result;
@@ -340,25 +343,30 @@ size_t values_of(const Node& node) {
   return values_of(node, known);
 }
 
+void apply_override(Edits& edits, const Override& one, Place place, Mistakes& mistakes) {
+  const Sources& sources = edits.sources();
+  const NodePtr value = parse_document(one.value, sources, place.source, mistakes);
+  if (one.path.empty()) fail(sources, place, "", "path ''", "a path, like simulation/time_step");
+  const std::vector<std::string> path = split_path(one.path);
+  OverridePaths paths(edits.root());
+  paths.add(path);
+  for (const std::vector<std::string>& found : paths.found()) edits.set(found, value, place);
+  if (paths.found().empty()) {
+    const auto star = static_cast<std::size_t>(std::ranges::find(path, "*") - path.begin());
+    fail(sources, place, joined(path, star), "'*'", "members that it can stand for: there are none");
+  }
+}
+
 }  // namespace
 
 NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources,
-                        const std::function<bool(std::string_view)>& which) {
+                        Mistakes& mistakes, const std::function<bool(std::string_view)>& which) {
   Edits edits(root, sources);
   Place last;
   for (size_t k = 0; k < overrides.size(); ++k) {
     if (which && !which(overrides[k].path)) continue;
     const Place place = last = {static_cast<int>(k) + 1, 1, 1};
-    const NodePtr value = parse_document(overrides[k].value, sources, place.source);
-    if (overrides[k].path.empty()) fail(sources, place, "", "path ''", "a path, like simulation/time_step");
-    const std::vector<std::string> path = split_path(overrides[k].path);
-    OverridePaths paths(edits.root());
-    paths.add(path);
-    for (const std::vector<std::string>& one : paths.found()) edits.set(one, value, place);
-    if (paths.found().empty()) {
-      const auto star = static_cast<std::size_t>(std::ranges::find(path, "*") - path.begin());
-      fail(sources, place, joined(path, star), "'*'", "members that it can stand for: there are none");
-    }
+    mistakes.attempt([&] { apply_override(edits, overrides[k], place, mistakes); });
   }
   // The same value at many places is one here, and would be looked at in each.
   if (last.source > 0 && values_of(*edits.root()) > std::max(kMaxNodes, values_of(*root))) {

@@ -93,51 +93,55 @@ bool read_number(const View& view, const NumberOf& which, Dimension dimension, J
 }  // namespace
 
 void ProblemReader::read_loss() {
-  const View loss = root_["optimize"]["loss"];
-  const auto read = [&](const char* list, const auto& term_of) {
-    for (const View& view : loss[list].items()) mistakes_.attempt([&] { read_term(view, term_of(view)); });
+  const auto read = [&](const View& loss, const char* list, const auto& term_of) {
+    mistakes_.attempt([&] {
+      for (const View& view : loss[list].items()) {
+        LossTerm term{.name = list, .terminal = list == std::string_view("terminal")};
+        mistakes_.attempt([&] { term_of(view, term); });
+        mistakes_.attempt([&] { read_term(view, std::move(term)); });
+      }
+    });
   };
-  read("terminal", [](const View&) { return LossTerm{.name = "terminal"}; });
-  read("running", [&](const View& view) { return running_term(view); });
-  read("waypoints", [&](const View& view) { return waypoint(view); });
+  mistakes_.attempt([&] {
+    const View loss = root_["optimize"]["loss"];
+    read(loss, "terminal", [](const View&, LossTerm&) {});
+    read(loss, "running", [&](const View& view, LossTerm& term) { time_running_term(view, term); });
+    read(loss, "waypoints", [&](const View& view, LossTerm& term) { time_waypoint(view, term); });
+  });
 }
 
 int ProblemReader::steps_until(const View& time) const {
-  const Simulation& simulation = problem_.simulation;
-  const double steps = time.number() / simulation.time_step;
-  if (steps > simulation.steps + kSameStep) {
-    time.refuse("a time within the run, which is of " + std::to_string(simulation.control_steps()) + " steps of " +
+  const Simulation& run = simulation();
+  const double steps = time.number() / run.time_step;
+  if (steps > run.steps + kSameStep) {
+    time.refuse("a time within the run, which is of " + std::to_string(run.control_steps()) + " steps of " +
                 root_["simulation"]["time_step"].text());
   }
   return static_cast<int>(std::round(steps));
 }
 
-LossTerm ProblemReader::running_term(const View& view) const {
-  LossTerm term{.name = "running", .terminal = false};
+void ProblemReader::time_running_term(const View& view, LossTerm& term) const {
   const std::string& over = view["over"].text();
   term.over = over == "least" ? OverTime::least : over == "greatest" ? OverTime::greatest : OverTime::sum;
   term.first_step = steps_until(view["from"]) + 1;
   const View until = view["until"];
-  term.last_step = until ? steps_until(until) : problem_.simulation.steps;
+  term.last_step = until ? steps_until(until) : simulation().steps;
   if (term.last_step < term.first_step) {
     (until ? until : view["from"]).refuse("a time to end at that is a step or more after the one to begin at");
   }
-  return term;
 }
 
-LossTerm ProblemReader::waypoint(const View& view) const {
-  LossTerm term{.name = "waypoints", .terminal = false};
+void ProblemReader::time_waypoint(const View& view, LossTerm& term) const {
   term.first_step = term.last_step = steps_until(view["at"]);
   term.integral = false;
   if (term.first_step < 1) view["at"].refuse("a time that a step leads to: half a time step or more");
-  return term;
 }
 
 void ProblemReader::follow(const View& target, const RecordedQuantity& what, LossTerm& term) const {
-  term.record = read_record(directory_, target, what);
+  term.record = read_record(directory_, target, what, mistakes_);
   term.record_path = target.path();
   term.record_part = static_cast<int>(what.part);
-  const double step = problem_.simulation.time_step;
+  const double step = simulation().time_step;
   const double first = std::max<double>(term.first_step, std::ceil(term.record.times.front() / step - kSameStep));
   const double last = std::min<double>(term.last_step, std::floor(term.record.times.back() / step + kSameStep));
   if (last < first) {
@@ -163,11 +167,11 @@ int ProblemReader::contact_pair(const View& view, bool& swapped) const {
   const Model& model = problem_.model;
   const std::vector<View> names = view.items();
   if (names.size() != 2) view.refuse("two names of shapes");
+  if (unread_.contacts) Mistakes::leave_off();
   int shapes[2];
   for (int k = 0; k < 2; ++k) {
     shapes[k] = model.find_shape(names[k].text());
-    if (shapes[k] >= 0) continue;
-    names[k].refuse("the name of a shape", nearest_name(names[k].text().substr(0, 200), model.shape_names.list()));
+    if (shapes[k] < 0) refuse_name(names[k], "the name of a shape", "shapes", model.shape_names.list(), mistakes_);
   }
   const Topology& t = model.topology;
   for (std::size_t k = 0; k < t.contact_pairs.size(); ++k) {
@@ -232,6 +236,7 @@ void ProblemReader::read_control_term(const View& view, LossTerm term) {
 }
 
 bool ProblemReader::on_circle(const View& view, int joint, const NamedComponent& part) const {
+  need_limits(joint);
   const JointParameters& joints = problem_.model.joints;
   const JointType type = problem_.model.joint_types[joint];
   const bool turns = part.component.turns;
@@ -289,6 +294,7 @@ void ProblemReader::read_limit_margin(const View& view, LossTerm term) {
   if (!margin) return;
   const JointType type = problem_.model.joint_types[term.index];
   if (has_quaternion(type)) margin.refuse(std::string("no such key for a ") + to_string(type) + " joint");
+  need_limits(term.index);
   const LimitParameters& limit = problem_.model.joints.limit;
   const double by = margin.number(Dimension::joint_position, type == JointType::planar ? nullptr : &type);
   term.target[0] = limit.lower(term.index) + by;
@@ -313,26 +319,29 @@ void ProblemReader::read_joint_term(const View& view, LossTerm term) {
   const std::string is = "no such key for joint '" + name.text() + "', which is " + to_string(type);
   const auto add = [&](LossQuantity of, const char* quantity, std::span<const JointComponent> components,
                        Dimension dimension) {
-    if (!view.given(quantity)) return;
-    std::vector<NamedComponent> parts;
-    for (std::size_t k = 0; k < components.size(); ++k) {
-      if (quantity == std::string_view(components[k].quantity)) parts.push_back({static_cast<int>(k), components[k]});
-    }
-    if (parts.empty()) view[quantity].refuse(is);
-    read_joint_quantity(view, of, {{name.text()}, quantity, 1, dimension, nullptr, false}, term, parts);
+    mistakes_.attempt([&] {
+      if (!view.given(quantity)) return;
+      std::vector<NamedComponent> parts;
+      for (std::size_t k = 0; k < components.size(); ++k) {
+        if (quantity == std::string_view(components[k].quantity)) parts.push_back({static_cast<int>(k), components[k]});
+      }
+      if (parts.empty()) view[quantity].refuse(is);
+      read_joint_quantity(view, of, {{name.text()}, quantity, 1, dimension, nullptr, false}, term, parts);
+    });
   };
   const auto positions = position_components(type), velocities = velocity_components(type);
   add(LossQuantity::joint_position, "position", positions, Dimension::joint_position);
-  if (view.given("orientation")) {
+  mistakes_.attempt([&] {
+    if (!view.given("orientation")) return;
     if (!has_quaternion(type)) view["orientation"].refuse(is + " (ball and free have it)");
     LossTerm one = term;
     one.quantity = LossQuantity::joint_orientation;
     read_quantity_term(view, {{name.text()}, "orientation", 4, Dimension::none, nullptr, true}, std::move(one),
                        name.text());
-  }
+  });
   add(LossQuantity::joint_velocity, "velocity", velocities, Dimension::joint_velocity);
   add(LossQuantity::joint_velocity, "angular_velocity", velocities, Dimension::joint_velocity);
-  read_limit_margin(view, term);
+  mistakes_.attempt([&] { read_limit_margin(view, term); });
   if (term.terminal) return;
   constexpr const char* parts[] = {"actuator", "command", "drive", "spring", "damping", "friction", "limit", "total"};
   const std::string& part = view["part"].text();
@@ -364,11 +373,13 @@ void ProblemReader::read_body_term(const View& view, LossTerm term) {
   const std::vector<double> point = view["point"].numbers();
   std::copy(point.begin(), point.end(), term.point.begin());
   const auto add = [&](LossQuantity of, const char* quantity, std::size_t numbers, Dimension dimension) {
-    if (!view.given(quantity)) return;
-    LossTerm one = term;
-    one.quantity = of;
-    const RecordedQuantity what{record_owners(term.index), quantity, numbers, dimension, nullptr, numbers == 4};
-    read_quantity_term(view, what, std::move(one), name.text());
+    mistakes_.attempt([&] {
+      if (!view.given(quantity)) return;
+      LossTerm one = term;
+      one.quantity = of;
+      const RecordedQuantity what{record_owners(term.index), quantity, numbers, dimension, nullptr, numbers == 4};
+      read_quantity_term(view, what, std::move(one), name.text());
+    });
   };
   add(LossQuantity::body_position, "position", 3, Dimension::length);
   add(LossQuantity::body_velocity, "velocity", 3, Dimension::velocity);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/builder.h"
+#include "scenes/collision_groups.h"
 #include "scenes/pose.h"
 #include "scenes/reader.h"
 
@@ -21,79 +22,55 @@ Frame read_frame(const View& view) {
   return {numbers3(view["position"]), read_orientation(view["orientation"])};
 }
 
-/// Names of collision groups as bits of a CollisionFilter, in the order in which shapes name them.
-class CollisionGroups {
- public:
-  /// Learns the groups that a shape is in.
-  void learn(const View& collision) {
-    if (collision.kind() == NodeKind::scalar) return;
-    for (const View& group : collision["groups"].items()) {
-      if (std::ranges::find(names_, group.text()) != names_.end()) continue;
-      if (names_.size() == 32) group.refuse("one of the 32 groups of the scene so far; there may not be more");
-      names_.push_back(group.text());
-    }
-  }
-
-  /// Of a shape, when all groups are known.
-  CollisionFilter filter(const View& collision) const {
-    if (collision.kind() == NodeKind::scalar) return {0, 0};
-    const View meets = collision["meets"];
-    return {bits(collision["groups"]), meets ? bits(meets) : ~0u};
-  }
-
- private:
-  std::uint32_t bits(const View& groups) const {
-    std::uint32_t result = 0;
-    for (const View& group : groups.items()) {
-      const auto found = std::ranges::find(names_, group.text());
-      if (found == names_.end()) {
-        group.refuse("a group that a shape is in", nearest_name(group.text().substr(0, 200), names_));
-      }
-      result |= 1u << (found - names_.begin());
-    }
-    return result;
-  }
-
-  std::vector<std::string> names_{"default"};
-};
-
-/// Builds the model; `Names` keep look-ups of large scenes linear.
+/// Builds the model; maps of names keep look-ups of large scenes linear.
 class ModelReader {
  public:
-  ModelReader(const View& root, const std::filesystem::path& directory)
-      : root_(root), model_(root["model"]), directory_(directory) {}
+  ModelReader(const View& root, const std::filesystem::path& directory, Mistakes& mistakes, UnreadParts& unread)
+      : root_(root), model_(root["model"]), directory_(directory), mistakes_(mistakes), unread_(unread) {}
 
   Model read() {
-    const std::vector<double> gravity = model_["gravity"].numbers();
-    builder_.set_gravity({gravity[0], gravity[1], gravity[2]});
-    if (root_["simulation"]["integrator"].text() == to_string(Integrator::semi_implicit)) {
+    const std::size_t before = mistakes_.failures();
+    mistakes_.attempt([&] {
+      const std::vector<double> gravity = model_["gravity"].numbers();
+      builder_.set_gravity({gravity[0], gravity[1], gravity[2]});
+    });
+    mistakes_.attempt([&] {
+      if (root_["simulation"]["integrator"].text() != to_string(Integrator::semi_implicit)) return;
       builder_.set_integrator(Integrator::semi_implicit);
-    }
-    try {
-      read_bodies();
-      read_joints();
-      read_shapes();
-      read_couplings();
-      read_contacts();
-      mistakes_.throw_any();
-      return builder_.build();
-    } catch (const ModelError& error) {
-      report(error);
-    }
+    });
+    read_part("bodies", [&] { read_bodies(); });
+    read_part("joints", [&] { read_joints(); });
+    read_part("shapes", [&] { read_shapes(); });
+    read_part("couplings", [&] { read_couplings(); });
+    mistakes_.attempt([&] { read_contacts(); });
+    const bool has_tree = tree_is_known_ && !mistakes_.names_lost("bodies") && !mistakes_.names_lost("joints");
+    const bool is_whole = has_tree && mistakes_.failures() == before && !is_told(*model_.node());
+    ModelMistakes found;
+    Model model = builder_.build(found, {!has_tree, !is_whole});
+    report(found);
+    unread_.contacts = !is_whole || found.size() > 0;
+    return model;
   }
 
  private:
+  /// What has names of a kind.
+  template <class Read>
+  void read_part(const char* kind, const Read& read) {
+    if (!mistakes_.attempt(read)) mistakes_.lose_names(kind);
+  }
+
   void read_bodies() {
     for (const auto& [name, body, place] : model_["bodies"].entries()) {
       BodyOptions options;
-      mistakes_.attempt([&, &body = body] {
-        options.mass = body["mass"].number();
-        options.com = numbers3(body["com"]);
-        options.gravity_compensation = body["gravity_compensation"].number();
-        const std::vector<double> inertia = body["inertia"].numbers();
+      const View& view = body;
+      mistakes_.attempt([&] { options.mass = view["mass"].number(); });
+      mistakes_.attempt([&] { options.com = numbers3(view["com"]); });
+      mistakes_.attempt([&] { options.gravity_compensation = view["gravity_compensation"].number(); });
+      mistakes_.attempt([&] {
+        const std::vector<double> inertia = view["inertia"].numbers();
         for (size_t i = 0; i < inertia.size(); ++i) options.inertia[i] = inertia[i];
-        options.unphysical_inertia = body["unphysical_inertia"].flag();
       });
+      mistakes_.attempt([&] { options.unphysical_inertia = view["unphysical_inertia"].flag(); });
       bodies_[name] = builder_.add_body(name, options);
       body_names_.push_back(name);
     }
@@ -106,22 +83,31 @@ class ModelReader {
     if (found != bodies_.end()) return found->second;
     std::vector<std::string> known = body_names_;
     known.emplace_back("world");
-    view.refuse("the name of a body, or world", nearest_name(view.text().substr(0, 200), known));
+    refuse_name(view, "the name of a body, or world", "bodies", known, mistakes_);
   }
 
   void read_joints() {
     for (const auto& [name, joint, place] : model_["joints"].entries()) {
-      const std::string& word = joint["type"].text();
-      const JointType type = joint_type(word);
-      int parent = ModelBuilder::world, child = 0;
+      const View& view = joint;
+      JointType type = JointType::fixed;
+      const int any_body = bodies_.empty() ? int{ModelBuilder::world} : 0;
+      int parent = ModelBuilder::world, child = any_body;
       JointOptions options;
-      mistakes_.attempt([&, &joint = joint] { parent = body_named(joint["parent"]); });
-      mistakes_.attempt([&, &joint = joint] {
-        const View view = joint["child"];
-        child = body_named(view);
-        if (child == ModelBuilder::world) view.refuse("a body that the joint carries, not the world");
+      const bool has_type = mistakes_.attempt([&] { type = joint_type(view["type"].text()); });
+      const bool has_parent = mistakes_.attempt([&] { parent = body_named(view["parent"]); });
+      const bool has_child = mistakes_.attempt([&] {
+        const View of = view["child"];
+        child = body_named(of);
+        if (child == ModelBuilder::world) of.refuse("a body that the joint carries, not the world");
       });
-      mistakes_.attempt([&, &joint = joint] { options = joint_options(joint, type); });
+      const bool has_loop = mistakes_.attempt([&] { options.loop = view["loop"].flag(); });
+      if (!has_child || child == ModelBuilder::world) child = any_body;
+      if (has_type) mistakes_.attempt([&] { joint_options(view, type, options); });
+      if (!has_type) unread_.joints.insert(name);
+      if (!has_type || !has_parent || !has_child || !has_loop) {
+        tree_is_known_ = false;
+        doubtful_.insert("joints/" + name);
+      }
       joints_[name] = builder_.add_joint(name, type, parent, child, options);
       joint_names_.push_back(name);
       types_.push_back(type);
@@ -145,37 +131,52 @@ class ModelReader {
 
   void read_coupling(const std::string& name, const View& coupling) {
     CouplingOptions options;
-    const auto ratios = coupling["ratios"].entries();
-    for (const auto& [joint, ratio, at] : ratios) {
-      mistakes_.attempt([&, &joint = joint, &ratio = ratio, &at = at] {
-        const auto found = joints_.find(joint);
-        if (found == joints_.end()) {
-          fail(root_.sources(), at, ratio.path(), "joint '" + excerpt(joint) + "'", "the name of a joint",
-               nearest_name(joint.substr(0, 200), joint_names_));
-        }
-        options.ratios.push_back({found->second, ratio.number()});
-      });
-    }
-    if (options.ratios.size() < ratios.size()) return;  // of which the unit is another
+    bool has_ratios = false;
+    mistakes_.attempt([&] {
+      const auto ratios = coupling["ratios"].entries();
+      for (const auto& [joint, ratio, at] : ratios) {
+        mistakes_.attempt([&, &joint = joint, &ratio = ratio, &at = at] { add_ratio(joint, ratio, at, options); });
+      }
+      has_ratios = options.ratios.size() == ratios.size();
+    });
+    if (!has_ratios) return void(unread_.couplings.insert(name));  // of which the unit is another
     const JointType* const unit = unit_of(options);
     mistakes_.attempt([&] { options.offset = coupling["offset"].number(unit); });
-    options.hold = coupling["hold"].flag();
-    options.driven = coupling.given("drive");
+    const bool has_hold = mistakes_.attempt([&] { options.hold = coupling["hold"].flag(); });
+    if (!has_hold) unread_.couplings.insert(name);
+    read_resistances(coupling, unit, options);
     read_efforts(coupling, unit, options);
     builder_.add_coupling(name, options);
   }
 
+  void add_ratio(const std::string& joint, const View& ratio, Place at, CouplingOptions& options) const {
+    const auto found = joints_.find(joint);
+    if (found == joints_.end()) {
+      if (mistakes_.names_lost("joints")) Mistakes::leave_off();
+      fail(root_.sources(), at, ratio.path(), "joint '" + excerpt(joint) + "'", "the name of a joint",
+           nearest_name(joint.substr(0, 200), joint_names_));
+    }
+    if (unread_.joints.contains(joint)) Mistakes::leave_off();
+    options.ratios.push_back({found->second, ratio.number()});
+  }
+
+  /// Whether a joint of the type has springs, limits and drives, or is told that it cannot (ModelBuilder).
+  static bool takes_efforts(JointType type) { return joint_size(type).nv < 2 || may_be_driven(type); }
+
   /// Keys that joints with several degrees of freedom have no use for.
-  static void refuse_unused(const View& joint, JointType type) {
+  void refuse_unused(const View& joint, JointType type) {
     if (joint_size(type).nv < 2) return;
     const std::string is = std::string("no such key for a ") + to_string(type) + " joint";
-    if (joint.given("axis")) joint["axis"].refuse(is + ": its `frame` says how it is turned");
-    if (may_be_driven(type)) return;
+    const auto refuse = [&](const char* key, const char* why) {
+      mistakes_.attempt([&] {
+        if (joint.given(key)) joint[key].refuse(is + why);
+      });
+    };
+    refuse("axis", ": its `frame` says how it is turned");
+    if (takes_efforts(type)) return;
 #define BACKDRIVE_KEY(type, member, parameters, what, X) #member,
-    for (const char* const key : {BACKDRIVE_EFFORT_NESTS(BACKDRIVE_KEY, )}) {
+    for (const char* const key : {BACKDRIVE_EFFORT_NESTS(BACKDRIVE_KEY, )}) refuse(key, ": all others have it");
 #undef BACKDRIVE_KEY
-      if (joint.given(key)) joint[key].refuse(is + ": all others have it");
-    }
   }
 
   static JointType joint_type(std::string_view word) {
@@ -185,69 +186,84 @@ class ModelReader {
     return JointType::fixed;
   }
 
-  JointOptions joint_options(const View& joint, JointType type) {
-    JointOptions options;
+  void joint_options(const View& joint, JointType type, JointOptions& options) {
     refuse_unused(joint, type);
     // A coefficient of slides and turns at once takes either unit.
     const bool mixed = type == JointType::planar || type == JointType::free;
     const JointType* const unit = mixed ? nullptr : &type;
     mistakes_.attempt([&] { options.frame = read_frame(joint["frame"]); });
-    options.loop = joint["loop"].flag();
     mistakes_.attempt([&] {
-      options.child_frame = read_frame(joint["child_frame"]);
+      const View view = joint["child_frame"];
+      const Frame frame = read_frame(view);
+      if (options.loop) options.child_frame = frame;
       if (options.loop || !joint.given("child_frame")) return;
-      joint["child_frame"].refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
+      view.refuse("no such key: only a joint that closes a loop (loop: true) has a frame on its child");
     });
-    if (const View release = joint["release"]) options.release = release["at"].number();
+    mistakes_.attempt([&] {
+      if (const View release = joint["release"]) options.release = release["at"].number();
+    });
     mistakes_.attempt([&] { options.axis = numbers3(joint["axis"]); });
-    options.spins = joint["spins"].flag();
-    options.driven = joint.given("drive");
-    read_efforts(joint, unit, options);
-    const View nest = joint["attachment"];
+    mistakes_.attempt([&] { options.spins = joint["spins"].flag(); });
+    read_resistances(joint, unit, options);
+    if (takes_efforts(type)) read_efforts(joint, unit, options);
+    mistakes_.attempt([&] {
+      const View nest = joint["attachment"];
 #define BACKDRIVE_READ(at, name, ...) \
   if (const View value = nest[#name]) mistakes_.attempt([&] { options.attachment.name = value.number(&type); });
-    BACKDRIVE_ATTACHMENT_PARAMETERS(BACKDRIVE_READ, )
+      BACKDRIVE_ATTACHMENT_PARAMETERS(BACKDRIVE_READ, )
 #undef BACKDRIVE_READ
-    return options;
+    });
   }
 
-  /// What acts on a joint or a coupling, in its unit.
+  /// A key without a number leaves what the option begins with.
+  void read_number(double& number, const View& nest, const char* name, const JointType* unit) {
+    mistakes_.attempt([&] {
+      if (const View value = nest[name]) number = value.number(unit);
+    });
+  }
+
+  // What acts on a joint or a coupling, in its unit.
+#define BACKDRIVE_READ(at, name, ...) read_number(options.at name, view, #name, unit);
   template <class Options>
-  void read_efforts(const View& view, const JointType* unit, Options& options) {
-    const auto read = [&](double& number, const View& value) {
-      mistakes_.attempt([&] { number = value.number(unit); });
-    };
-#define BACKDRIVE_READ(at, name, ...) read(options.at name, view[#name]);
+  void read_resistances(const View& view, const JointType* unit, Options& options) {
     BACKDRIVE_RESISTANCE_PARAMETERS(BACKDRIVE_READ, )
+  }
 #undef BACKDRIVE_READ
-    // A key without a number leaves what the option begins with.
-#define BACKDRIVE_READ(at, name, ...) \
-  if (const View value = nest[#name]) read(options.at name, value);
+#define BACKDRIVE_READ(at, name, ...) read_number(options.at name, nest, #name, unit);
 #define BACKDRIVE_READ_NEST(owner, member, parameters, what, X) \
-  {                                                             \
+  mistakes_.attempt([&] {                                       \
     const View nest = view[#member];                            \
     parameters(BACKDRIVE_READ, member.)                         \
-  }
+  });
+  template <class Options>
+  void read_efforts(const View& view, const JointType* unit, Options& options) {
+    mistakes_.attempt([&] { options.driven = view.given("drive"); });
     BACKDRIVE_EFFORT_NESTS(BACKDRIVE_READ_NEST, )
+  }
 #undef BACKDRIVE_READ
 #undef BACKDRIVE_READ_NEST
-  }
 
   /// Calls visit(name, shape, body it is listed with or null) for each shape.
   template <class Visit>
-  void each_shape(Visit&& visit) const {
+  void each_shape(Visit&& visit) {
     for (const auto& [name, body, place] : model_["bodies"].entries()) {
-      const View shapes = body["shapes"];
-      const std::vector<View> items = shapes.items();
-      for (size_t i = 0; i < items.size(); ++i) visit(listed_shape_name(name, *shapes.node(), i), items[i], &name);
+      read_part("shapes", [&, &name = name, &body = body] {
+        const View shapes = body["shapes"];
+        const std::vector<View> items = shapes.items();
+        for (size_t i = 0; i < items.size(); ++i) visit(listed_shape_name(name, *shapes.node(), i), items[i], &name);
+      });
     }
-    for (const auto& [name, shape, place] : model_["shapes"].entries()) visit(name, shape, nullptr);
+    read_part("shapes", [&] {
+      for (const auto& [name, shape, place] : model_["shapes"].entries()) visit(name, shape, nullptr);
+    });
   }
 
   void read_shapes() {
-    each_shape([&](const std::string&, const View& shape, const std::string*) { groups_.learn(shape["collision"]); });
+    each_shape([&](const std::string&, const View& shape, const std::string*) {
+      read_part("shapes", [&] { groups_.learn(shape["collision"]); });
+    });
     each_shape([&](const std::string& name, const View& shape, const std::string* body) {
-      mistakes_.attempt([&] { add_shape(name, body ? bodies_.at(*body) : body_named(shape["body"]), shape); });
+      mistakes_.attempt([&] { add_shape(name, body, shape); });
       shapes_.try_emplace(name, -1);  // what names it is not wrong
     });
   }
@@ -261,50 +277,70 @@ class ModelReader {
 
   int shape_named(const View& view) const {
     const auto found = shapes_.find(view.text());
+    if (found != shapes_.end() && found->second < 0) Mistakes::leave_off();
     if (found != shapes_.end()) return found->second;
     std::vector<std::string> known;
     for (const auto& [name, index] : shapes_) known.push_back(name);
     std::ranges::sort(known);
-    view.refuse("the name of a shape", nearest_name(view.text().substr(0, 200), known));
+    refuse_name(view, "the name of a shape", "shapes", known, mistakes_);
   }
 
   void read_contacts() {
     const View contacts = model_["contacts"];
-    for (const View& pair : contacts["exclude"].items()) {
+    const auto read = [&](const char* key, const char* what, const auto& add) {
       mistakes_.attempt([&] {
-        const auto [a, b] = read_pair(pair, "bodies (or world)");
-        builder_.exclude_contacts(body_named(a), body_named(b));
+        for (const View& pair : contacts[key].items()) {
+          mistakes_.attempt([&] {
+            const auto [a, b] = read_pair(pair, what);
+            add(a, b);
+          });
+        }
       });
-    }
-    for (const View& pair : contacts["include"].items()) {
-      mistakes_.attempt([&] {
-        const auto [a, b] = read_pair(pair, "shapes");
-        builder_.include_contact(shape_named(a), shape_named(b));
-      });
-    }
+    };
+    const auto both = [&](const View& a, const View& b, const auto& index_of) {
+      std::pair<int, int> pair;
+      const bool first = mistakes_.attempt([&] { pair.first = index_of(a); });
+      if (!mistakes_.attempt([&] { pair.second = index_of(b); }) || !first) Mistakes::leave_off();
+      return pair;
+    };
+    read("exclude", "bodies (or world)", [&](const View& a, const View& b) {
+      const auto [one, other] = both(a, b, [&](const View& view) { return body_named(view); });
+      builder_.exclude_contacts(one, other);
+    });
+    read("include", "shapes", [&](const View& a, const View& b) {
+      const auto [one, other] = both(a, b, [&](const View& view) { return shape_named(view); });
+      builder_.include_contact(one, other);
+    });
   }
 
-  void add_shape(const std::string& name, int body, const View& view) {
+  void add_shape(const std::string& name, const std::string* listed_with, const View& view) {
     if (name.empty() || name.size() > 210 || name.find_first_of("/*\n") != std::string::npos) {
       view["name"].refuse("a name of 1 to 200 bytes without '/', '*' and line breaks");
     }
     if (shapes_.contains(name)) {
       view.refuse("another name than '" + name + "', which another shape has (key name)");
     }
-    const View geometry = view["geometry"];
+    int body = ModelBuilder::world;
     ShapeOptions options;
-    options.type = geometry_type(geometry["type"].text());
-    options.scale = read_scale(geometry, options.type, options.scale);
-    options.margin = geometry["margin"].number();
-    read_asset(geometry, options);
-    options.frame = read_frame(view["frame"]);
-    options.density = view["density"].number();
-    const View material = view["material"];
-#define BACKDRIVE_READ(at, name, ...) options.name = material[#name].number();
+    bool is_whole = true;
+    const auto read = [&](const auto& part) { is_whole = mistakes_.attempt(part) && is_whole; };
+    read([&] { body = listed_with ? bodies_.at(*listed_with) : body_named(view["body"]); });
+    read([&] { read_geometry(view["geometry"], options); });
+    read([&] { options.frame = read_frame(view["frame"]); });
+    read([&] { options.density = view["density"].number(); });
+#define BACKDRIVE_READ(at, name, ...) read([&] { options.name = view["material"][#name].number(); });
     BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_READ, )
 #undef BACKDRIVE_READ
-    options.filter = groups_.filter(view["collision"]);
-    shapes_[name] = builder_.add_shape(name, body, options);
+    read([&] { options.filter = groups_.filter(view["collision"], mistakes_); });
+    if (is_whole) shapes_[name] = builder_.add_shape(name, body, options);
+  }
+
+  void read_geometry(const View& geometry, ShapeOptions& options) {
+    options.type = geometry_type(geometry["type"].text());
+    bool is_whole = mistakes_.attempt([&] { options.scale = read_scale(geometry, options.type, options.scale); });
+    is_whole = mistakes_.attempt([&] { options.margin = geometry["margin"].number(); }) && is_whole;
+    is_whole = mistakes_.attempt([&] { read_asset(geometry, options); }) && is_whole;
+    if (!is_whole) Mistakes::leave_off();
   }
 
   static GeometryType geometry_type(const std::string& word) {
@@ -347,15 +383,17 @@ class ModelReader {
     return scale;
   }
 
-  /// Rethrows what the builder says with the places of the entries it names, or of the nearest ones above them.
-  [[noreturn]] void report(const ModelError& error) const {
+  /// Tells what the builder says with the places of the entries it names, or of the nearest ones above them.
+  void report(const ModelMistakes& found) {
+    if (found.size() == 0) return;
     const ShapeLocations shapes(*root_.node());
-    std::vector<SceneMistake> mistakes;
-    for (const ModelMistake& one : error.mistakes()) mistakes.push_back(placed(one, shapes.of_path(one.path)));
-    throw SceneError(std::move(mistakes));
+    for (const ModelMistake& one : found.list()) {
+      mistakes_.attempt([&] { tell(one, shapes.of_path(one.path)); });
+    }
   }
 
-  SceneMistake placed(const ModelMistake& found, const std::vector<std::string>& location) const {
+  [[noreturn]] void tell(const ModelMistake& found, const std::vector<std::string>& location) const {
+    if (doubtful_.contains(found.path.substr(0, found.path.find('/', found.path.find('/') + 1)))) Mistakes::leave_off();
     NodePtr node = root_.node();
     Place place = node->place;
     for (const std::string& segment : location) {
@@ -372,6 +410,8 @@ class ModelReader {
       if (!next) break;
       node = next;
     }
+    if (is_told(*node)) Mistakes::leave_off();
+    if (location.size() > 3) node->told = true;  // a part of an entry, not all of it
     const std::string path = "model/" + found.path, what = "value '" + excerpt(*node) + "'";
     const std::size_t expected = found.message.find(", expected ");
     // The builder's words as they are; in parts they are as those of fail().
@@ -379,7 +419,7 @@ class ModelReader {
         mistake_at(root_.sources(), place, path, what,
                    expected == std::string::npos ? found.message : found.message.substr(expected + 11));
     mistake.text = root_.sources().name(place) + ": " + path + ": " + what + ": " + found.message;
-    return mistake;
+    throw SceneError({std::move(mistake)});
   }
 
   View root_;
@@ -392,58 +432,21 @@ class ModelReader {
   std::vector<JointType> types_;
   const std::filesystem::path& directory_;
   CollisionGroups groups_;
-  std::unordered_map<std::string, int> shapes_;
-  Mistakes mistakes_;  ///< of what refers to other parts
+  std::unordered_map<std::string, int> shapes_;  ///< −1: not read
+  std::unordered_set<std::string> doubtful_;     ///< joints of whom type or bodies are not known
+  bool tree_is_known_ = true;
+  Mistakes& mistakes_;
+  UnreadParts& unread_;
 };
 
 }  // namespace
 
-bool make_unit(std::array<double, 4>& q) {
-  const double norm = std::hypot(std::hypot(q[0], q[1]), std::hypot(q[2], q[3]));
-  if (!(std::abs(norm - 1) < 1e-2)) return false;
-  const double scale = std::abs(norm - 1) < 1e-14 ? 1 : 1 / norm;
-  for (double& x : q) x *= scale;
-  return true;
-}
-
-std::array<double, 4> read_orientation(const View& view) {
-  if (view.kind() == NodeKind::list) {
-    const std::vector<double> q = view.numbers();
-    std::array<double, 4> unit{q[0], q[1], q[2], q[3]};
-    if (!make_unit(unit)) view.refuse("a unit quaternion (x, y, z, w)");
-    return unit;
-  }
-  if (view.given("axis")) {
-    Numbers3 axis = numbers3(view["axis"]);
-    const double norm = std::hypot(axis[0], axis[1], axis[2]);
-    if (!(norm > 0) || !std::isfinite(norm)) view["axis"].refuse("an axis that is not zero");
-    for (double& x : axis) x /= norm;
-    return turn_about(axis, view["angle"].number());
-  }
-  return turn_of_rpy(numbers3(view["rpy"]));
-}
-
-Dimension dimension_of(const Field& field) {
-  const Schema* schema = scene_schema().key("model")->schema.get();
-  std::string path(field.leaf);
-  if (field.group == FieldGroup::bodies) schema = schema->key("bodies")->schema->entry.get();
-  if (field.group == FieldGroup::joints) schema = schema->key("joints")->schema->entry.get();
-  if (field.group == FieldGroup::shapes) schema = schema->key("shapes")->schema->entry.get();
-  if (field.group == FieldGroup::couplings || field.group == FieldGroup::terms) {
-    schema = schema->key("couplings")->schema->entry.get();
-  }
-  for (size_t begin = 0; begin <= path.size();) {
-    const size_t end = std::min(path.find('/', begin), path.size());
-    const Key* key = schema->key(path.substr(begin, end - begin));
-    if (!key) return Dimension::none;
-    schema = key->schema.get();
-    begin = end + 1;
-  }
-  return schema->kind == SchemaKind::choice ? schema->options[0]->dimension : schema->dimension;
-}
-
-Model read_model(const View& root, const std::filesystem::path& directory) {
-  return ModelReader(root, directory).read();
+Model read_model(const View& root, const std::filesystem::path& directory, Mistakes& mistakes, UnreadParts& unread) {
+  Model model;
+  const bool is_read = mistakes.attempt([&] { model = ModelReader(root, directory, mistakes, unread).read(); });
+  if (is_read) return model;
+  mistakes.lose_names();
+  return ModelBuilder().build();
 }
 
 }  // namespace backdrive::scene

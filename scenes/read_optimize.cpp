@@ -13,9 +13,13 @@ ControlChannel channel_of(std::string_view word) {
 }
 
 void ProblemReader::read_variables() {
-  const std::vector<View> variables = root_["optimize"]["variables"].items();
-  for (const View& view : variables) mistakes_.attempt([&] { read_variable(view); });
-  if (mistakes_.empty()) mistakes_.attempt([&] { resolve_ties(); });
+  has_variables_ = mistakes_.attempt([&] {
+    for (const View& view : root_["optimize"]["variables"].items()) {
+      has_variables_ = mistakes_.attempt([&] { read_variable(view); }) && has_variables_;
+    }
+    if (!has_variables_) Mistakes::leave_off();
+  });
+  resolve_ties();
 }
 
 namespace {
@@ -85,7 +89,7 @@ void ProblemReader::read_tie_term(std::string_view text, double sign, Dimension 
 void ProblemReader::resolve_ties() {
   std::vector<std::string> names;
   for (const Variable& variable : problem_.variables) names.push_back(variable.name);
-  for (const ReadTie& tie : ties_) resolve_tie(tie, names);
+  for (const ReadTie& tie : ties_) mistakes_.attempt([&] { resolve_tie(tie, names); });
   for (const ReadTie& tie : ties_) {
     const Variable& variable = problem_.variables[tie.variable];
     if (tie.terms.size() == 1 && variable.tie.terms.size() == 1 && variable.tie.terms[0].of.size() == 1) {
@@ -109,6 +113,7 @@ void ProblemReader::resolve_tie(const ReadTie& tie, std::span<const std::string>
     for (const std::string& name : read.of) {
       const auto found = std::ranges::find(names, name);
       if (found == names.end()) {
+        if (!has_variables_) Mistakes::leave_off();
         tie.view.refuse("the name of another variable", nearest_name(name.substr(0, 200), names));
       }
       const int index = static_cast<int>(found - names.begin());
@@ -142,7 +147,7 @@ void ProblemReader::read_variable(const View& view) {
     try {
       selections = select_fields(model, path.text());
     } catch (const Error& error) {
-      path.refuse(std::string("the path of a model parameter (") + error.what() + ")");
+      refuse_path(path, error);
     }
     for (const FieldSelection& selection : selections) {
       Variable one;
@@ -175,7 +180,7 @@ void ProblemReader::read_control_variable(const View& view) {
     variable.knots = knots.integer();
     check_knots(variable.knots, knots);
   }
-  const size_t numbers = variable.knots > 0 ? variable.knots : problem_.simulation.control_steps();
+  const size_t numbers = variable.knots > 0 ? variable.knots : simulation().control_steps();
   for (const NamedComponent& part : asked_parts(parts, view)) {
     Variable one = variable;
     const std::string quantity = part.component.name();

@@ -12,8 +12,9 @@ constexpr double kMostSteps = 1e7;
 
 }  // namespace
 
-ProblemReader::ProblemReader(const View& root, std::filesystem::path directory, Problem& problem)
-    : root_(root), directory_(std::move(directory)), problem_(problem) {
+ProblemReader::ProblemReader(const View& root, std::filesystem::path directory, Problem& problem, Mistakes& mistakes,
+                             const UnreadParts& unread)
+    : root_(root), directory_(std::move(directory)), problem_(problem), mistakes_(mistakes), unread_(unread) {
   const Model& model = problem_.model;
   link_of_joint_.assign(model.joint_names.size(), -1);
   for (size_t i = 0; i < model.topology.links.size(); ++i) {
@@ -21,11 +22,35 @@ ProblemReader::ProblemReader(const View& root, std::filesystem::path directory, 
   }
 }
 
+template <class Read>
+void ProblemReader::with_part(const char* key, const Read& read) {
+  mistakes_.attempt([&] { read(root_[key]); });
+}
+
+const Simulation& ProblemReader::simulation() const {
+  if (!has_steps_) Mistakes::leave_off();
+  return problem_.simulation;
+}
+
+void ProblemReader::need_limits(int joint) const {
+  if (mistakes_.empty()) return;
+  const NodePtr limit = value_at(root_.node(), {"model", "joints", problem_.model.joint_names[joint], "limit"});
+  if (limit && is_told(*limit)) Mistakes::leave_off();
+}
+
+void ProblemReader::refuse_path(const View& path, const Error& error) const {
+  const std::string_view text = path.text();
+  if (mistakes_.names_lost(text.substr(0, text.find('/')))) Mistakes::leave_off();
+  path.refuse(std::string("the path of a model parameter (") + error.what() + ")");
+}
+
 int ProblemReader::moving_joint(const std::string& name, Place place, const std::string& path) const {
   const Model& model = problem_.model;
+  if (unread_.joints.contains(name)) Mistakes::leave_off();
   const std::string what = "value '" + excerpt(name) + "'";
   const int joint = model.find_joint(name);
   if (joint < 0) {
+    if (mistakes_.names_lost("joints")) Mistakes::leave_off();
     fail(root_.sources(), place, path, what, "the name of a joint",
          nearest_name(name.substr(0, 200), model.joint_names.list()));
   }
@@ -37,35 +62,35 @@ int ProblemReader::moving_joint(const std::string& name, Place place, const std:
 
 int ProblemReader::body(const View& view) const {
   const int body = problem_.model.find_body(view.text());
-  if (body < 0) {
-    view.refuse("the name of a body", nearest_name(view.text().substr(0, 200), problem_.model.body_names.list()));
-  }
+  if (body < 0) refuse_name(view, "the name of a body", "bodies", problem_.model.body_names.list(), mistakes_);
   return body;
 }
 
 void ProblemReader::read_simulation() {
-  const View view = root_["simulation"];
-  Simulation& simulation = problem_.simulation;
-  const double time_step = view["time_step"].number();
-  const int substeps = view["substeps"].integer();
-  double steps;
-  if (view.given("steps")) {
-    steps = view["steps"].integer();
-  } else {
-    const View duration = view["duration"];
-    steps = std::round((duration ? duration.number() : 1.0) / time_step);
-    if (!(steps >= 1 && steps <= kMostSteps)) {
-      (duration ? duration : view["time_step"])
-          .refuse("a run of 1 to 10000000 steps of " + view["time_step"].text() + " (duration / time_step)");
+  with_part("simulation", [&](const View& view) {
+    Simulation& simulation = problem_.simulation;
+    const double time_step = view["time_step"].number();
+    const int substeps = view["substeps"].integer();
+    double steps;
+    if (view.given("steps")) {
+      steps = view["steps"].integer();
+    } else {
+      const View duration = view["duration"];
+      steps = std::round((duration ? duration.number() : 1.0) / time_step);
+      if (!(steps >= 1 && steps <= kMostSteps)) {
+        (duration ? duration : view["time_step"])
+            .refuse("a run of 1 to 10000000 steps of " + view["time_step"].text() + " (duration / time_step)");
+      }
     }
-  }
-  if (steps * substeps > kMostSteps) {
-    view["substeps"].refuse("a run of at most 10000000 substeps; " + std::to_string(static_cast<int>(steps)) +
-                            " steps have " + std::to_string(static_cast<std::int64_t>(steps) * substeps));
-  }
-  simulation.substeps = substeps;
-  simulation.time_step = time_step / substeps;
-  simulation.steps = static_cast<int>(steps) * substeps;
+    if (steps * substeps > kMostSteps) {
+      view["substeps"].refuse("a run of at most 10000000 substeps; " + std::to_string(static_cast<int>(steps)) +
+                              " steps have " + std::to_string(static_cast<std::int64_t>(steps) * substeps));
+    }
+    simulation.substeps = substeps;
+    simulation.time_step = time_step / substeps;
+    simulation.steps = static_cast<int>(steps) * substeps;
+    has_steps_ = true;
+  });
 }
 
 void ProblemReader::read_initial_state() {
@@ -73,11 +98,13 @@ void ProblemReader::read_initial_state() {
   problem_.initial_position = neutral_positions(model.topology);
   problem_.initial_velocity.assign(model.topology.nv, 0.0);
   std::vector<bool> positions(model.joint_names.size(), false), velocities = positions;
-  for (const auto& [name, view, place] : root_["initial_state"].entries()) {
-    mistakes_.attempt(
-        [&, &name = name, &view = view, &place = place] { read_start(name, view, place, positions, velocities); });
-  }
-  follow_couplings(std::move(positions), std::move(velocities));
+  with_part("initial_state", [&](const View& part) {
+    for (const auto& [name, view, place] : part.entries()) {
+      mistakes_.attempt(
+          [&, &name = name, &view = view, &place = place] { read_start(name, view, place, positions, velocities); });
+    }
+  });
+  if (mistakes_.empty()) follow_couplings(std::move(positions), std::move(velocities));
 }
 
 void ProblemReader::read_start(const std::string& name, const View& view, Place place, std::vector<bool>& positions,
@@ -89,22 +116,30 @@ void ProblemReader::read_start(const std::string& name, const View& view, Place 
   const JointType type = model.joint_types[joint];
   positions[joint] = view.given("position");
   velocities[joint] = view.given("velocity");
-  read_components(view["position"], joint, "position", position_components(type), &problem_.initial_position[link.q]);
-  read_components(view["velocity"], joint, "velocity", velocity_components(type), &problem_.initial_velocity[link.v]);
-  for (const char* const key : {"orientation", "angular_velocity"}) {
-    if (view.given(key) && !has_quaternion(type)) {
-      view[key].refuse("no such key for joint '" + name + "', which is " + to_string(type) +
-                       " (ball and free have it)");
-    }
-  }
-  if (const View orientation = view["orientation"]) {
+  mistakes_.attempt([&] {
+    read_components(view["position"], joint, "position", position_components(type), &problem_.initial_position[link.q]);
+  });
+  mistakes_.attempt([&] {
+    read_components(view["velocity"], joint, "velocity", velocity_components(type), &problem_.initial_velocity[link.v]);
+  });
+  const auto read_turning = [&](const char* key, const auto& read) {
+    mistakes_.attempt([&] {
+      const View value = view[key];
+      if (!value) return;
+      if (!has_quaternion(type)) {
+        value.refuse("no such key for joint '" + name + "', which is " + to_string(type) + " (ball and free have it)");
+      }
+      read(value);
+    });
+  };
+  read_turning("orientation", [&](const View& orientation) {
     const std::array<double, 4> q = read_orientation(orientation);
     std::copy(q.begin(), q.end(), problem_.initial_position.begin() + link.q);
-  }
-  if (const View angular = view["angular_velocity"]) {
+  });
+  read_turning("angular_velocity", [&](const View& angular) {
     const std::vector<double> omega = angular.numbers();
     std::copy(omega.begin(), omega.end(), problem_.initial_velocity.begin() + link.v);
-  }
+  });
 }
 
 void ProblemReader::follow_couplings(std::vector<bool> positions, std::vector<bool> velocities) {
@@ -178,7 +213,9 @@ Dimension dimension_of(ControlChannel channel) {
 
 int ProblemReader::controlled(const std::string& name, Place place, const View& at) const {
   const Model& model = problem_.model;
+  if (unread_.couplings.contains(name)) Mistakes::leave_off();
   const int coupling = model.find_coupling(name);
+  if (coupling < 0 && model.find_joint(name) < 0 && mistakes_.names_lost("couplings")) Mistakes::leave_off();
   if (coupling < 0) return moving_joint(name, place, at.path());
   if (!model.coupling_holds[coupling]) return find_controlled(model, name);
   at.refuse("a coupling that is not held (the motion of this one is given), or a joint");
@@ -193,8 +230,8 @@ void ProblemReader::check_channel(int controlled, ControlChannel channel, const 
 }
 
 void ProblemReader::check_knots(size_t knots, const View& view) const {
-  if (knots > static_cast<size_t>(problem_.simulation.control_steps())) {
-    view.refuse("at most as many knots as steps, which are " + std::to_string(problem_.simulation.control_steps()));
+  if (knots > static_cast<size_t>(simulation().control_steps())) {
+    view.refuse("at most as many knots as steps, which are " + std::to_string(simulation().control_steps()));
   }
 }
 
@@ -287,41 +324,48 @@ void ProblemReader::read_channel(int controlled, const std::string& word, const 
 }
 
 void ProblemReader::read_controls() {
-  for (const auto& [name, view, place] : root_["controls"].entries()) {
-    mistakes_.attempt([&, &name = name, &view = view, &place = place] { read_control(name, view, place); });
-  }
+  with_part("controls", [&](const View& part) {
+    for (const auto& [name, view, place] : part.entries()) {
+      mistakes_.attempt([&, &name = name, &view = view, &place = place] { read_control(name, view, place); });
+    }
+  });
 }
 
 void ProblemReader::read_control(const std::string& name, const View& view, Place place) {
   const int owner = controlled(name, place, view);
   if (view.kind() != NodeKind::map) return read_channel(owner, "effort", view);
   for (const char* const key : {"effort", "torque", "force", "target_position", "target_velocity"}) {
-    if (view.given(key)) read_channel(owner, key, view[key]);
-  }
-}
-
-void ProblemReader::read_requires_grad() {
-  const std::vector<View> paths = root_["requires_grad"].items();
-  for (const View& view : paths) {
-    const bool on = view.kind() != NodeKind::map;
-    const View path = on ? view : view["off"];
     mistakes_.attempt([&] {
-      try {
-        set_requires_grad(problem_.model, path.text(), on);
-      } catch (const Error& error) {
-        path.refuse(std::string("the path of a model parameter (") + error.what() + ")");
-      }
+      if (view.given(key)) read_channel(owner, key, view[key]);
     });
   }
 }
 
-void ProblemReader::check_dependence() const {
+void ProblemReader::read_requires_grad() {
+  with_part("requires_grad", [&](const View& paths) {
+    for (const View& view : paths.items()) {
+      mistakes_.attempt([&] {
+        const bool on = view.kind() != NodeKind::map;
+        const View path = on ? view : view["off"];
+        try {
+          set_requires_grad(problem_.model, path.text(), on);
+        } catch (const Error& error) {
+          refuse_path(path, error);
+        }
+      });
+    }
+  });
+}
+
+void ProblemReader::check_dependence() {
   if (problem_.loss.empty()) return;
   const LinkDependence links = loss_dependence(problem_);
   for (size_t v = 0; v < problem_.variables.size(); ++v) {
     const Variable& variable = problem_.variables[v];
     const char* const why = disconnected_reason(problem_, links, variable);
-    if (why) variable_views_[v].refuse("a variable that the loss depends on (" + variable.name + ": " + why + ")");
+    if (!why) continue;
+    mistakes_.attempt(
+        [&] { variable_views_[v].refuse("a variable that the loss depends on (" + variable.name + ": " + why + ")"); });
   }
   for (const View& view : root_["requires_grad"].items()) {
     if (view.kind() == NodeKind::map) continue;
@@ -330,55 +374,75 @@ void ProblemReader::check_dependence() const {
       why = disconnected_reason(problem_.model, links, *s.field, s.item);
       if (!why) break;
     }
-    if (why) view.refuse(std::string("a parameter that the loss depends on (") + why + ")");
+    if (!why) continue;
+    mistakes_.attempt([&] { view.refuse(std::string("a parameter that the loss depends on (") + why + ")"); });
   }
 }
 
 RecordedColumns ProblemReader::read_recorded_columns() {
-  const View record = root_["record"];
   const Model& model = problem_.model;
   RecordedColumns columns;
   const auto add = [](int item, std::vector<int>& to) {
     if (std::ranges::find(to, item) == to.end()) to.push_back(item);
   };
-  for (const View& name : record["efforts"].items_or_itself()) {
-    for (int joint = 0; name.text() == "*" && joint < static_cast<int>(model.joint_names.size()); ++joint) {
-      if (joint_size(model.joint_types[joint]).nv > 0) add(joint, columns.efforts);
-    }
-    if (name.text() != "*") mistakes_.attempt([&] { add(moving_joint(name), columns.efforts); });
-  }
-  for (const View& name : record["bodies"].items_or_itself()) {
-    for (int one = 0; name.text() == "*" && one < static_cast<int>(model.body_names.size()); ++one) {
-      add(one, columns.bodies);
-    }
-    if (name.text() != "*") mistakes_.attempt([&] { add(body(name), columns.bodies); });
-  }
-  columns.energy = record["energy"].flag();
-  columns.momentum = record["momentum"].flag();
-  columns.center_of_mass = record["center_of_mass"].flag();
+  const auto read = [&](const View& record, const char* key, const auto& all, const auto& index_of,
+                        std::vector<int>& to) {
+    mistakes_.attempt([&] {
+      for (const View& name : record[key].items_or_itself()) {
+        mistakes_.attempt([&] { name.text() == "*" ? all() : add(index_of(name), to); });
+      }
+    });
+  };
+  with_part("record", [&](const View& record) {
+    read(
+        record, "efforts",
+        [&] {
+          for (int joint = 0; joint < static_cast<int>(model.joint_names.size()); ++joint) {
+            if (joint_size(model.joint_types[joint]).nv > 0) add(joint, columns.efforts);
+          }
+        },
+        [&](const View& name) { return moving_joint(name); }, columns.efforts);
+    read(
+        record, "bodies",
+        [&] {
+          for (int one = 0; one < static_cast<int>(model.body_names.size()); ++one) add(one, columns.bodies);
+        },
+        [&](const View& name) { return body(name); }, columns.bodies);
+    columns.energy = record["energy"].flag();
+    columns.momentum = record["momentum"].flag();
+    columns.center_of_mass = record["center_of_mass"].flag();
+  });
   return columns;
 }
 
 void ProblemReader::read_options() {
-  const View view = root_["optimize"];
   OptimizeOptions& options = problem_.optimize;
-  const std::string& method = view["method"].text();
-  for (const OptimizeMethod one : {OptimizeMethod::lbfgs, OptimizeMethod::adam}) {
-    if (method == to_string(one)) options.method = one;
-  }
-  options.iterations = view["iterations"].integer();
-  options.tolerance = view["tolerance"].number();
-  options.learning_rate = view["learning_rate"].number();
-  options.starts = view["starts"].integer();
-  if (const View goal = view["goal"]) options.goal = goal.number();
-  const View gradient = view["gradient"];
-  if (const View window = gradient["window"]) {
-    const Simulation& simulation = problem_.simulation;
-    options.window.steps = std::min(window.integer(), simulation.control_steps()) * simulation.substeps;
-  }
-  options.window.cut = gradient["cut"].flag();
-  if (const View clip = gradient["clip"]) options.window.clip = clip.number();
-  if (options.window.cut && options.window.steps == 0) gradient["cut"].refuse("false where there is no `window`");
+  const auto read = [&](const View& view, const char* key, const auto& take) {
+    mistakes_.attempt([&] {
+      if (const View value = view[key]) take(value);
+    });
+  };
+  with_part("optimize", [&](const View& view) {
+    read(view, "method", [&](const View& method) {
+      for (const OptimizeMethod one : {OptimizeMethod::lbfgs, OptimizeMethod::adam}) {
+        if (method.text() == to_string(one)) options.method = one;
+      }
+    });
+    read(view, "iterations", [&](const View& x) { options.iterations = x.integer(); });
+    read(view, "tolerance", [&](const View& x) { options.tolerance = x.number(); });
+    read(view, "learning_rate", [&](const View& x) { options.learning_rate = x.number(); });
+    read(view, "starts", [&](const View& x) { options.starts = x.integer(); });
+    read(view, "goal", [&](const View& x) { options.goal = x.number(); });
+    const View gradient = view["gradient"];
+    read(gradient, "window", [&](const View& window) {
+      options.window.steps = std::min(window.integer(), simulation().control_steps()) * simulation().substeps;
+    });
+    read(gradient, "cut", [&](const View& cut) {
+      options.window.cut = cut.flag();
+      if (options.window.cut && !gradient["window"]) cut.refuse("false where there is no `window`");
+    });
+    read(gradient, "clip", [&](const View& clip) { options.window.clip = clip.number(); });
+  });
 }
 
 }  // namespace backdrive::scene

@@ -31,7 +31,8 @@ std::size_t cells_of(std::string_view row) {
 /// large files a few columns are asked for.
 class Table {
  public:
-  Table(const fs::path& directory, const View& file) : sources_{(directory / file.text()).string(), {}} {
+  Table(const fs::path& directory, const View& file, Mistakes& mistakes)
+      : sources_{(directory / file.text()).string(), {}}, mistakes_(mistakes) {
     text_ = InsideFile(directory, file, kMaxBytes).bytes();
     std::string_view rest = text_;
     if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);  // as spreadsheets begin UTF-8
@@ -41,12 +42,23 @@ class Table {
     for (int line = 2; rest.data(); ++line) {
       const std::string_view row = next_line(rest);
       if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      rows_.push_back({line, row});
       const std::size_t cells = cells_of(row);
-      if (cells == header_.size()) continue;
-      refuse_cell(sources_, line, cells - 1, row, std::to_string(header_.size()) + " cells, as in the header");
+      attempt([&] {
+        if (cells == header_.size()) return void(rows_.push_back({line, row}));
+        refuse_cell(sources_, line, cells - 1, row, std::to_string(header_.size()) + " cells, as in the header");
+      });
     }
-    if (rows_.empty()) refuse_cell(sources_, 2, 0, "", "at least one row");
+    if (rows_.empty() && is_whole_) refuse_cell(sources_, 2, 0, "", "at least one row");
+  }
+
+  /// Goes on behind what is wrong in a row.
+  template <class Part>
+  void attempt(Part&& part) {
+    is_whole_ = mistakes_.attempt(part) && is_whole_;
+  }
+  /// Leaves off where anything was.
+  void need_all() const {
+    if (!is_whole_) Mistakes::leave_off();
   }
 
   std::size_t rows() const { return rows_.size(); }
@@ -88,6 +100,8 @@ class Table {
   }
 
   Sources sources_;
+  Mistakes& mistakes_;
+  bool is_whole_ = true;
   std::string text_;
   std::string_view header_text_;
   std::vector<std::string> header_;
@@ -115,18 +129,16 @@ struct RecordRows {
   std::function<void(std::size_t row, const std::string&expected)> refuse_time, refuse_value;  ///< throw
 };
 
-MotionRecord record_of(const RecordRows& rows, std::size_t components, bool turns) {
-  MotionRecord record;
-  for (std::size_t row = 0; row < rows.count; ++row) {
-    const double time = rows.time(row);
-    if (row > 0 && !(time > record.times.back())) rows.refuse_time(row, "a time after that of the row before");
-    std::array<double, 4> value{};
-    for (std::size_t c = 0; c < components; ++c) value[c] = rows.value(row, c);
-    if (turns && !make_unit(value)) rows.refuse_value(row, "a unit quaternion (x, y, z, w)");
-    record.times.push_back(time);
-    record.values.push_back(value);
+void add_row(const RecordRows& rows, std::size_t row, std::size_t components, bool turns, MotionRecord& record) {
+  const double time = rows.time(row);
+  if (!record.times.empty() && !(time > record.times.back())) {
+    rows.refuse_time(row, "a time after that of the row before");
   }
-  return record;
+  std::array<double, 4> value{};
+  for (std::size_t c = 0; c < components; ++c) value[c] = rows.value(row, c);
+  if (turns && !make_unit(value)) rows.refuse_value(row, "a unit quaternion (x, y, z, w)");
+  record.times.push_back(time);
+  record.values.push_back(value);
 }
 
 /// Columns of a quantity: `<owner>/<quantity>` or, of several components, `<owner>/<quantity>/x` and so on; of the
@@ -144,16 +156,22 @@ std::vector<std::size_t> record_columns(const Table& table, const RecordedQuanti
   return columns;
 }
 
-MotionRecord file_record(const fs::path& directory, const View& file, const RecordedQuantity& what) {
-  const Table table(directory, file);
+MotionRecord file_record(const fs::path& directory, const View& file, const RecordedQuantity& what,
+                         Mistakes& mistakes) {
+  Table table(directory, file, mistakes);
   const std::size_t time = table.column("time");
   const std::vector<std::size_t> columns = record_columns(table, what);
-  return record_of(
-      {table.rows(), [&](std::size_t row) { return table.number(row, time, Dimension::time); },
-       [&](std::size_t row, std::size_t c) { return table.number(row, columns[c], what.dimension, what.joint); },
-       [&](std::size_t row, const std::string& expected) { table.refuse(row, time, expected); },
-       [&](std::size_t row, const std::string& expected) { table.refuse(row, columns[0], expected); }},
-      what.components, what.turns);
+  const RecordRows rows{
+      table.rows(), [&](std::size_t row) { return table.number(row, time, Dimension::time); },
+      [&](std::size_t row, std::size_t c) { return table.number(row, columns[c], what.dimension, what.joint); },
+      [&](std::size_t row, const std::string& expected) { table.refuse(row, time, expected); },
+      [&](std::size_t row, const std::string& expected) { table.refuse(row, columns[0], expected); }};
+  MotionRecord record;
+  for (std::size_t row = 0; row < rows.count; ++row) {
+    table.attempt([&] { add_row(rows, row, what.components, what.turns, record); });
+  }
+  table.need_all();
+  return record;
 }
 
 MotionRecord listed_record(const View& view, const RecordedQuantity& what) {
@@ -181,28 +199,34 @@ MotionRecord listed_record(const View& view, const RecordedQuantity& what) {
   if (numbers.size() != times.size()) {
     values.refuse("a row for each of the " + std::to_string(times.size()) + " times");
   }
-  return record_of({times.size(), [&](std::size_t row) { return times[row]; },
-                    [&](std::size_t row, std::size_t c) { return numbers[row][c]; },
-                    [&](std::size_t, const std::string&) { view["times"].refuse("times that increase"); },
-                    [&](std::size_t row, const std::string& expected) { rows[row].refuse(expected); }},
-                   what.components, what.turns);
+  const RecordRows all{times.size(), [&](std::size_t row) { return times[row]; },
+                       [&](std::size_t row, std::size_t c) { return numbers[row][c]; },
+                       [&](std::size_t, const std::string&) { view["times"].refuse("times that increase"); },
+                       [&](std::size_t row, const std::string& expected) { rows[row].refuse(expected); }};
+  MotionRecord record;
+  for (std::size_t row = 0; row < all.count; ++row) add_row(all, row, what.components, what.turns, record);
+  return record;
 }
 
 }  // namespace
 
 std::vector<double> ProblemReader::read_column(const View& file, std::span<const std::string> names,
                                                Dimension dimension, const JointType* joint) const {
-  const Table table(directory_, file);
+  Table table(directory_, file, mistakes_);
   const auto found = std::ranges::find_if(names, [&](const std::string& name) { return table.has(name); });
   const std::size_t column = table.column(found == names.end() ? names.back() : *found);
   std::vector<double> values;
-  for (std::size_t row = 0; row < table.rows(); ++row) values.push_back(table.number(row, column, dimension, joint));
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    table.attempt([&] { values.push_back(table.number(row, column, dimension, joint)); });
+  }
+  table.need_all();
   if (table.has("time")) check_evenly_spaced(table, table.column("time"));
   return values;
 }
 
-MotionRecord read_record(const fs::path& directory, const View& view, const RecordedQuantity& what) {
-  return view.given("file") ? file_record(directory, view["file"], what) : listed_record(view, what);
+MotionRecord read_record(const fs::path& directory, const View& view, const RecordedQuantity& what,
+                         Mistakes& mistakes) {
+  return view.given("file") ? file_record(directory, view["file"], what, mistakes) : listed_record(view, what);
 }
 
 }  // namespace backdrive::scene

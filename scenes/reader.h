@@ -16,7 +16,7 @@
 namespace backdrive::scene {
 
 /// A value of the document with the schema that describes it. Absent keys read as their default; a
-/// view of an absent key without a default is false.
+/// view of an absent key without a default is false. Reading what was told to be wrong leaves off (Mistakes).
 class View {
  public:
   View(const Sources& sources, NodePtr node, const Schema& schema, std::string path)
@@ -27,13 +27,13 @@ class View {
   /// absent.
   View operator[](std::string_view key) const;
   /// Whether the document itself has the key.
-  bool given(std::string_view key) const { return node_ && node_->find(key); }
+  bool given(std::string_view key) const { return node_ && read().find(key); }
   std::vector<View> items() const;            ///< of a list
   std::vector<View> items_or_itself() const;  ///< of a list, or a scalar in place of a list of one
   struct Named;
   std::vector<Named> entries() const;  ///< of names
 
-  NodeKind kind() const { return node_ ? node_->kind : NodeKind::null; }
+  NodeKind kind() const { return node_ ? read().kind : NodeKind::null; }
   /// A number in SI units; the dimension is the schema's unless given.
   double number(const JointType* joint = nullptr) const { return number(dimension(), joint); }
   double number(Dimension dimension, const JointType* joint) const;
@@ -43,10 +43,10 @@ class View {
   /// The i-th number of a list, or a single one.
   double number_at(std::size_t i, Dimension dimension, JointType joint) const;
   /// Whether it is a list of lists.
-  bool is_rows() const { return node_ && !node_->list.empty() && node_->list[0]->kind == NodeKind::list; }
+  bool is_rows() const { return node_ && !read().list.empty() && node_->list[0]->kind == NodeKind::list; }
   int integer() const { return static_cast<int>(number()); }
-  bool flag() const { return node_->text == "true"; }
-  const std::string& text() const { return node_->text; }
+  bool flag() const { return read().text == "true"; }
+  const std::string& text() const { return read().text; }
 
   const std::string& path() const { return path_; }
   const Sources& sources() const { return *sources_; }
@@ -56,6 +56,7 @@ class View {
 
  private:
   const Schema& option() const;
+  const Node& read() const;
   Dimension dimension() const { return option().dimension; }
 
   const Sources* sources_;
@@ -70,9 +71,10 @@ struct View::Named {
   Place place;  ///< of the name
 };
 
-/// The document with the overrides in place whose paths are of the kind asked for; the given tree is not changed.
+/// The document with the overrides in place whose paths are of the kind asked for and that are right; the given tree is
+/// not changed. Throws Error (input) where it becomes too large.
 NodePtr apply_overrides(const NodePtr& root, std::span<const Override> overrides, const Sources& sources,
-                        const std::function<bool(std::string_view)>& which = nullptr);
+                        Mistakes& mistakes, const std::function<bool(std::string_view)>& which = nullptr);
 
 /// The name of a body's i-th listed shape.
 std::string listed_shape_name(const std::string& body, const Node& list, size_t i);
@@ -118,8 +120,18 @@ class Edits {
   std::unordered_set<NodePtr> own_;
 };
 
-/// `directory`: of the scene file.
-Model read_model(const View& root, const std::filesystem::path& directory);
+/// What the scene names, but says so wrongly that what refers to it cannot be judged.
+struct UnreadParts {
+  std::unordered_set<std::string> joints, couplings;
+  bool contacts = false;  ///< which shapes may touch
+};
+
+/// As much of the model as there is behind mistakes, with all names that are known. `directory`: of the scene file.
+Model read_model(const View& root, const std::filesystem::path& directory, Mistakes& mistakes, UnreadParts& unread);
+
+/// Refuses a name that is not among `known`; leaves off where not all names of the kind ("bodies") are.
+[[noreturn]] void refuse_name(const View& name, const std::string& expected, std::string_view kind,
+                              const std::vector<std::string>& known, const Mistakes& mistakes);
 
 /// Hull of the vertices of a mesh file, and the heights of a graymap from 0 (black) to 1 (white). The same file gives
 /// the same object, in this and other models, for as long as one has it and the file stays as it is. Throws Error
@@ -143,8 +155,9 @@ struct RecordedQuantity {
 };
 
 /// A record from a CSV file inside the scene's folder, or from numbers in the scene. Throws Error (input) about what
-/// names the file, or about a cell of it.
-MotionRecord read_record(const std::filesystem::path& directory, const View& view, const RecordedQuantity& what);
+/// names the file; adds what is wrong in rows of it to the mistakes, and leaves off then.
+MotionRecord read_record(const std::filesystem::path& directory, const View& view, const RecordedQuantity& what,
+                         Mistakes& mistakes);
 
 /// What a word for a channel stands for: torque and force are efforts.
 ControlChannel channel_of(std::string_view word);
@@ -168,21 +181,29 @@ constexpr const char* kJointOfTheTree =
 /// Everything that refers to the model by name.
 class ProblemReader {
  public:
-  ProblemReader(const View& root, std::filesystem::path directory, Problem& problem);
-  /// The others go on behind mistakes, of which this throws then.
-  void throw_mistakes() const { mistakes_.throw_any(); }
+  /// All go on behind mistakes.
+  ProblemReader(const View& root, std::filesystem::path directory, Problem& problem, Mistakes& mistakes,
+                const UnreadParts& unread);
   void read_simulation();
   void read_initial_state();
   void read_controls();
   void read_requires_grad();
-  /// Refuses variables and paths of requires_grad that the loss cannot depend on.
-  void check_dependence() const;
+  /// Refuses variables and paths of requires_grad that the loss cannot depend on; of a problem without mistakes.
+  void check_dependence();
   void read_variables();
   void read_loss();
   void read_options();
   RecordedColumns read_recorded_columns();
 
  private:
+  /// Calls read() of the value of one of the scene's keys, as far as it can be read.
+  template <class Read>
+  void with_part(const char* key, const Read& read);
+  /// Leaves off where steps and their length are not known.
+  const Simulation& simulation() const;
+  /// Leaves off where the joint's limits were told to be wrong.
+  void need_limits(int joint) const;
+  [[noreturn]] void refuse_path(const View& path, const Error& error) const;
   int moving_joint(const std::string& name, Place place, const std::string& path) const;
   int moving_joint(const View& name) const { return moving_joint(name.text(), name.node()->place, name.path()); }
   /// The numbers of one quantity of a joint among all its components.
@@ -256,9 +277,9 @@ class ProblemReader {
                     const View& view) const;
   /// Whole steps until a time of the run.
   int steps_until(const View& time) const;
-  /// Terms that know when they are scored, named after their list.
-  LossTerm running_term(const View& view) const;
-  LossTerm waypoint(const View& view) const;
+  // When a term is scored.
+  void time_running_term(const View& view, LossTerm& term) const;
+  void time_waypoint(const View& view, LossTerm& term) const;
   /// The pair of two shapes that may touch; whether the model has them the other way round.
   int contact_pair(const View& view, bool& swapped) const;
   /// Of the position that is a component of a joint.
@@ -291,7 +312,10 @@ class ProblemReader {
   std::vector<ReadTie> ties_;
   std::unordered_set<std::string> term_names_;         // of problem_.loss
   std::unordered_map<std::string, int> next_of_name_;  // what tells the next term of a name apart
-  Mistakes mistakes_;
+  Mistakes& mistakes_;
+  const UnreadParts& unread_;
+  bool has_steps_ = false;
+  bool has_variables_ = true;  // all that the scene asks for
 };
 
 }  // namespace backdrive::scene

@@ -23,12 +23,37 @@ constexpr const char* kValuesExpected =
 
 class Repeater {
  public:
-  explicit Repeater(const Sources& sources) : sources_(sources) {}
+  Repeater(const Sources& sources, Mistakes& mistakes) : sources_(sources), mistakes_(mistakes) {}
 
-  NodePtr expand(const NodePtr& root) { return holds_any(*root) ? walk(root, &scene_schema(), "") : root; }
+  NodePtr expand(const NodePtr& root) {
+    if (!holds_any(*root)) return root;
+    NodePtr result = told_node(root->place);
+    mistakes_.attempt([&] { result = walk(root, &scene_schema(), ""); });
+    return result;
+  }
 
  private:
   using Names = std::vector<NamedValue>;
+
+  static NodePtr told_node(Place place) {
+    auto node = std::make_shared<Node>();
+    node->place = place;
+    node->told = true;
+    return node;
+  }
+
+  /// Goes on behind what is wrong, unless the copies are too many.
+  template <class Part>
+  bool attempt(Part&& part) {
+    const std::size_t names = names_.size();
+    const Place place = place_;
+    const std::string path = path_;
+    if (mistakes_.attempt(part)) return true;
+    if (too_many_) Mistakes::leave_off();
+    names_.resize(names);
+    place_ = place, path_ = path;
+    return false;
+  }
 
   /// Whether a value holds an expression or a repeated entry; asked of each node once.
   bool holds_any(const Node& node) {
@@ -56,7 +81,8 @@ class Repeater {
                                                          : walk_map(*node, option, path);
     }
     if (names_.empty()) return node;
-    NodePtr result = make_scalar(filled(node->text, node->place, path, false), node->place);
+    NodePtr result = told_node(node->place);
+    attempt([&] { result = make_scalar(filled(node->text, node->place, path, false), node->place); });
     return result;
   }
 
@@ -66,7 +92,10 @@ class Repeater {
     for (const NodePtr& item : node.list) {
       const std::string below = path + "/" + std::to_string(result->list.size());
       if (const NodePtr repeat = repeat_of(*item, entry)) {
-        each_copy(*repeat, below, [&] { result->list.push_back(walk(without_repeat(*item), entry, below)); });
+        const bool is_right = attempt([&] {
+          each_copy(*repeat, below, [&] { result->list.push_back(walk(without_repeat(*item), entry, below)); });
+        });
+        if (!is_right) mistakes_.lose_names();
       } else {
         result->list.push_back(walk(item, entry, below));
       }
@@ -87,7 +116,7 @@ class Repeater {
   NodePtr walk_names(const Node& node, const Schema& option, const std::string& path) {
     NodePtr result = make_map(node.place);
     std::unordered_map<std::string, int> lines;
-    const auto add = [&](const Entry& entry, const NodePtr& value) {
+    const auto add_copy = [&](const Entry& entry, const NodePtr& value) {
       const std::string key = filled(entry.key, entry.place, path, true);
       const auto [first, is_new] = lines.emplace(key, entry.place.line);
       if (!is_new) {
@@ -97,13 +126,18 @@ class Repeater {
       }
       result->map.push_back({key, entry.place, walk(value, option.entry.get(), path + "/" + key)});
     };
+    const auto add = [&](const Entry& entry, const NodePtr& value) {
+      if (!attempt([&] { add_copy(entry, value); })) mistakes_.lose_names();
+    };
     for (const Entry& entry : node.map) {
-      if (const NodePtr repeat = repeat_of(*entry.value, option.entry.get())) {
-        const NodePtr copied = without_repeat(*entry.value);
-        each_copy(*repeat, path + "/" + entry.key, [&] { add(entry, copied); });
-      } else {
+      const NodePtr repeat = repeat_of(*entry.value, option.entry.get());
+      if (!repeat) {
         add(entry, entry.value);
+        continue;
       }
+      const NodePtr copied = without_repeat(*entry.value);
+      const bool is_right = attempt([&] { each_copy(*repeat, path + "/" + entry.key, [&] { add(entry, copied); }); });
+      if (!is_right) mistakes_.lose_names();
     }
     return measured(result);
   }
@@ -254,13 +288,15 @@ class Repeater {
   void count(std::size_t values) {
     values_ += values;
     if (values_ > kMaxNodes) {
+      too_many_ = true;
       fail(sources_, place_, path_, "with its copies more than " + std::to_string(kMaxNodes) + " values",
            "fewer copies, or smaller ones");
     }
   }
   /// `more`: than have been counted.
-  void count_bytes(std::size_t more) const {
+  void count_bytes(std::size_t more) {
     if (bytes_ + more > kMostBytes) {
+      too_many_ = true;
       fail(sources_, place_, path_, "copies with expressions of more than " + std::to_string(kMostBytes >> 20) + " MiB",
            "fewer copies, or shorter names");
     }
@@ -282,18 +318,20 @@ class Repeater {
   }
 
   const Sources& sources_;
+  Mistakes& mistakes_;
   Names names_;  // of the copy that is being made
   std::unordered_map<const Node*, bool> holds_;
   std::unordered_map<const Node*, NodePtr> without_;
   std::size_t values_ = 0, bytes_ = 0;
-  Place place_;  // of the outermost repeat that is being expanded, and its entry
+  bool too_many_ = false;  ///< of either
+  Place place_;            // of the outermost repeat that is being expanded, and its entry
   std::string path_;
 };
 
 }  // namespace
 
-NodePtr expand_repeats(const NodePtr& root, const Sources& sources) {
-  return Repeater(sources).expand(root);
+NodePtr expand_repeats(const NodePtr& root, const Sources& sources, Mistakes& mistakes) {
+  return Repeater(sources, mistakes).expand(root);
 }
 
 bool is_about_repeats(std::string_view path) {

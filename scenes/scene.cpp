@@ -13,6 +13,7 @@
 namespace backdrive {
 namespace {
 
+using scene::Mistakes;
 using scene::NodePtr;
 using scene::Sources;
 
@@ -44,6 +45,33 @@ void refuse_what_was_left_out(const std::vector<SceneNote>& notes) {
   if (!lines.empty()) input_error(lines + ": expected nothing that is not supported (--strict)");
 }
 
+/// What the document is read with.
+struct DocumentInputs {
+  std::span<const Override> overrides;
+  const std::filesystem::path& directory;
+  const LoadOptions& options;
+};
+
+/// The document with overrides, copies and robots in their places.
+NodePtr read_document(std::string_view text, const DocumentInputs& inputs, Sources& sources, Scene& scene,
+                      Mistakes& mistakes) {
+  const std::span<const Override> overrides = inputs.overrides;
+  NodePtr root;
+  if (!mistakes.attempt([&] { root = scene::parse_document(text, sources, 0, mistakes); })) {
+    mistakes.throw_any(sources.file);
+  }
+  // Which parts and robots there are comes first: other overrides may name what is in them.
+  const auto comes_first = [](std::string_view path) {
+    return scene::is_about_robots(path) || scene::is_about_repeats(path);
+  };
+  root = scene::apply_overrides(root, overrides, sources, mistakes, comes_first);
+  root = scene::expand_repeats(root, sources, mistakes);
+  root = scene::expand_robots(root, inputs.directory, inputs.options, sources, scene, mistakes);
+  root = scene::apply_overrides(root, overrides, sources, mistakes, std::not_fn(comes_first));
+  if (!overrides.empty()) root = scene::expand_repeats(root, sources, mistakes);  // what they brought
+  return root;
+}
+
 }  // namespace
 
 Scene load_scene(const std::filesystem::path& path, std::span<const Override> overrides, const LoadOptions& options) {
@@ -62,28 +90,23 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   for (const Override& one : overrides) {
     sources.overrides.push_back("--set " + scene::excerpt(one.path, 200) + "=" + scene::excerpt(one.value, 100));
   }
-  NodePtr root = scene::parse_document(text, sources, 0);
+  Mistakes mistakes;
   Scene result;
-  // Which parts and robots there are comes first: other overrides may name what is in them.
-  const auto comes_first = [](std::string_view path) {
-    return scene::is_about_robots(path) || scene::is_about_repeats(path);
-  };
-  root = scene::apply_overrides(root, overrides, sources, comes_first);
-  root = scene::expand_repeats(root, sources);
-  root = scene::expand_robots(root, directory, options, sources, result);
-  root = scene::apply_overrides(root, overrides, sources, std::not_fn(comes_first));
-  if (!overrides.empty()) root = scene::expand_repeats(root, sources);  // what they brought
-  scene::check_document(*root, sources);
-  if (options.strict) refuse_what_was_left_out(result.notes);
+  NodePtr root = read_document(text, {overrides, directory, options}, sources, result, mistakes);
+  scene::check_document(root, sources, mistakes);
+  if (mistakes.empty() && options.strict) refuse_what_was_left_out(result.notes);
 
   const scene::View view(sources, root, scene::scene_schema(), "");
   result.document = root;
   result.directory = directory;
-  if (const scene::View name = view["name"]) result.name = name.text();
-  result.description = view["description"].text();
+  mistakes.attempt([&] {
+    if (const scene::View name = view["name"]) result.name = name.text();
+    result.description = view["description"].text();
+  });
   Problem& problem = result.problem;
-  problem.model = scene::read_model(view, directory);
-  scene::ProblemReader reader(view, directory, problem);
+  scene::UnreadParts unread;
+  problem.model = scene::read_model(view, directory, mistakes, unread);
+  scene::ProblemReader reader(view, directory, problem, mistakes, unread);
   reader.read_simulation();
   reader.read_initial_state();
   reader.read_controls();
@@ -92,8 +115,8 @@ Scene parse_scene(std::string_view text, const std::string& file, const std::fil
   reader.read_loss();
   reader.read_options();
   result.record = reader.read_recorded_columns();
-  reader.throw_mistakes();
-  reader.check_dependence();
+  if (mistakes.empty()) reader.check_dependence();
+  mistakes.throw_any(file);
   return result;
 }
 

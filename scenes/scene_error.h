@@ -1,6 +1,9 @@
 #pragma once
 // What is wrong with a scene, mistake by mistake, for whoever shows it elsewhere than in a terminal.
+#include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,34 +46,63 @@ class SceneError : public Error {
 
 namespace scene {
 
-/// Goes on behind a mistake, so that all of a file are told at once, but for what follows from another.
+/// An error that is no SceneError, of a mesh's text for one, as a mistake: its place is what the message begins with.
+SceneMistake mistake_of(const Error& error);
+
+/// Goes on behind a mistake, so that all of a scene and of the files that it names are told at once, but for what
+/// follows from another: what reads a value that is wrong leaves off without a word.
 class Mistakes {
  public:
-  static constexpr std::size_t kMost = 20;
+  static constexpr std::size_t kMost = 100;
 
+  /// Whether the part went well.
   template <class Part>
-  void attempt(Part&& part) {
-    if (found_.size() >= kMost) return;
+  bool attempt(Part&& part) {
+    ++failures_;
+    if (found_.size() >= kMost) return false;
     try {
       part();
+      --failures_;
+      return true;
     } catch (const SceneError& error) {
       for (const SceneMistake& mistake : error.mistakes()) add(mistake);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::input) throw;
+      add(mistake_of(error));
     }
+    return false;
   }
+  /// Ends an attempt because of what has been told already.
+  [[noreturn]] static void leave_off() { throw SceneError({}); }
+
+  /// Because of a mistake not all names of a kind ("joints") are known: one that is not may be right.
+  void lose_names(std::string_view kind) { lost_.emplace(kind); }
+  void lose_names() {
+    for (const char* const kind : {"bodies", "joints", "couplings", "shapes", "robots"}) lose_names(kind);
+  }
+  bool names_lost(std::string_view kind) const { return lost_.contains(kind); }
+
   bool empty() const { return found_.empty(); }
-  void throw_any() const {
-    if (!found_.empty()) throw SceneError(found_);
-  }
+  /// How many attempts did not go well, whether there was anything to tell or not.
+  std::size_t failures() const { return failures_; }
+  /// In the order of their lines, those of `first_file` first, those of overrides last.
+  void throw_any(const std::string& first_file = "") const;
 
  private:
-  /// Copies of one part have its mistakes once.
+  /// What is written once is told once, however many copies of it or aliases to it there are.
   void add(const SceneMistake& mistake) {
-    for (const SceneMistake& other : found_) {
-      if (other.text == mistake.text) return;
+    for (const SceneMistake& m : found_) {
+      const bool is_there = m.file == mistake.file && m.line == mistake.line && m.column == mistake.column;
+      if (m.text == mistake.text ||
+          (is_there && m.line > 0 && m.what == mistake.what && m.expected == mistake.expected)) {
+        return;
+      }
     }
     if (found_.size() < kMost) found_.push_back(mistake);
   }
   std::vector<SceneMistake> found_;
+  std::size_t failures_ = 0;
+  std::set<std::string, std::less<>> lost_;
 };
 
 }  // namespace scene

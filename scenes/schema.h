@@ -64,13 +64,14 @@ struct Schema {
 /// The schema of a scene document. Built on first use.
 const Schema& scene_schema();
 
-/// Throws Error (input) when the tree breaks the schema: unknown keys (with the nearest known one),
-/// missing keys, wrong types, units, lengths and ranges. Dimensions that depend on a joint's type
-/// are checked when they are read.
-void check_document(const Node& root, const Sources& sources);
+/// Adds what breaks the schema: unknown keys (with the nearest known one), missing keys, wrong types, units, lengths
+/// and ranges. Dimensions that depend on a joint's type are checked when they are read. What is wrong is marked as told
+/// in the tree, and so are keys that are missing or that an unknown one may stand for, which come into it.
+void check_document(const NodePtr& root, const Sources& sources, Mistakes& mistakes);
 
-/// The same of a part of it.
-void check_value(const Node& node, const Schema& schema, const Sources& sources, const std::string& path);
+/// The same of a part of it; whether all is right.
+bool check_value(const NodePtr& node, const Schema& schema, const Sources& sources, const std::string& path,
+                 Mistakes& mistakes);
 
 /// The option of a choice or of variants that a node of this shape falls under; the schema itself
 /// when it is neither, null when none fits.

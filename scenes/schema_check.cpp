@@ -13,7 +13,7 @@ namespace {
 
 /// Where the checker stands: what is needed to say what is wrong.
 struct Spot {
-  const Node& node;
+  Node& node;
   const Schema& schema;
   const std::string& path;
 };
@@ -70,16 +70,15 @@ std::string child_path(const std::string& path, const std::string& name) {
 
 class Checker {
  public:
-  explicit Checker(const Sources& sources) : sources_(sources) {}
+  Checker(const Sources& sources, Mistakes& mistakes) : sources_(sources), mistakes_(mistakes) {}
 
-  /// Throws of all that is wrong.
-  void check_all(const Node& node, const Schema& schema, const std::string& path) {
-    mistakes_.attempt([&] { check(node, schema, path); });
-    mistakes_.throw_any();
+  /// Adds all that is wrong; a value that cannot be read at all is told then.
+  void check_part(Node& node, const Schema& schema, const std::string& path) {
+    if (!node.told && !mistakes_.attempt([&] { check(node, schema, path); })) node.told = true;
   }
 
  private:
-  void check(const Node& node, const Schema& schema, const std::string& path) {
+  void check(Node& node, const Schema& schema, const std::string& path) {
     const Spot spot{node, schema, path};
     switch (schema.kind) {
       case SchemaKind::number:
@@ -144,70 +143,94 @@ class Checker {
            value_words(spot.node) + " with " + std::to_string(length) + " entries", expectation(spot.schema));
     }
     for (int i = 0; i < length; ++i) {
-      const Node& item = *spot.node.list[i];
+      Node& item = *spot.node.list[i];
       const std::string path = child_path(spot.path, std::to_string(i));
-      mistakes_.attempt([&] {
+      const bool is_right = mistakes_.attempt([&] {
         if (item.kind != NodeKind::scalar) fail(sources_, item.place, path, value_words(item), "a number");
         read_quantity(item, spot.schema, spot.schema.dimension, nullptr, sources_, path);
       });
+      if (!is_right) item.told = true;
     }
   }
 
   void check_list(const Spot& spot) {
     if (spot.node.kind != NodeKind::list) wrong(spot);
     for (size_t i = 0; i < spot.node.list.size(); ++i) {
-      mistakes_.attempt(
-          [&] { check(*spot.node.list[i], *spot.schema.entry, child_path(spot.path, std::to_string(i))); });
+      check_part(*spot.node.list[i], *spot.schema.entry, child_path(spot.path, std::to_string(i)));
     }
   }
 
   void check_map(const Spot& spot) {
     if (spot.node.kind != NodeKind::map) wrong(spot);
-    bool all_known = true;
+    std::vector<std::string> mistyped;  // what unknown keys seem to be
+    bool any = false;                   // whether one may be any
     for (const Entry& entry : spot.node.map) {
-      const Key* key = spot.schema.key(entry.key);
-      mistakes_.attempt([&] {
-        if (key) return check(*entry.value, *key->schema, child_path(spot.path, entry.key));
-        all_known = false;
-        const auto known = key_names(spot.schema);
-        fail(sources_, entry.place, spot.path, "unknown key '" + excerpt(entry.key) + "'", "one of " + joined(known),
-             nearest_name(entry.key.substr(0, 100), known));
-      });
-    }
-    if (!all_known) return;  // a key that is missing may be the one that was mistyped
-    for (const Key& key : spot.schema.keys) {
-      if (key.required && !spot.node.find(key.name)) {
-        fail(sources_, spot.node.place, spot.path, value_words(spot.node),
-             "the key '" + key.name + "' (" + expectation(*key.schema) + ")");
+      if (const Key* const key = spot.schema.key(entry.key)) {
+        check_part(*entry.value, *key->schema, child_path(spot.path, entry.key));
+        continue;
       }
+      const std::vector<std::string> known = key_names(spot.schema);
+      std::string nearest = nearest_name(entry.key.substr(0, 100), known);
+      mistakes_.attempt([&] {
+        fail(sources_, entry.place, spot.path, "unknown key '" + excerpt(entry.key) + "'", "one of " + joined(known),
+             nearest);
+      });
+      any = any || nearest.empty();
+      // What may have been a robot has names.
+      if (nearest == "file" || nearest == "robots") mistakes_.lose_names();
+      mistyped.push_back(std::move(nearest));
+    }
+    for (const Key& key : spot.schema.keys) {
+      if (spot.node.find(key.name)) continue;
+      // A key that is missing may be the one that was mistyped, or be in a robot file with mistakes.
+      const bool is_told = any || std::ranges::find(mistyped, key.name) != mistyped.end() ||
+                           (key.robot_may_give && mistakes_.names_lost("robots"));
+      if (!is_told && !key.required) continue;
+      if (!is_told) tell_missing(spot, key);
+      auto nothing = std::make_shared<Node>();
+      nothing->place = spot.node.place;
+      nothing->told = true;
+      spot.node.map.push_back({key.name, nothing->place, nothing});
     }
     for (const auto& group : spot.schema.exclusive_keys) check_exclusive(spot, group);
   }
 
-  void check_exclusive(const Spot& spot, const std::vector<std::string>& group) const {
+  void tell_missing(const Spot& spot, const Key& key) {
+    mistakes_.attempt([&] {
+      fail(sources_, spot.node.place, spot.path, value_words(spot.node),
+           "the key '" + key.name + "' (" + expectation(*key.schema) + ")");
+    });
+  }
+
+  void check_exclusive(const Spot& spot, const std::vector<std::string>& group) {
     const Entry* first = nullptr;
     for (const Entry& entry : spot.node.map) {
-      if (std::find(group.begin(), group.end(), entry.key) == group.end()) continue;
-      if (first) {
+      if (entry.value->told || std::find(group.begin(), group.end(), entry.key) == group.end()) continue;
+      if (!first) {
+        first = &entry;
+        continue;
+      }
+      mistakes_.attempt([&] {
         fail(sources_, entry.place, spot.path,
              "key '" + entry.key + "' beside '" + first->key + "' (line " + std::to_string(first->place.line) + ")",
              "only one of " + joined(group));
-      }
-      first = &entry;
+      });
+      entry.value->told = true;
     }
   }
 
   void check_names(const Spot& spot) {
     if (spot.node.kind != NodeKind::map) wrong(spot);
     for (const Entry& entry : spot.node.map) {
-      mistakes_.attempt([&] {
+      const bool is_name = mistakes_.attempt([&] {
         if (entry.key.empty() || entry.key.size() > 200 || entry.key.find_first_of("/*\n") != std::string::npos ||
             entry.key == "world") {
           fail(sources_, entry.place, spot.path, "name '" + excerpt(entry.key) + "'",
                "a name of 1 to 200 bytes without '/', '*' and line breaks, other than 'world'");
         }
-        check(*entry.value, *spot.schema.entry, child_path(spot.path, entry.key));
       });
+      check_part(*entry.value, *spot.schema.entry, child_path(spot.path, entry.key));
+      if (!is_name) entry.value->told = true;
     }
   }
 
@@ -218,7 +241,7 @@ class Checker {
   }
 
   const Sources& sources_;
-  Mistakes mistakes_;
+  Mistakes& mistakes_;
 };
 
 std::string number_words(const Schema& schema, Dimension dimension, const JointType* joint) {
@@ -231,12 +254,8 @@ std::string number_words(const Schema& schema, Dimension dimension, const JointT
   return words;
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether a choice is between numbers and rows of numbers.
-bool several_lists(const Schema& choice) {
+bool numbers_or_rows(const Schema& choice) {
   const auto has = [&](SchemaKind kind) {
     return std::ranges::any_of(choice.options, [=](const SchemaPtr& option) { return option->kind == kind; });
   };
@@ -254,6 +273,8 @@ const Schema* resolve(const Schema& schema, const Node& node) {
     return nullptr;
   }
   if (schema.kind != SchemaKind::choice) return &schema;
+  const bool of_two = numbers_or_rows(schema);
+  const bool has_rows = !node.list.empty() && node.list[0]->kind == NodeKind::list;
   for (const SchemaPtr& option : schema.options) {
     NodeKind kind = NodeKind::scalar;
     if (option->kind == SchemaKind::vector || option->kind == SchemaKind::list) kind = NodeKind::list;
@@ -262,13 +283,8 @@ const Schema* resolve(const Schema& schema, const Node& node) {
       if (node.kind == NodeKind::map) return resolve(*option, node);
       continue;
     }
-    // Of two kinds of lists, rows are the one whose items are lists.
-    const bool rows = option->kind == SchemaKind::list && option->entry->kind == SchemaKind::vector;
-    if (rows && several_lists(schema) && (node.list.empty() || node.list[0]->kind != NodeKind::list)) continue;
-    if (option->kind == SchemaKind::vector && several_lists(schema) && !node.list.empty() &&
-        node.list[0]->kind == NodeKind::list) {
-      continue;
-    }
+    // Of numbers and rows of numbers, rows are the one whose items are lists.
+    if (of_two && kind == NodeKind::list && (option->kind == SchemaKind::list) != has_rows) continue;
     if (node.kind == kind) return option.get();
   }
   return nullptr;
@@ -314,6 +330,7 @@ std::string expectation(const Schema& schema) {
 
 double read_quantity(const Node& node, const Schema& schema, Dimension dimension, const JointType* joint,
                      const Sources& sources, const std::string& path) {
+  if (node.told) Mistakes::leave_off();
   const auto refuse = [&](const std::string& expected, const std::string& hint = {}) {
     fail(sources, node.place, path, value_words(node), expected, hint);
   };
@@ -340,12 +357,15 @@ double read_quantity(const Node& node, const Schema& schema, Dimension dimension
   return quantity.value;
 }
 
-void check_document(const Node& root, const Sources& sources) {
-  check_value(root, scene_schema(), sources, "");
+void check_document(const NodePtr& root, const Sources& sources, Mistakes& mistakes) {
+  check_value(root, scene_schema(), sources, "", mistakes);
 }
 
-void check_value(const Node& node, const Schema& schema, const Sources& sources, const std::string& path) {
-  Checker(sources).check_all(node, schema, path);
+bool check_value(const NodePtr& node, const Schema& schema, const Sources& sources, const std::string& path,
+                 Mistakes& mistakes) {
+  const std::size_t before = mistakes.failures();
+  Checker(sources, mistakes).check_part(*node, schema, path);
+  return mistakes.failures() == before && !node->told;
 }
 
 }  // namespace backdrive::scene

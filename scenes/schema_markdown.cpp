@@ -101,8 +101,10 @@ controls:
 
 ## Mistakes
 
-Every mistake is reported with file, line, column, the value and what was expected, up to 20 of a file at once, and
-`simctl` exits with 3. With `--json` they are objects: `error/mistakes`, each with `file`, `line`, `column`, `path`, `value`,
+Every mistake is reported with file, line, column, the value and what was expected, and `simctl` exits with 3. All are told
+at once (up to 100), in the order of lines: those of the scene, of robot files, of what they include, of tables and meshes,
+and of `--set`. Not told is what may follow from another mistake: what is said of a joint whose type is misspelt, names
+that may be in a file that could not be read. With `--json` they are objects: `error/mistakes`, each with `file`, `line`, `column`, `path`, `value`,
 `expected` and, where a known name is near, `did_you_mean`.
 )";
 

@@ -17,6 +17,7 @@ const Schema& View::option() const {
 }
 
 View View::operator[](std::string_view name) const {
+  if (node_) read();
   const Schema& map = option();
   const Key* key = map.key(name);
   if (!key) usage_error("the schema of " + path_ + " has no key " + std::string(name));
@@ -29,21 +30,21 @@ View View::operator[](std::string_view name) const {
 std::vector<View> View::items() const {
   std::vector<View> views;
   if (!node_) return views;
-  for (size_t i = 0; i < node_->list.size(); ++i) {
+  for (size_t i = 0; i < read().list.size(); ++i) {
     views.emplace_back(*sources_, node_->list[i], *option().entry, path_ + "/" + std::to_string(i));
   }
   return views;
 }
 
 std::vector<View> View::items_or_itself() const {
-  if (node_ && node_->kind == NodeKind::scalar) return {*this};
+  if (kind() == NodeKind::scalar) return {*this};
   return items();
 }
 
 std::vector<View::Named> View::entries() const {
   std::vector<Named> views;
   if (!node_) return views;
-  for (const Entry& entry : node_->map) {
+  for (const Entry& entry : read().map) {
     View value(*sources_, entry.value, *option().entry, path_ + "/" + entry.key);
     views.push_back({entry.key, std::move(value), entry.place});
   }
@@ -55,12 +56,12 @@ double View::number(Dimension dimension, const JointType* joint) const {
 }
 
 double View::number_at(std::size_t i, Dimension dimension, JointType joint) const {
-  if (node_->kind == NodeKind::scalar) return number(dimension, &joint);
+  if (read().kind == NodeKind::scalar) return number(dimension, &joint);
   return read_quantity(*node_->list[i], option(), dimension, &joint, *sources_, path_ + "/" + std::to_string(i));
 }
 
 std::vector<double> View::numbers(Dimension dimension, const JointType* joint) const {
-  if (node_->kind == NodeKind::scalar) return {number(dimension, joint)};
+  if (read().kind == NodeKind::scalar) return {number(dimension, joint)};
   std::vector<double> values;
   values.reserve(node_->list.size());
   for (size_t i = 0; i < node_->list.size(); ++i) {
@@ -70,7 +71,13 @@ std::vector<double> View::numbers(Dimension dimension, const JointType* joint) c
   return values;
 }
 
+const Node& View::read() const {
+  if (node_->told) Mistakes::leave_off();
+  return *node_;
+}
+
 void View::refuse(const std::string& expected, const std::string& hint) const {
+  if (node_ && is_told(*node_)) Mistakes::leave_off();
   const std::string what = !node_ || node_->kind == NodeKind::null ? "no value" : "value '" + excerpt(*node_) + "'";
   fail(*sources_, node_ ? node_->place : Place{}, path_, what, expected, hint);
 }

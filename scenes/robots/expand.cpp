@@ -52,8 +52,8 @@ std::string text_of(const fs::path& path) {
 
 class Expander {
  public:
-  Expander(const fs::path& directory, const LoadOptions& options, Sources& sources, Scene& scene)
-      : directory_(directory), sources_(sources), scene_(scene), roots_(options.robot_path) {
+  Expander(const fs::path& directory, const LoadOptions& options, Sources& sources, Scene& scene, Mistakes& mistakes)
+      : directory_(directory), sources_(sources), scene_(scene), mistakes_(mistakes), roots_(options.robot_path) {
     for (fs::path& root : robot_path_of_environment()) roots_.push_back(std::move(root));
   }
 
@@ -68,24 +68,29 @@ class Expander {
       if (entry.key == "robots") continue;
       (is_robot_key(entry.key) ? of_robot : own)->map.push_back(entry);
     }
+    const Schema& schema_of_robots = *schema.key("robots")->schema;
     if (of_robot->find("file")) {
-      const View view(sources_, of_robot, *schema.key("robots")->schema->entry, "model");
-      check_value(*of_robot, *schema.key("robots")->schema->entry, sources_, "model");
-      add_robot(view, "", {"default"});
+      const View view(sources_, of_robot, *schema_of_robots.entry, "model");
+      const bool is_right = check_value(of_robot, *schema_of_robots.entry, sources_, "model", mistakes_);
+      try_robot(is_right, view, "", {"default"});
     } else if (!of_robot->map.empty()) {
       const Entry& entry = of_robot->map.front();
-      fail(sources_, entry.place, "model", "key '" + entry.key + "' without the key 'file'",
-           "a robot that it is about");
+      mistakes_.lose_names();
+      mistakes_.attempt([&] {
+        fail(sources_, entry.place, "model", "key '" + entry.key + "' without the key 'file'",
+             "a robot that it is about");
+      });
     }
     if (const NodePtr robots = model->find("robots")) {
-      check_value(*robots, *schema.key("robots")->schema, sources_, "model/robots");
-      const View view(sources_, robots, *schema.key("robots")->schema, "model/robots");
-      for (const auto& [name, robot, place] : view.entries()) {
+      const bool are_right = check_value(robots, schema_of_robots, sources_, "model/robots", mistakes_);
+      if (!are_right) mistakes_.lose_names();
+      const View view(sources_, robots, schema_of_robots, "model/robots");
+      for (const auto& [name, robot, place] : robots->told ? std::vector<View::Named>() : view.entries()) {
         std::vector<std::string> meets{"default"};
         for (const Entry& other : robots->map) {
           if (other.key != name) meets.push_back(other.key);
         }
-        add_robot(robot, name, std::move(meets));
+        try_robot(!is_told(*robot.node()), robot, name, std::move(meets));
       }
       keep_known_groups();
     }
@@ -122,6 +127,12 @@ class Expander {
     if (known != model_->map.end()) return known->value;
     model_->map.push_back({key, model_->place, make_map(model_->place)});
     return model_->map.back().value;
+  }
+
+  /// A robot that is right, and whose entry is.
+  void try_robot(bool is_right, const View& view, const std::string& name, std::vector<std::string> meets) {
+    const bool is_added = is_right && mistakes_.attempt([&] { add_robot(view, name, std::move(meets)); });
+    if (!is_added) mistakes_.lose_names();
   }
 
   void add_robot(const View& view, const std::string& name, std::vector<std::string> meets) {
@@ -179,11 +190,12 @@ class Expander {
       std::unordered_set<std::string> names;
       for (const Entry& entry : known->map) names.insert(entry.key);
       for (const Entry& entry : map->map) {
-        if (!names.insert(entry.key).second) {
+        const bool is_new = mistakes_.attempt([&, key = key] {
+          if (names.insert(entry.key).second) return;
           fail(sources_, entry.place, "model/" + std::string(key), "name '" + excerpt(entry.key) + "'",
                "a name that no other has");
-        }
-        known->map.push_back(entry);
+        });
+        if (is_new) known->map.push_back(entry);
       }
     }
     add_rest(parts, name.empty());
@@ -210,12 +222,16 @@ class Expander {
 
   RobotParts mjcf(const XmlElement& robot, const fs::path& path, const RobotRequest& request) {
     const RobotFiles files(path, roots_);
-    const MjcfDocument document(robot, sources_, [&](const XmlElement& include, const XmlAttribute& file) {
-      const fs::path found = files.find(file.value, sources_, file.place, title(include) + ": file");
+    const auto include = [&](const XmlElement& element, const XmlAttribute& file) {
+      const fs::path found = files.find(file.value, sources_, file.place, title(element) + ": file");
       sources_.robots.push_back(found.string());
       return parse_xml(text_of(found), sources_, -static_cast<int>(sources_.robots.size()));
-    });
-    return read_mjcf(document, request, files, sources_);
+    };
+    const std::size_t before = mistakes_.failures();
+    const MjcfDocument document(robot, sources_, include, mistakes_);
+    RobotParts parts = read_mjcf(document, request, files, sources_, mistakes_);
+    if (mistakes_.failures() > before) Mistakes::leave_off();
+    return parts;
   }
 
   /// What a robot file says beside bodies, joints and shapes; of gravity and time, that of a scene's one robot.
@@ -283,6 +299,7 @@ class Expander {
   const fs::path& directory_;
   Sources& sources_;
   Scene& scene_;  ///< gets notes and looks
+  Mistakes& mistakes_;
   std::vector<fs::path> roots_;
   NodePtr model_;
   bool closes_loops_ = false;
@@ -314,12 +331,12 @@ bool is_about_robots(std::string_view path) {
 }
 
 NodePtr expand_robots(const NodePtr& root, const fs::path& directory, const LoadOptions& options, Sources& sources,
-                      Scene& scene) {
+                      Scene& scene, Mistakes& mistakes) {
   const NodePtr model = root->kind == NodeKind::map ? root->find("model") : nullptr;
   if (!model || model->kind != NodeKind::map) return root;
   const bool names_robots = std::ranges::any_of(
       model->map, [](const Entry& entry) { return entry.key == "robots" || is_robot_key(entry.key); });
-  return names_robots ? Expander(directory, options, sources, scene).expand(root, model) : root;
+  return names_robots ? Expander(directory, options, sources, scene, mistakes).expand(root, model) : root;
 }
 
 }  // namespace backdrive::scene

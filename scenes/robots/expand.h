@@ -13,10 +13,10 @@ namespace backdrive::scene {
 /// The document with the bodies, joints and shapes of the robot files that `model/file` and `model/robots` name in
 /// place of these keys, beneath what the scene itself says of them: its maps add to and replace theirs, key by key; of
 /// a list, an orientation, or a geometry with a type, the whole. A document that names none is returned as it is.
-/// Adds the files to the sources, to the scene's notes what was not taken over, and to its looks what they draw. Throws
-/// Error (input).
+/// Adds the files to the sources, to the scene's notes what was not taken over, to its looks what they draw, and what
+/// is wrong to the mistakes: of a robot with any nothing comes into the document.
 NodePtr expand_robots(const NodePtr& root, const std::filesystem::path& directory, const LoadOptions& options,
-                      Sources& sources, Scene& scene);
+                      Sources& sources, Scene& scene, Mistakes& mistakes);
 
 /// Whether the first character that is no space of a file's text is '<': a robot, where a scene might be.
 bool looks_like_xml(std::string_view text);

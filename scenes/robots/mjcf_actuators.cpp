@@ -14,9 +14,7 @@ class MjcfActuatorReader : MjcfReading {
   MjcfActuatorReader(const MjcfReading& reading, MjcfModel& model) : MjcfReading(reading), model_(model) {}
 
   void read() {
-    Mistakes mistakes;
-    for (const XmlElement* const one : document_.section("actuator")) mistakes.attempt([&] { add_actuator(*one); });
-    mistakes.throw_any();
+    each_of_section("actuator", [&](const XmlElement& one) { add_actuator(one); });
   }
 
  private:
@@ -37,6 +35,7 @@ class MjcfActuatorReader : MjcfReading {
     if (const XmlAttribute* const tendon = element.attribute("tendon"); tendon && !name) {
       const auto found = model_.tendon_of_name.find(tendon->value);
       if (found != model_.tendon_of_name.end()) return {&model_.tendons[found->second], 0, false};
+      if (model_.unread.contains(tendon->value)) Mistakes::leave_off();
       parts_.note(given.place, what + " tendon=...> on no fixed tendon");
       return {};
     }
@@ -52,8 +51,7 @@ class MjcfActuatorReader : MjcfReading {
     }
     const auto found = model_.joint_of_name.find(name->value);
     if (found == model_.joint_of_name.end()) {
-      values_.refuse(element, *name, "the name of a joint",
-                     nearest_name(name->value.substr(0, 200), names_of(model_.joint_of_name)));
+      refuse_name(element, *name, "the name of a joint", names_of(model_.joint_of_name), model_);
     }
     MjcfJoint& joint = model_.joints[found->second];
     return {&joint, joint.reference, !joint.has_one_degree()};

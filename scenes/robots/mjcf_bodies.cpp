@@ -1,4 +1,3 @@
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,17 +17,21 @@ class MjcfBodyReader : MjcfReading {
   explicit MjcfBodyReader(const MjcfReading& reading) : MjcfReading(reading) {}
 
   MjcfModel read() {
-    for (const XmlElement* const asset : document_.section("asset")) learn_asset(*asset);
+    each_of_section("asset", [&](const XmlElement& asset) { learn_asset(asset); });
     model_.bodies.push_back({});
     model_.bodies[0].name = "world";
     model_.bodies[0].element = &document_.root();
     for (const XmlElement& section : document_.root().children) {
       if (section.name == "worldbody") walk(section, {0, {}, "", ""});
     }
-    mistakes_.throw_any();
-    if (model_.bodies.size() == 1) values_.missing(document_.root(), "at least one <body> in <worldbody>");
-    if (request_.base_given) hold_or_free_base();
-    find_masses();
+    mistakes_.attempt([&] {
+      if (model_.bodies.size() > 1 || document_.lacks_files()) return;
+      values_.missing(document_.root(), "at least one <body> in <worldbody>");
+    });
+    mistakes_.attempt([&] {
+      if (request_.base_given) hold_or_free_base();
+    });
+    find_mjcf_masses(*this, model_);
     return std::move(model_);
   }
 
@@ -48,6 +51,7 @@ class MjcfBodyReader : MjcfReading {
       return parts_.note(asset.place, "<" + excerpt(asset.name) + "> in <asset>");
     }
     std::string name;
+    if (!asset.attribute("name") && !asset.attribute("file")) has_all_assets_ = false;
     if (const XmlAttribute* const given = asset.attribute("name")) {
       name = given->value;
     } else {
@@ -80,29 +84,39 @@ class MjcfBodyReader : MjcfReading {
         add_child(element, around);
       } else if (element.name == "frame") {
         Walk inside = around;
-        inside.frame = around.frame * document_.pose(element);
+        mistakes_.attempt([&] { inside.frame = around.frame * document_.pose(element); });
         inside.child_class = class_of(element, around.child_class);
         walk(element, inside);
       } else if (element.name == "replicate") {
         replicate(element, around);
       } else if (element.name == "geom") {
-        mistakes_.attempt([&] { add_geom(element, around); });
+        if (!mistakes_.attempt([&] { add_geom(element, around); })) forget(element, around);
       } else if (element.name == "joint" || element.name == "freejoint") {
-        mistakes_.attempt([&] { add_joint(element, around); });
+        if (mistakes_.attempt([&] { add_joint(element, around); })) continue;
+        forget(element, around);
+        model_.has_all_joints = false;
       } else if (element.name == "inertial") {
-        if (around.body == 0) values_.missing(element, "a body around it: the world has no mass");
-        model_.bodies[around.body].inertial = &element;
+        mistakes_.attempt([&] {
+          if (around.body == 0) values_.missing(element, "a body around it: the world has no mass");
+          model_.bodies[around.body].inertial = &element;
+        });
       } else if (element.name == "site" || element.name == "camera" || element.name == "light") {
         parts_.note(element.place, "<" + element.name + ">", false);
         if (element.name == "site") learn_site(element, around);
       } else if (element.name == "composite" || element.name == "flexcomp" || element.name == "attach" ||
                  element.name == "plugin") {
-        fail(sources_, element.place, "", "element '" + element.name + "'",
-             "bodies that are written out: this builds parts that are not known here");
+        mistakes_.attempt([&] {
+          fail(sources_, element.place, "", "element '" + element.name + "'",
+               "bodies that are written out: this builds parts that are not known here");
+        });
       } else {
         parts_.note(element.place, "<" + excerpt(element.name) + "> of a body");
       }
     }
+  }
+
+  void forget(const XmlElement& element, const Walk& around) {
+    if (const XmlAttribute* const name = element.attribute("name")) model_.unread.insert(name->value + around.suffix);
   }
 
   void learn_site(const XmlElement& element, const Walk& around) {
@@ -113,14 +127,21 @@ class MjcfBodyReader : MjcfReading {
   }
 
   void replicate(const XmlElement& element, const Walk& around) {
-    const double count = values_.number(element, values_.attribute(element, "count", "of copies"));
-    if (!(count >= 1 && count <= 10'000) || count != std::floor(count)) {
-      values_.refuse(element, *element.attribute("count"), "a whole number from 1 to 10,000");
-    }
-    Pose step = document_.pose(element);
-    if (const XmlAttribute* const offset = element.attribute("offset")) {
-      step.position = values_.numbers<3>(element, *offset);
-    }
+    double count = 1;
+    mistakes_.attempt([&] {
+      const double given = values_.number(element, values_.attribute(element, "count", "of copies"));
+      if (!(given >= 1 && given <= 10'000) || given != std::floor(given)) {
+        values_.refuse(element, *element.attribute("count"), "a whole number from 1 to 10,000");
+      }
+      count = given;
+    });
+    Pose step;
+    mistakes_.attempt([&] { step = document_.pose(element); });
+    mistakes_.attempt([&] {
+      if (const XmlAttribute* const offset = element.attribute("offset")) {
+        step.position = values_.numbers<3>(element, *offset);
+      }
+    });
     const XmlAttribute* const between = element.attribute("sep");
     const std::size_t digits = std::to_string(static_cast<int>(count) - 1).size();
     Walk inside = around;
@@ -140,13 +161,18 @@ class MjcfBodyReader : MjcfReading {
     MjcfBody body;
     body.element = &element;
     body.parent = around.body;
-    body.pose = around.frame * document_.pose(element);
+    mistakes_.attempt([&] { body.pose = document_.pose(element); });
+    body.pose = around.frame * body.pose;
     if (around.body == 0) body.pose = request_.frame * body.pose;
-    body.name = name_of(model_.body_names, element, around, "body_" + std::to_string(model_.bodies.size()));
+    const std::string otherwise = "body_" + std::to_string(model_.bodies.size());
+    const bool has_name =
+        mistakes_.attempt([&] { body.name = name_of(model_.body_names, element, around, otherwise); });
+    if (!has_name) body.name = unique(model_.body_names, otherwise);
     body.moves = model_.bodies[around.body].moves;
-    if (values_.flag_or(element, "mocap", false)) {
+    mistakes_.attempt([&] {
+      if (!values_.flag_or(element, "mocap", false)) return;
       parts_.note(element.place, "<body mocap=\"true\">: it stands where it is");
-    }
+    });
     const int index = static_cast<int>(model_.bodies.size());
     model_.bodies.push_back(std::move(body));
     walk(element, {index, {}, class_of(element, around.child_class), around.suffix});
@@ -166,14 +192,7 @@ class MjcfBodyReader : MjcfReading {
     const auto known = types.find(word);
     if (known == types.end()) values_.refuse(element, *type, "one of hinge, slide, ball and free");
     joint.type = known->second;
-    const XmlAttribute* const position = element.attribute("pos");
-    joint.anchor = position ? values_.numbers<3>(element, *position) : Numbers3{0, 0, 0};
-    joint.anchor = (around.frame * at(joint.anchor)).position;
-    if (joint.type == "free") joint.anchor = {0, 0, 0};
-    const XmlAttribute* const axis = element.attribute("axis");
-    joint.axis = axis ? values_.numbers<3>(element, *axis) : Numbers3{0, 0, 1};
-    if (is_zero(joint.axis)) values_.refuse(element, *axis, "an axis that is not zero");
-    joint.axis = turned(around.frame.orientation, joint.axis);
+    const bool has_axis = mistakes_.attempt([&] { place_joint(joint, around); });
     if (joint.type == "free" && (body.parent != 0 || !body.joints.empty())) {
       fail(sources_, element.place, title(element), "a free joint of a body that hangs on another one",
            "one of a body of the world, and no other joint there");
@@ -183,6 +202,7 @@ class MjcfBodyReader : MjcfReading {
     }
     const bool turns = joint.type == "revolute";
     const double reference = values_.number_or(element, "ref", 0);
+    if (!has_axis) Mistakes::leave_off();
     joint.reference = turns ? document_.angle(reference) : joint.type == "prismatic" ? reference : 0;
     if (joint.reference != 0) {
       parts_.note(element.place, "<joint ref=...>: positions are counted from it", false);
@@ -195,6 +215,21 @@ class MjcfBodyReader : MjcfReading {
       model_.joint_of_name.emplace(own->value + around.suffix, static_cast<int>(model_.joints.size()));
     }
     model_.joints.push_back(std::move(joint));
+  }
+
+  /// Anchor and axis in the axes of its body.
+  void place_joint(MjcfJoint& joint, const Walk& around) const {
+    const XmlElement& element = joint.element;
+    const XmlAttribute *const position = element.attribute("pos"), *const axis = element.attribute("axis");
+    const bool has_anchor = mistakes_.attempt([&] {
+      joint.anchor = position ? values_.numbers<3>(element, *position) : Numbers3{0, 0, 0};
+    });
+    joint.axis = axis ? values_.numbers<3>(element, *axis) : Numbers3{0, 0, 1};
+    if (is_zero(joint.axis)) values_.refuse(element, *axis, "an axis that is not zero");
+    if (!has_anchor) Mistakes::leave_off();
+    joint.anchor = (around.frame * at(joint.anchor)).position;
+    if (joint.type == "free") joint.anchor = {0, 0, 0};
+    joint.axis = turned(around.frame.orientation, joint.axis);
   }
 
   /// What the scene says of the base, where it says anything.
@@ -257,11 +292,14 @@ class MjcfBodyReader : MjcfReading {
       geom.name = name->value + around.suffix;
       model_.geom_names.insert(geom.name);
     }
-    geom.contact_type = values_.whole_or(element, "contype", 1);
-    geom.contact_affinity = values_.whole_or(element, "conaffinity", 1);
-    geom.pose = document_.pose(element);
-    read_form(geom);
-    looks_.colour(geom);
+    bool is_whole = true;
+    const auto read = [&](const auto& part) { is_whole = mistakes_.attempt(part) && is_whole; };
+    read([&] { geom.contact_type = values_.whole_or(element, "contype", 1); });
+    read([&] { geom.contact_affinity = values_.whole_or(element, "conaffinity", 1); });
+    read([&] { geom.pose = document_.pose(element); });
+    read([&] { read_form(geom); });
+    read([&] { looks_.colour(geom); });
+    if (!is_whole) Mistakes::leave_off();
     geom.pose = around.frame * geom.pose;
     geom.mass = placed(geom.mass, geom.pose);
     model_.bodies[around.body].geoms.push_back(std::move(geom));
@@ -332,8 +370,8 @@ class MjcfBodyReader : MjcfReading {
     const XmlAttribute& name = values_.attribute(geom.element, kind, "the name of an asset");
     const auto found = known.find(name.value);
     if (found == known.end()) {
-      values_.refuse(geom.element, name, "the name of a <" + std::string(kind) + "> in <asset>",
-                     nearest_name(name.value.substr(0, 200), names_of(known)));
+      if (!has_all_assets_) Mistakes::leave_off();
+      refuse_name(geom.element, name, "the name of a <" + std::string(kind) + "> in <asset>", names_of(known), model_);
     }
     return *found->second;
   }
@@ -392,80 +430,12 @@ class MjcfBodyReader : MjcfReading {
   /// Whether any body's mass may come from its geoms.
   bool needs_masses() const { return document_.compiler().inertia != MjcfCompiler::Inertia::given; }
 
-  void find_masses() {
-    const MjcfCompiler& compiler = document_.compiler();
-    double total = 0;
-    for (std::size_t b = 1; b < model_.bodies.size(); ++b) {
-      MjcfBody& body = model_.bodies[b];
-      const bool from_geoms = compiler.inertia == MjcfCompiler::Inertia::from_geoms ||
-                              (compiler.inertia == MjcfCompiler::Inertia::automatic && !body.inertial);
-      if (from_geoms) {
-        for (const MjcfGeom& geom : body.geoms) {
-          const int group = values_.whole_or(geom.element, "group", 0);
-          if (group >= compiler.first_group && group <= compiler.last_group) body.mass = combined(body.mass, geom.mass);
-        }
-      } else if (body.inertial) {
-        body.mass = mass_of(*body.inertial);
-      }
-      bound(body);
-      total += body.mass.mass;
-    }
-    if (compiler.total_mass > 0 && total > 0) {
-      const double factor = compiler.total_mass / total;
-      for (MjcfBody& body : model_.bodies) {
-        body.mass.mass *= factor;
-        Sym3<double>& J = body.mass.inertia;
-        J = {J.xx * factor, J.yy * factor, J.zz * factor, J.xy * factor, J.xz * factor, J.yz * factor};
-      }
-    }
-  }
-
-  MassProperties<double> mass_of(const XmlElement& inertial) const {
-    MassProperties<double> own{};
-    own.mass = values_.not_negative(inertial, values_.attribute(inertial, "mass", "kg"));
-    const XmlAttribute *const full = inertial.attribute("fullinertia"), *const axes = inertial.attribute("diaginertia");
-    if (full) {
-      const auto J = values_.numbers<6>(inertial, *full);
-      own.inertia = {J[0], J[1], J[2], J[3], J[4], J[5]};
-    } else if (axes) {
-      const auto J = values_.numbers<3>(inertial, *axes);
-      own.inertia = {J[0], J[1], J[2], 0, 0, 0};
-    } else {
-      values_.missing(inertial, "the attribute 'diaginertia' or 'fullinertia'");
-    }
-    values_.attribute(inertial, "pos", "of the centre of mass");
-    return placed(own, document_.pose(inertial));
-  }
-
-  /// Lower bounds of <compiler>, and its balance: an inertia that no body has becomes that of a ball.
-  void bound(MjcfBody& body) const {
-    const MjcfCompiler& compiler = document_.compiler();
-    body.mass.mass = std::max(body.mass.mass, compiler.least_mass);
-    Sym3<double>& J = body.mass.inertia;
-    const PrincipalMoments moments = principal_moments(J);
-    if (compiler.balance_inertia && fault_of(moments) != InertiaFault::none) {
-      const double mean = (J.xx + J.yy + J.zz) / 3;
-      J = {mean, mean, mean, 0, 0, 0};
-    }
-    if (compiler.least_inertia > 0 && principal_moments(J).least < compiler.least_inertia) J = raised(J);
-  }
-
-  /// Principal moments below the bound raised to it, about the same axes.
-  Sym3<double> raised(const Sym3<double>& J) const {
-    Eigen::Matrix3d matrix;
-    matrix << J.xx, J.xy, J.xz, J.xy, J.yy, J.yz, J.xz, J.yz, J.zz;
-    const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> axes(matrix);
-    const Eigen::Vector3d moments = axes.eigenvalues().cwiseMax(document_.compiler().least_inertia);
-    matrix = axes.eigenvectors() * moments.asDiagonal() * axes.eigenvectors().transpose();
-    return {matrix(0, 0), matrix(1, 1), matrix(2, 2), matrix(0, 1), matrix(0, 2), matrix(1, 2)};
-  }
-
   MjcfModel model_;
   std::map<std::string, const XmlElement*, std::less<>> meshes_, height_fields_;
   std::map<const XmlElement*, MjcfMesh> read_meshes_;
   MjcfLooks looks_{*this};
   std::size_t walked_ = 0;  ///< elements
-  Mistakes mistakes_;
+  bool has_all_assets_ = true;
 };
 
 }  // namespace

@@ -15,34 +15,43 @@ class MjcfCouplingReader : MjcfReading {
 
   void read_tendons() {
     for (const XmlElement* const given : document_.section("tendon")) {
-      XmlElement element = document_.with_defaults(*given, "tendon", "");
-      if (given->name != "fixed") {
-        if (acts(element)) parts_.note(given->place, "<tendon> <" + excerpt(given->name) + ">: it pulls nothing");
-        continue;
-      }
-      MjcfTendon tendon;
-      tendon.element = element;
-      tendon.element.name = given->name;
-      for (const XmlElement& term : given->children) {
-        if (term.name != "joint") values_.missing(*given, "elements <joint joint=... coef=...> and no other");
-        add_term(term, values_.number(term, values_.attribute(term, "coef", "of the joint's position")), tendon);
-      }
-      if (tendon.terms.empty()) values_.missing(*given, "an element <joint joint=... coef=...>");
       const XmlAttribute* const name = given->attribute("name");
-      if (name) model_.tendon_of_name.emplace(name->value, static_cast<int>(model_.tendons.size()));
-      tendon.name = unique(model_.joint_names, name && !name->value.empty() ? name->value : "tendon");
-      model_.tendons.push_back(std::move(tendon));
+      if (!mistakes_.attempt([&] { read_tendon(*given); }) && name) model_.unread.insert(name->value);
     }
   }
 
   void write() {
-    for (const MjcfTendon& tendon : model_.tendons) write_tendon(tendon);
-    for (const XmlElement* const one : document_.section("equality")) {
-      if (one->name == "joint" && values_.flag_or(*one, "active", true)) write_equality(*one);
-    }
+    for (const MjcfTendon& tendon : model_.tendons) mistakes_.attempt([&] { write_tendon(tendon); });
+    each_of_section("equality", [&](const XmlElement& one) {
+      if (one.name == "joint" && values_.flag_or(one, "active", true)) write_equality(one);
+    });
   }
 
  private:
+  void read_tendon(const XmlElement& given) {
+    XmlElement element = document_.with_defaults(given, "tendon", "");
+    if (given.name != "fixed") {
+      if (acts(element)) parts_.note(given.place, "<tendon> <" + excerpt(given.name) + ">: it pulls nothing");
+      return;
+    }
+    MjcfTendon tendon;
+    tendon.element = element;
+    tendon.element.name = given.name;
+    bool is_whole = true;
+    for (const XmlElement& term : given.children) {
+      is_whole = mistakes_.attempt([&] {
+        if (term.name != "joint") values_.missing(given, "elements <joint joint=... coef=...> and no other");
+        add_term(term, values_.number(term, values_.attribute(term, "coef", "of the joint's position")), tendon);
+      }) && is_whole;
+    }
+    if (!is_whole) Mistakes::leave_off();
+    if (tendon.terms.empty()) values_.missing(given, "an element <joint joint=... coef=...>");
+    const XmlAttribute* const name = given.attribute("name");
+    if (name) model_.tendon_of_name.emplace(name->value, static_cast<int>(model_.tendons.size()));
+    tendon.name = unique(model_.joint_names, name && !name->value.empty() ? name->value : "tendon");
+    model_.tendons.push_back(std::move(tendon));
+  }
+
   /// Whether anything of a tendon moves what it is tied to.
   static bool acts(const XmlElement& tendon) {
     return std::ranges::any_of(std::array{"stiffness", "damping", "range", "frictionloss", "armature"},
@@ -53,8 +62,7 @@ class MjcfCouplingReader : MjcfReading {
     const XmlAttribute& name = values_.attribute(element, key, "the name of a joint");
     const auto found = model_.joint_of_name.find(name.value);
     if (found == model_.joint_of_name.end()) {
-      values_.refuse(element, name, "the name of a joint",
-                     nearest_name(name.value.substr(0, 200), names_of(model_.joint_of_name)));
+      refuse_name(element, name, "the name of a joint", names_of(model_.joint_of_name), model_);
     }
     const MjcfJoint& joint = model_.joints[found->second];
     if (!joint.has_one_degree()) values_.refuse(element, name, "a hinge or a slide");
@@ -90,16 +98,19 @@ class MjcfCouplingReader : MjcfReading {
     tell_rest(element, known);
     NodePtr node = node_of(tendon, element.place);
     add_losses(element, node);
-    if (const double stiffness = linear_part(element, "stiffness"); stiffness > 0) {
-      add_spring(stiffness, rest_of(tendon), element.attribute("stiffness")->place, node);
-    }
-    if (is_limited(element, "range", "limited")) {
+    mistakes_.attempt([&] {
+      if (const double stiffness = linear_part(element, "stiffness"); stiffness > 0) {
+        add_spring(stiffness, rest_of(tendon), element.attribute("stiffness")->place, node);
+      }
+    });
+    mistakes_.attempt([&] {
+      if (!is_limited(element, "range", "limited")) return;
       const XmlAttribute* const range = element.attribute("range");
       if (!range) values_.missing(element, "the attribute 'range', as it is limited");
       const auto ends = values_.numbers<2>(element, *range);
       if (!(ends[0] < ends[1])) values_.refuse(element, *range, "a lower end below the upper one");
       add_limit(ends, range->place, node);
-    }
+    });
     add_drive(tendon, tendon.name, node);
     set_key(parts_.couplings, tendon.name, node, element.place);
   }
@@ -130,7 +141,11 @@ class MjcfCouplingReader : MjcfReading {
     static const Names known{"name", "class", "active", "joint1", "joint2", "polycoef", "solref", "solimp"};
     tell_rest(element, known);
     MjcfTendon held;
-    held.terms.push_back({joint_of(element, "joint1").name, 1, given.place});
+    const bool has_first = mistakes_.attempt([&] {
+      held.terms.push_back({joint_of(element, "joint1").name, 1, given.place});
+    });
+    if (!has_first && element.attribute("joint2")) joint_of(element, "joint2");
+    if (!has_first) Mistakes::leave_off();
     if (element.attribute("joint2")) {
       const std::string& other = joint_of(element, "joint2").name;
       if (other == held.terms[0].joint) values_.refuse(element, *element.attribute("joint2"), "another joint");

@@ -61,8 +61,8 @@ Turn turn_from_z(const Numbers3& direction) {
   return z[2] > 0 ? Turn{0, 0, 0, 1} : Turn{1, 0, 0, 0};
 }
 
-MjcfDocument::MjcfDocument(const XmlElement& root, const Sources& sources, const Include& include)
-    : values_(sources), sources_(sources) {
+MjcfDocument::MjcfDocument(const XmlElement& root, const Sources& sources, const Include& include, Mistakes& mistakes)
+    : values_(sources), sources_(sources), mistakes_(mistakes) {
   root_ = expanded(root, include, 1);
   for (const XmlElement& element : root_.children) {
     if (element.name == "compiler") read_compiler(element);
@@ -79,6 +79,7 @@ MjcfDocument::MjcfDocument(const XmlElement& root, const Sources& sources, const
 }
 
 XmlElement MjcfDocument::expanded(const XmlElement& element, const Include& include, int depth) {
+  is_too_large_ = is_too_large_ || depth > kMaxDepth || elements_ >= kMaxNodes;
   if (depth > kMaxDepth) {
     fail(sources_, element.place, "",
          "element '" + excerpt(element.name) + "' nested more than " + std::to_string(kMaxDepth) +
@@ -99,61 +100,79 @@ XmlElement MjcfDocument::expanded(const XmlElement& element, const Include& incl
       result.children.push_back(expanded(child, include, depth + 1));
       continue;
     }
-    const XmlAttribute& file = values_.attribute(child, "file", "of what is included");
-    if (std::ranges::find(including_, file.value) != including_.end()) {
-      values_.refuse(child, file, "a file that does not include itself");
-    }
-    const XmlElement other = include(child, file);
-    if (other.name != "mujocoinclude" && other.name != "mujoco") {
-      fail(sources_, other.place, "", "element '" + excerpt(other.name) + "'", "<mujocoinclude>");
-    }
-    including_.push_back(file.value);
-    XmlElement inside = expanded(other, include, depth + 1);
-    including_.pop_back();
-    for (XmlElement& one : inside.children) result.children.push_back(std::move(one));
+    const std::size_t including = including_.size();
+    if (mistakes_.attempt([&] { include_file(child, include, depth, result); })) continue;
+    if (is_too_large_) Mistakes::leave_off();
+    including_.resize(including);
+    lacks_files_ = true;
   }
   return result;
 }
 
+void MjcfDocument::include_file(const XmlElement& child, const Include& include, int depth, XmlElement& into) {
+  const XmlAttribute& file = values_.attribute(child, "file", "of what is included");
+  if (std::ranges::find(including_, file.value) != including_.end()) {
+    values_.refuse(child, file, "a file that does not include itself");
+  }
+  const XmlElement other = include(child, file);
+  if (other.name != "mujocoinclude" && other.name != "mujoco") {
+    fail(sources_, other.place, "", "element '" + excerpt(other.name) + "'", "<mujocoinclude>");
+  }
+  including_.push_back(file.value);
+  XmlElement inside = expanded(other, include, depth + 1);
+  including_.pop_back();
+  for (XmlElement& one : inside.children) into.children.push_back(std::move(one));
+}
+
 void MjcfDocument::read_compiler(const XmlElement& element) {
-  if (const XmlAttribute* const angle = element.attribute("angle")) {
-    if (angle->value != "degree" && angle->value != "radian") values_.refuse(element, *angle, "degree or radian");
-    compiler_.degrees = angle->value == "degree";
-  }
-  if (const XmlAttribute* const sequence = element.attribute("eulerseq")) {
-    if (sequence->value.size() != 3 || sequence->value.find_first_not_of("xyzXYZ") != std::string::npos) {
-      values_.refuse(element, *sequence, "three letters of x, y, z, X, Y and Z");
+  const auto read = [&](const char* name, const auto& take) {
+    mistakes_.attempt([&] {
+      if (const XmlAttribute* const found = element.attribute(name)) take(*found);
+    });
+  };
+  read("angle", [&](const XmlAttribute& angle) {
+    if (angle.value != "degree" && angle.value != "radian") values_.refuse(element, angle, "degree or radian");
+    compiler_.degrees = angle.value == "degree";
+  });
+  read("eulerseq", [&](const XmlAttribute& sequence) {
+    if (sequence.value.size() != 3 || sequence.value.find_first_not_of("xyzXYZ") != std::string::npos) {
+      values_.refuse(element, sequence, "three letters of x, y, z, X, Y and Z");
     }
-    compiler_.euler_sequence = sequence->value;
-  }
-  if (const XmlAttribute* const coordinate = element.attribute("coordinate")) {
-    if (coordinate->value != "local") {
-      values_.refuse(element, *coordinate, "local: MuJoCo itself has global coordinates no more");
-    }
-  }
-  if (const XmlAttribute* const inertia = element.attribute("inertiafromgeom")) {
-    if (inertia->value != "auto") {
+    compiler_.euler_sequence = sequence.value;
+  });
+  read("coordinate", [&](const XmlAttribute& coordinate) {
+    if (coordinate.value == "local") return;
+    values_.refuse(element, coordinate, "local: MuJoCo itself has global coordinates no more");
+  });
+  read("inertiafromgeom", [&](const XmlAttribute& inertia) {
+    if (inertia.value == "auto") {
+      compiler_.inertia = MjcfCompiler::Inertia::automatic;
+    } else {
       compiler_.inertia = values_.flag_or(element, "inertiafromgeom", false) ? MjcfCompiler::Inertia::from_geoms
                                                                              : MjcfCompiler::Inertia::given;
-    } else {
-      compiler_.inertia = MjcfCompiler::Inertia::automatic;
     }
-  }
-  if (const XmlAttribute* const groups = element.attribute("inertiagrouprange")) {
-    const auto range = values_.numbers<2>(element, *groups);
+  });
+  read("inertiagrouprange", [&](const XmlAttribute& groups) {
+    const auto range = values_.numbers<2>(element, groups);
     if (!(std::abs(range[0]) <= 100) || !(std::abs(range[1]) <= 100)) {
-      values_.refuse(element, *groups, "two numbers of groups");
+      values_.refuse(element, groups, "two numbers of groups");
     }
     compiler_.first_group = static_cast<int>(range[0]);
     compiler_.last_group = static_cast<int>(range[1]);
-  }
-  compiler_.automatic_limits = values_.flag_or(element, "autolimits", compiler_.automatic_limits);
-  compiler_.strip_paths = values_.flag_or(element, "strippath", compiler_.strip_paths);
-  compiler_.balance_inertia = values_.flag_or(element, "balanceinertia", compiler_.balance_inertia);
+  });
+  const auto flag = [&](const char* name, bool& to) {
+    mistakes_.attempt([&] { to = values_.flag_or(element, name, to); });
+  };
+  flag("autolimits", compiler_.automatic_limits);
+  flag("strippath", compiler_.strip_paths);
+  flag("balanceinertia", compiler_.balance_inertia);
   compiler_.mesh_folder = text_or(element, "meshdir", text_or(element, "assetdir", compiler_.mesh_folder.string()));
-  compiler_.least_mass = values_.number_or(element, "boundmass", compiler_.least_mass);
-  compiler_.least_inertia = values_.number_or(element, "boundinertia", compiler_.least_inertia);
-  compiler_.total_mass = values_.number_or(element, "settotalmass", compiler_.total_mass);
+  const auto number = [&](const char* name, double& to) {
+    mistakes_.attempt([&] { to = values_.number_or(element, name, to); });
+  };
+  number("boundmass", compiler_.least_mass);
+  number("boundinertia", compiler_.least_inertia);
+  number("settotalmass", compiler_.total_mass);
 }
 
 void MjcfDocument::read_class(const XmlElement& element, const std::string& name, const Class& above) {
@@ -173,9 +192,12 @@ void MjcfDocument::read_class(const XmlElement& element, const std::string& name
   classes_[name] = own;
   for (const XmlElement& child : element.children) {
     if (child.name != "default") continue;
-    const XmlAttribute& inner = values_.attribute(child, "class", "of defaults within others");
-    if (classes_.contains(inner.value)) values_.refuse(child, inner, "a class that is not there already");
-    read_class(child, inner.value, own);
+    const XmlAttribute* inner = nullptr;
+    const bool is_right = mistakes_.attempt([&] {
+      inner = &values_.attribute(child, "class", "of defaults within others");
+      if (classes_.contains(inner->value)) values_.refuse(child, *inner, "a class that is not there already");
+    });
+    if (is_right) read_class(child, inner->value, own);
   }
 }
 
@@ -193,6 +215,7 @@ XmlElement MjcfDocument::with_defaults(const XmlElement& element, std::string_vi
   const XmlAttribute* const own = element.attribute("class");
   const std::string& name = own ? own->value : child_class.empty() ? "main" : child_class;
   const auto found = classes_.find(name);
+  if (found == classes_.end() && lacks_files_) Mistakes::leave_off();
   if (found == classes_.end()) {
     const std::vector<std::string> known = names_of(classes_);
     if (own) values_.refuse(element, *own, "the name of a default class", nearest_name(name.substr(0, 200), known));

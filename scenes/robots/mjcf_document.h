@@ -33,8 +33,12 @@ class MjcfDocument {
   /// Reads the file that an <include> names and parses it.
   using Include = std::function<XmlElement(const XmlElement& include, const XmlAttribute& file)>;
 
-  /// Throws Error (input): files that include themselves, unknown classes, values that nothing can have.
-  MjcfDocument(const XmlElement& root, const Sources& sources, const Include& include);
+  /// Adds what is wrong and goes on behind it: files that include themselves or cannot be read, classes that are there
+  /// twice, values that nothing can have. Throws Error (input): too many elements, or levels of them.
+  MjcfDocument(const XmlElement& root, const Sources& sources, const Include& include, Mistakes& mistakes);
+
+  /// Whether a file could not be included, in which names may be.
+  bool lacks_files() const { return lacks_files_; }
 
   const MjcfCompiler& compiler() const { return compiler_; }
   const XmlElement& root() const { return root_; }
@@ -58,11 +62,15 @@ class MjcfDocument {
   using Class = std::map<std::string, std::vector<XmlAttribute>, std::less<>>;
 
   XmlElement expanded(const XmlElement& element, const Include& include, int depth);
+  void include_file(const XmlElement& child, const Include& include, int depth, XmlElement& into);
   void read_compiler(const XmlElement& element);
   void read_class(const XmlElement& element, const std::string& name, const Class& above);
 
   XmlValues values_;
   const Sources& sources_;
+  Mistakes& mistakes_;
+  bool lacks_files_ = false;
+  bool is_too_large_ = false;
   XmlElement root_;
   MjcfCompiler compiler_;
   std::map<std::string, Class, std::less<>> classes_;

@@ -20,10 +20,12 @@ void MjcfReading::add_losses(const XmlElement& element, const NodePtr& node) {
   const std::pair<const char*, const char*> losses[] = {
       {"armature", "armature"}, {"damping", "damping"}, {"frictionloss", "friction"}};
   for (const auto& [theirs, ours] : losses) {
-    const double value = linear_part(element, theirs);
-    if (value == 0) continue;
-    const Place where = element.attribute(theirs)->place;
-    set_key(node, ours, scalar_of(value, where), where);
+    mistakes_.attempt([&, theirs = theirs, ours = ours] {
+      const double value = linear_part(element, theirs);
+      if (value == 0) return;
+      const Place where = element.attribute(theirs)->place;
+      set_key(node, ours, scalar_of(value, where), where);
+    });
   }
 }
 

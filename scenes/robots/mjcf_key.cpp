@@ -36,12 +36,14 @@ class MjcfKeyReader : MjcfReading {
       known.push_back(name->value);
       if (name->value == request_.key) key = one;
     }
+    if (!key && document_.lacks_files()) Mistakes::leave_off();
     if (!key) {
       fail(sources_, request_.key_place, "keyframe", "value '" + excerpt(request_.key) + "'",
            known.empty() ? "no key: this file has no named <key>" : "the name of a <key>",
            nearest_name(request_.key.substr(0, 200), known));
     }
-    set_states(*key);
+    // How many numbers there should be is not known otherwise.
+    if (model_.has_all_joints && !document_.lacks_files()) set_states(*key);
   }
 
  private:
@@ -58,7 +60,10 @@ class MjcfKeyReader : MjcfReading {
       const XmlAttribute* const found = key.attribute(name);
       return KeyNumbers{found ? values_.list(key, *found, count, count) : std::vector<double>{}};
     };
-    KeyNumbers q = numbers("qpos", positions), v = numbers("qvel", velocities);
+    KeyNumbers q, v;
+    const bool has_positions = mistakes_.attempt([&] { q = numbers("qpos", positions); });
+    v = numbers("qvel", velocities);
+    if (!has_positions) Mistakes::leave_off();
     static const Names known{"name", "qpos", "qvel", "time"};
     tell_rest(key, known);
     for (const MjcfBody& body : model_.bodies) {

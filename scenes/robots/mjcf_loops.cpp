@@ -20,19 +20,19 @@ class MjcfLoopWriter : MjcfReading {
   MjcfLoopWriter(const MjcfReading& reading, MjcfModel& model) : MjcfReading(reading), model_(model) {}
 
   void write() {
-    for (const XmlElement* const one : document_.section("equality")) {
-      if (one->name == "joint" || !values_.flag_or(*one, "active", true)) continue;
-      const std::string what = "<equality> <" + excerpt(one->name) + ">: it holds nothing";
-      if (one->name != "connect" && one->name != "weld") {
-        parts_.note(one->place, what);
+    each_of_section("equality", [&](const XmlElement& one) {
+      if (one.name == "joint" || !values_.flag_or(one, "active", true)) return;
+      const std::string what = "<equality> <" + excerpt(one.name) + ">: it holds nothing";
+      if (one.name != "connect" && one.name != "weld") {
+        parts_.note(one.place, what);
       } else if (!request_.closes_loops) {
-        parts_.note(one->place, what +
-                                    " with the integrator featherstone, which moves trees; choose `simulation: "
-                                    "{integrator: semi_implicit}`");
+        parts_.note(one.place, what +
+                                   " with the integrator featherstone, which moves trees; choose `simulation: "
+                                   "{integrator: semi_implicit}`");
       } else {
-        write_loop(*one);
+        write_loop(one);
       }
-    }
+    });
   }
 
  private:
@@ -50,10 +50,13 @@ class MjcfLoopWriter : MjcfReading {
     const bool by_sites = element.attribute("site1") || element.attribute("site2");
     Side first, second;
     if (by_sites) {
-      first = site(element, "site1"), second = site(element, "site2");
+      const bool has_first = mistakes_.attempt([&] { first = site(element, "site1"); });
+      second = site(element, "site2");
+      if (!has_first) Mistakes::leave_off();
     } else {
-      first.body = body(element, "body1");
+      const bool has_first = mistakes_.attempt([&] { first.body = body(element, "body1"); });
       second.body = element.attribute("body2") ? body(element, "body2") : 0;
+      if (!has_first) Mistakes::leave_off();
       (given.name == "connect" ? connect : weld)(*this, element, first, second);
     }
     if (first.body == second.body) {
@@ -96,15 +99,14 @@ class MjcfLoopWriter : MjcfReading {
     if (found != model_.bodies.end()) return static_cast<int>(found - model_.bodies.begin());
     std::vector<std::string> known;
     for (const MjcfBody& body : model_.bodies) known.push_back(body.name);
-    values_.refuse(element, name, "the name of a body", nearest_name(name.value.substr(0, 200), known));
+    refuse_name(element, name, "the name of a body", known, model_);
   }
 
   Side site(const XmlElement& element, const char* key) const {
     const XmlAttribute& name = values_.attribute(element, key, "the name of a site");
     const auto found = model_.site_of_name.find(name.value);
     if (found == model_.site_of_name.end()) {
-      values_.refuse(element, name, "the name of a site",
-                     nearest_name(name.value.substr(0, 200), names_of(model_.site_of_name)));
+      refuse_name(element, name, "the name of a site", names_of(model_.site_of_name), model_);
     }
     const MjcfSite& site = found->second;
     const XmlElement own = document_.with_defaults(*site.element, "site", site.child_class);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/mass_properties.h"
+#include "models/parameter_list.h"
 #include "scenes/robots/mjcf_document.h"
 #include "scenes/robots/robot.h"
 
@@ -87,9 +88,11 @@ struct MjcfModel {
   std::vector<MjcfJoint> joints;
   std::map<std::string, int, std::less<>> joint_of_name;  ///< by its name in the file
   std::vector<MjcfTendon> tendons;
-  std::map<std::string, int, std::less<>> tendon_of_name;     ///< by its name in the file
-  Names body_names{"world"}, joint_names;                     ///< in the scene; couplings' names are among joints'
-  Names geom_names;                                           ///< in the file
+  std::map<std::string, int, std::less<>> tendon_of_name;  ///< by its name in the file
+  Names body_names{"world"}, joint_names;                  ///< in the scene; couplings' names are among joints'
+  Names geom_names;                                        ///< in the file
+  bool has_all_joints = true;                              ///< none had mistakes
+  Names unread;  ///< in the file: of elements with mistakes, which what refers to them does not repeat
   std::map<std::string, MjcfSite, std::less<>> site_of_name;  ///< by its name in the file
 
   /// Where the file shows a body, in the scene, where `world` is the file's world.
@@ -104,10 +107,30 @@ struct MjcfModel {
 class MjcfReading {
  public:
   MjcfReading(const MjcfDocument& document, const RobotRequest& request, const RobotFiles& files,
-              const Sources& sources, RobotParts& parts)
-      : document_(document), request_(request), files_(files), sources_(sources), parts_(parts), values_(sources) {}
+              const Sources& sources, RobotParts& parts, Mistakes& mistakes)
+      : document_(document),
+        request_(request),
+        files_(files),
+        sources_(sources),
+        parts_(parts),
+        mistakes_(mistakes),
+        values_(sources) {}
 
  protected:
+  /// Calls read() of each element of a section, and goes on behind mistakes.
+  template <class Read>
+  void each_of_section(std::string_view name, const Read& read) {
+    for (const XmlElement* const one : document_.section(name)) mistakes_.attempt([&] { read(*one); });
+  }
+
+  /// Refuses a name that is not among `known`, unless it is that of an element with mistakes or may be in a file that
+  /// could not be included.
+  [[noreturn]] void refuse_name(const XmlElement& element, const XmlAttribute& name, const std::string& expected,
+                                const std::vector<std::string>& known, const MjcfModel& model) const {
+    if (model.unread.contains(name.value) || document_.lacks_files()) Mistakes::leave_off();
+    values_.refuse(element, name, expected, nearest_name(name.value.substr(0, 200), known));
+  }
+
   /// Tells of attributes that mean something which is not taken over.
   void tell_rest(const XmlElement& element, const Names& known) {
     for (const XmlAttribute& attribute : element.attributes) {
@@ -147,6 +170,7 @@ class MjcfReading {
   const RobotFiles& files_;
   const Sources& sources_;
   RobotParts& parts_;
+  Mistakes& mistakes_;
   XmlValues values_;
 
  private:
@@ -155,6 +179,9 @@ class MjcfReading {
 
 /// Bodies with their joints, geoms and masses. Notes what is left out.
 MjcfModel read_mjcf_bodies(const MjcfReading& reading);
+
+/// What the bodies weigh, from what they say of it or from their geoms.
+void find_mjcf_masses(const MjcfReading& reading, MjcfModel& model);
 
 /// Fixed tendons.
 void read_mjcf_tendons(const MjcfReading& reading, MjcfModel& model);

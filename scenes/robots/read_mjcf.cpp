@@ -20,7 +20,7 @@ class MjcfWriter : MjcfReading {
     model_ = read_mjcf_bodies(*this);
     read_mjcf_tendons(*this, model_);
     add_mjcf_actuators(*this, model_);
-    read_mjcf_key(*this, model_);
+    mistakes_.attempt([&] { read_mjcf_key(*this, model_); });
     for (std::size_t b = 0; b < model_.bodies.size(); ++b) add_body(static_cast<int>(b));
     add_contacts();
     write_mjcf_couplings(*this, model_);
@@ -46,20 +46,25 @@ class MjcfWriter : MjcfReading {
   void read_options() {
     for (const XmlElement& element : document_.root().children) {
       if (element.name != "option") continue;
+      const auto read = [&](const char* name, const auto& take) {
+        mistakes_.attempt([&] {
+          if (const XmlAttribute* const found = element.attribute(name)) take(*found);
+        });
+      };
       for (const char* const name : {"wind", "density", "viscosity"}) {
-        const XmlAttribute* const found = element.attribute(name);
-        if (!found) continue;
-        for (const double value : values_.list(element, *found, 1, 3)) {
-          if (value != 0) values_.refuse(element, *found, "0: bodies move in a vacuum here");
-        }
+        read(name, [&](const XmlAttribute& found) {
+          for (const double value : values_.list(element, found, 1, 3)) {
+            if (value != 0) values_.refuse(element, found, "0: bodies move in a vacuum here");
+          }
+        });
       }
-      if (const XmlAttribute* const gravity = element.attribute("gravity")) {
-        parts_.gravity = list_of(values_.numbers<3>(element, *gravity), gravity->place);
-      }
-      if (const XmlAttribute* const step = element.attribute("timestep")) {
-        if (!(values_.number(element, *step) > 0)) values_.refuse(element, *step, "a number above 0");
-        parts_.time_step = scalar_of(values_.number(element, *step), step->place);
-      }
+      read("gravity", [&](const XmlAttribute& gravity) {
+        parts_.gravity = list_of(values_.numbers<3>(element, gravity), gravity.place);
+      });
+      read("timestep", [&](const XmlAttribute& step) {
+        if (!(values_.number(element, step) > 0)) values_.refuse(element, step, "a number above 0");
+        parts_.time_step = scalar_of(values_.number(element, step), step.place);
+      });
       for (const XmlElement& flags : element.children) read_flags(flags);
     }
   }
@@ -83,10 +88,12 @@ class MjcfWriter : MjcfReading {
     const Place place = body.element->place;
     const Pose back = at(negative(body.anchor));
     NodePtr node = make_map(place), shapes = make_list(place);
-    if (const double share = values_.number_or(*body.element, "gravcomp", 0); share != 0) {
+    mistakes_.attempt([&] {
+      const double share = values_.number_or(*body.element, "gravcomp", 0);
+      if (share == 0) return;
       const Place where = body.element->attribute("gravcomp")->place;
       set_key(node, "gravity_compensation", scalar_of(share, where), where);
-    }
+    });
     if (body.mass.mass > 0 || principal_moments(body.mass.inertia).most > 0) {
       const Place at_mass = body.inertial ? body.inertial->place : place;
       const MassProperties<double> mass = placed(body.mass, back);
@@ -104,7 +111,8 @@ class MjcfWriter : MjcfReading {
     for (MjcfGeom& geom : body.geoms) {
       if (geom.visual) add_visual(index, geom, back);
       if (!geom.geometry || !request_.collision) continue;
-      add_shape(index, geom, back, shapes);
+      if (mistakes_.attempt([&] { add_shape(index, geom, back, shapes); })) continue;
+      if (!geom.name.empty()) model_.unread.insert(geom.name);
     }
     if (index == 0) return;
     if (!shapes->list.empty()) set_key(node, "shapes", shapes, place);
@@ -214,6 +222,15 @@ class MjcfWriter : MjcfReading {
       }
     }
     add_losses(element, node);
+    mistakes_.attempt([&] { add_joint_spring(joint, node); });
+    mistakes_.attempt([&] { add_joint_limit(joint, node); });
+    mistakes_.attempt([&] {
+      if (joint.has_one_degree()) add_drive(drive_of(joint), joint.name, node);
+    });
+  }
+
+  void add_joint_spring(const MjcfJoint& joint, const NodePtr& node) {
+    const XmlElement& element = joint.element;
     if (const double stiffness = linear_part(element, "stiffness"); stiffness > 0) {
       const Place where = element.attribute("stiffness")->place;
       if (joint.type != "free") {
@@ -224,8 +241,6 @@ class MjcfWriter : MjcfReading {
         parts_.note(where, "<joint stiffness=...> of a free joint");
       }
     }
-    add_joint_limit(joint, node);
-    if (joint.has_one_degree()) add_drive(drive_of(joint), joint.name, node);
   }
 
   /// A position of the file as one of the scene.
@@ -362,18 +377,16 @@ class MjcfWriter : MjcfReading {
       set_key(shape, "collision", node, shape->place);
     }
     for (const auto& [a, b, place] : excluded_) parts_.exclude->list.push_back(list_of_names({a, b}, place));
-    Mistakes mistakes;
-    for (const XmlElement* const contact : document_.section("contact")) {
-      mistakes.attempt([&] {
-        if (contact->name == "exclude") {
-          const std::string a = body_named(*contact, "body1"), b = body_named(*contact, "body2");
-          parts_.exclude->list.push_back(list_of_names({a, b}, contact->place));
-        } else if (contact->name == "pair") {
-          add_pair(*contact);
-        }
-      });
-    }
-    mistakes.throw_any();
+    each_of_section("contact", [&](const XmlElement& contact) {
+      if (contact.name == "exclude") {
+        std::string a;
+        const bool has_first = mistakes_.attempt([&] { a = body_named(contact, "body1"); });
+        const std::string b = body_named(contact, "body2");
+        if (has_first) parts_.exclude->list.push_back(list_of_names({a, b}, contact.place));
+      } else if (contact.name == "pair") {
+        add_pair(contact);
+      }
+    });
   }
   bool only_others() const { return request_.self_collision_given && !request_.self_collision; }
 
@@ -383,18 +396,24 @@ class MjcfWriter : MjcfReading {
     const std::string ours = scene_name(request_.prefix, name.value);
     if (model_.body_names.contains(ours)) return ours;
     const std::vector<std::string> known(model_.body_names.begin(), model_.body_names.end());
-    values_.refuse(element, name, "the name of a body", nearest_name(name.value.substr(0, 200), known));
+    refuse_name(element, name, "the name of a body", known, model_);
   }
+
+  std::vector<std::string> names_of_geoms() const { return {model_.geom_names.begin(), model_.geom_names.end()}; }
 
   void add_pair(const XmlElement& pair) {
     const auto named = [&](const char* key) -> const std::string* {
       const XmlAttribute& name = values_.attribute(pair, key, "the name of a geom");
       const auto found = shape_of_name_.find(name.value);
       if (found != shape_of_name_.end()) return &found->second;
-      if (!model_.geom_names.contains(name.value)) values_.refuse(pair, name, "the name of a geom");
+      if (!model_.geom_names.contains(name.value))
+        refuse_name(pair, name, "the name of a geom", names_of_geoms(), model_);
       return nullptr;  // left away
     };
-    const std::string *const a = named("geom1"), *const b = named("geom2");
+    const std::string* a = nullptr;
+    const bool has_first = mistakes_.attempt([&] { a = named("geom1"); });
+    const std::string* const b = named("geom2");
+    if (!has_first) return;
     if (!a || !b) return;
     parts_.include->list.push_back(list_of_names({*a, *b}, pair.place));
     static const Names known{"name", "class", "geom1", "geom2", "condim"};
@@ -418,10 +437,10 @@ class MjcfWriter : MjcfReading {
 }  // namespace
 
 RobotParts read_mjcf(const MjcfDocument& document, const RobotRequest& request, const RobotFiles& files,
-                     const Sources& sources) {
+                     const Sources& sources, Mistakes& mistakes) {
   RobotParts parts;
   if (const XmlAttribute* const name = document.root().attribute("model")) parts.name = name->value;
-  MjcfWriter(MjcfReading(document, request, files, sources, parts)).write();
+  MjcfWriter(MjcfReading(document, request, files, sources, parts, mistakes)).write();
   return parts;
 }
 

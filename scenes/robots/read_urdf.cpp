@@ -13,7 +13,6 @@
 #include "scenes/robots/urdf_visual.h"
 
 namespace backdrive::scene {
-
 namespace {
 
 class UrdfReader {
@@ -31,20 +30,24 @@ class UrdfReader {
     for (const XmlElement& element : robot_.children) {
       if (element.name == "material") continue;  // visuals have it
       if (element.name == "link") {
-        mistakes_.attempt([&] { learn(element, links_, "link"); });
+        links_are_known_ = mistakes_.attempt([&] { learn(element, links_, "link"); }) && links_are_known_;
       } else if (element.name == "joint") {
         mistakes_.attempt([&] { learn(element, joints_, "joint"); });
       } else if (element.name.starts_with("xacro:")) {
+        // All else may follow from it.
         fail(sources_, element.place, "", "element '" + excerpt(element.name) + "'",
              "plain URDF; expand the macros first: xacro robot.urdf.xacro > robot.urdf");
       } else {
         leave_out(element);
       }
     }
-    mistakes_.throw_any();
-    if (links_.empty()) values_.missing(robot_, "at least one link");
-    find_root();
-    add_base();
+    mistakes_.attempt([&] {
+      if (links_.empty() && links_are_known_) values_.missing(robot_, "at least one link");
+    });
+    mistakes_.attempt([&] { find_root(); });
+    mistakes_.attempt([&] {
+      if (root_) add_base();
+    });
     for (const XmlElement* const link : links_in_order_) mistakes_.attempt([&] { add_link(*link); });
     for (const XmlElement* const joint : joints_in_order_) mistakes_.attempt([&] { add_joint(*joint); });
     mistakes_.throw_any();
@@ -78,6 +81,7 @@ class UrdfReader {
     if (!element) values_.missing(joint, "an element <" + std::string(end) + " link=...>");
     const XmlAttribute& link = values_.attribute(*element, "link", "the name of a link");
     if (!links_.contains(link.value)) {
+      if (!links_are_known_) Mistakes::leave_off();
       values_.refuse(joint, link, "the name of a link", nearest_name(link.value.substr(0, 200), names_of(links_)));
     }
     return link;
@@ -86,9 +90,10 @@ class UrdfReader {
   /// The one link that is nobody's child.
   void find_root() {
     std::map<std::string, const XmlElement*, std::less<>> joint_above;
+    bool is_known = mistakes_.empty();  // the tree
     for (const XmlElement* const joint : joints_in_order_) {
-      mistakes_.attempt([&] { link_of(*joint, "parent"); });
-      mistakes_.attempt([&] {
+      is_known = mistakes_.attempt([&] { link_of(*joint, "parent"); }) && is_known;
+      const bool has_child = mistakes_.attempt([&] {
         const XmlAttribute& child = link_of(*joint, "child");
         const auto [at, is_new] = joint_above.emplace(child.value, joint);
         if (is_new) return;
@@ -96,8 +101,9 @@ class UrdfReader {
                        "a link that hangs on one joint only (it hangs on " + title(*at->second) + " at line " +
                            std::to_string(at->second->place.line) + " already)");
       });
+      is_known = is_known && has_child;
     }
-    mistakes_.throw_any();
+    if (!is_known) Mistakes::leave_off();
     for (const XmlElement* const link : links_in_order_) {
       if (joint_above.contains(link->attribute("name")->value)) continue;
       if (root_) {
@@ -154,10 +160,12 @@ class UrdfReader {
         if (is_world) {
           parts_.note(element.place, "<inertial> of the link world, which does not move", false);
         } else {
-          add_inertial(body, link, element);
+          mistakes_.attempt([&] { add_inertial(body, link, element); });
         }
       } else if (element.name == "collision") {
-        if (request_.collision) add_shape(shapes, link, element);
+        mistakes_.attempt([&] {
+          if (request_.collision) add_shape(shapes, link, element);
+        });
       } else if (element.name == "visual") {
         visuals_.add(link, element, is_world ? "world" : body_name(name), is_world ? request_.frame : Pose{});
       } else {
@@ -178,10 +186,12 @@ class UrdfReader {
 
   void add_inertial(const NodePtr& body, const XmlElement& link, const XmlElement& inertial) {
     if (body->find("mass")) fail(sources_, inertial.place, title(link), "a second <inertial>", "one");
-    const XmlElement* const mass = inertial.child("mass");
-    if (!mass) values_.missing(inertial, "an element <mass value=...>");
-    const XmlAttribute& value = values_.attribute(*mass, "value", "kg");
-    set_key(body, "mass", scalar_of(values_.not_negative(link, value), value.place), value.place);
+    mistakes_.attempt([&] {
+      const XmlElement* const mass = inertial.child("mass");
+      if (!mass) values_.missing(inertial, "an element <mass value=...>");
+      const XmlAttribute& value = values_.attribute(*mass, "value", "kg");
+      set_key(body, "mass", scalar_of(values_.not_negative(link, value), value.place), value.place);
+    });
     const UrdfValues::Origin origin = values_.origin(inertial);
     if (!is_zero(origin.position)) set_key(body, "com", list_of(origin.position, origin.place), origin.place);
     const XmlElement* const inertia = inertial.child("inertia");
@@ -192,8 +202,8 @@ class UrdfReader {
     };
     Sym3<double> about_com{moment("ixx"), moment("iyy"), moment("izz"), moment("ixy"), moment("ixz"), moment("iyz")};
     if (!is_zero(origin.rpy)) about_com = rotated(matrix_of(turn_of_rpy(origin.rpy)), about_com);
-    const std::array<double, 6> all{about_com.xx, about_com.yy, about_com.zz, about_com.xy, about_com.xz, about_com.yz};
-    set_key(body, "inertia", list_of(all, inertia->place), inertia->place);
+    const auto& [xx, yy, zz, xy, xz, yz] = about_com;
+    set_key(body, "inertia", list_of(std::array{xx, yy, zz, xy, xz, yz}, inertia->place), inertia->place);
     if (fault_of(principal_moments(about_com)) != InertiaFault::none) {
       parts_.note(inertia->place, "<inertia> that no rigid body has: taken as it is", false);
       set_key(body, "unphysical_inertia", make_scalar("true", inertia->place), inertia->place);
@@ -204,7 +214,7 @@ class UrdfReader {
     const XmlElement* const geometry = collision.child("geometry");
     if (!geometry) values_.missing(collision, "an element <geometry>");
     NodePtr shape = make_map(collision.place);
-    set_key(shape, "geometry", geometry_node(link, *geometry), geometry->place);
+    mistakes_.attempt([&] { set_key(shape, "geometry", geometry_node(link, *geometry), geometry->place); });
     const UrdfValues::Origin origin = values_.origin(collision);
     if (&link == root_ && root_is_world_ && !is_identity(request_.frame)) {
       set_key(shape, "frame", frame_node(request_.frame * origin.pose(), origin.place), origin.place);
@@ -282,9 +292,14 @@ class UrdfReader {
   void add_joint(const XmlElement& element) {
     const std::string name = element.attribute("name")->value;
     const XmlAttribute& type = values_.attribute(element, "type", "of the joint");
-    const std::string parent = body_name(link_of(element, "parent").value);
-    const XmlAttribute& child = link_of(element, "child");
-    UrdfValues::Origin origin = values_.origin(element);
+    const XmlAttribute no_link;  // where it is not known, which is told
+    const XmlAttribute *above = &no_link, *below = &no_link;
+    mistakes_.attempt([&] { above = &link_of(element, "parent"); });
+    mistakes_.attempt([&] { below = &link_of(element, "child"); });
+    const std::string parent = body_name(above->value);
+    const XmlAttribute& child = *below;
+    UrdfValues::Origin origin;
+    mistakes_.attempt([&] { origin = values_.origin(element); });
     NodePtr joint = make_map(element.place);
     const auto begin = [&](const char* word) {
       set_key(joint, "type", make_scalar(word, type.place), type.place);
@@ -300,10 +315,10 @@ class UrdfReader {
       begin("fixed");
     } else if (type.value == "revolute" || type.value == "continuous" || type.value == "prismatic") {
       begin(type.value == "prismatic" ? "prismatic" : "revolute");
-      add_axis(joint, element);
-      add_limit(joint, element, type.value != "continuous");
+      mistakes_.attempt([&] { add_axis(joint, element); });
+      mistakes_.attempt([&] { add_limit(joint, element, type.value != "continuous"); });
     } else if (type.value == "floating") {
-      if (parent != "world" && !hangs_on_fixed_root(element)) {
+      if (root_ && parent != "world" && !hangs_on_fixed_root(element)) {
         values_.refuse(element, type, "a joint of another type: a floating one must hang on the fixed root link");
       }
       free_from_root(joint, element, origin, type, child);
@@ -314,13 +329,15 @@ class UrdfReader {
       values_.refuse(element, type, "one of revolute, continuous, prismatic, fixed, floating and planar",
                      nearest_name(type.value.substr(0, 100), types));
     }
-    if (type.value != "fixed") add_dynamics(joint, element);
+    mistakes_.attempt([&] {
+      if (type.value != "fixed") add_dynamics(joint, element);
+    });
     set_key(parts_.joints, scene_name(name), joint, element.place);
     for (const XmlElement& part : element.children) {
       static const std::set<std::string, std::less<>> known{"origin", "parent", "child", "axis", "limit", "dynamics"};
       if (known.contains(part.name)) continue;
       if (part.name == "mimic") {
-        add_mimic(element, part, type.value);
+        mistakes_.attempt([&] { add_mimic(element, part, type.value); });
       } else if (part.name == "safety_controller") {
         parts_.note(part.place, "<safety_controller>: its soft limits do not act");
       } else {
@@ -488,6 +505,7 @@ class UrdfReader {
   std::vector<const XmlElement*> links_in_order_, joints_in_order_;
   const XmlElement* root_ = nullptr;
   bool root_is_world_ = false;
+  bool links_are_known_ = true;
 };
 
 }  // namespace

@@ -64,9 +64,10 @@ RobotParts read_urdf(const XmlElement& robot, const RobotRequest& request, const
                      const Sources& sources);
 
 /// A model of MuJoCo (mujoco.readthedocs.io, "XML Reference"). Angles and lengths become rad and m; the frame of a body
-/// is at the anchor of its last joint, with the body's axes; masses are those that MuJoCo's compiler finds. Throws
-/// Error (input) about what is missing, unknown, or has no counterpart that moves alike.
+/// is at the anchor of its last joint, with the body's axes; masses are those that MuJoCo's compiler finds. Adds what
+/// is missing, unknown, or has no counterpart that moves alike to the mistakes; throws Error (input) of a model too
+/// large.
 RobotParts read_mjcf(const MjcfDocument& document, const RobotRequest& request, const RobotFiles& files,
-                     const Sources& sources);
+                     const Sources& sources, Mistakes& mistakes);
 
 }  // namespace backdrive::scene

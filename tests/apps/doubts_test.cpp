@@ -91,10 +91,10 @@ TEST_F(SimctlDoubtsTest, AllErrorsOfAFileAtOnce) {
     EXPECT_FALSE(one.at("expected").get<std::string>().empty());
     EXPECT_NE(o.err.find(one.at("what").get<std::string>()), std::string::npos) << o.err;
   }
-  EXPECT_EQ(told,
-            (std::vector<std::string>{"1 ", "2 simulation/duration", "2 simulation/time_step",
-                                      "4 model/bodies/rod/mass", "4 model/bodies/rod/inertia", "4 model/bodies/rod",
-                                      "5 model/joints/hinge/type", "6 optimize/loss/terminal/1"}))
+  EXPECT_EQ(told, (std::vector<std::string>{"1 ", "2 simulation/duration", "2 simulation/time_step",
+                                            "4 model/bodies/rod/mass", "4 model/bodies/rod/inertia",
+                                            "4 model/bodies/rod", "5 model/joints/hinge/type",
+                                            "6 optimize/loss/terminal/0", "6 optimize/loss/terminal/1"}))
       << o.err;
   EXPECT_EQ(errors[6].at("did_you_mean"), "revolute");
   // What the model tells, too, and each at its place.

@@ -16,7 +16,7 @@
 namespace backdrive {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
+constexpr double kHalfTurn = std::numbers::pi;
 
 class CouplingScenes : public RobotFolder {
  protected:
@@ -73,9 +73,9 @@ TEST_F(CouplingScenes, KeysAreReadInTheirUnits) {
           .problem.model;
   ASSERT_EQ(m.coupling_names.list(), (std::vector<std::string>{"turn", "gear", "slide"}));
   EXPECT_EQ(ratio(m, "turn", "right"), -2);
-  EXPECT_NEAR(m.couplings.offset(0), kPi / 2, 1e-15);
-  EXPECT_NEAR(m.couplings.spring.rest(0), kPi, 1e-15);
-  EXPECT_NEAR(m.couplings.limit.lower(0), -kPi / 2, 1e-15);
+  EXPECT_NEAR(m.couplings.offset(0), kHalfTurn / 2, 1e-15);
+  EXPECT_NEAR(m.couplings.spring.rest(0), kHalfTurn, 1e-15);
+  EXPECT_NEAR(m.couplings.limit.lower(0), -kHalfTurn / 2, 1e-15);
   EXPECT_EQ(m.couplings.limit.upper(0), kInfinity);
   EXPECT_EQ(m.couplings.drive.effort_limit(0), 4);
   EXPECT_TRUE(m.coupling_holds[1]);
@@ -186,7 +186,7 @@ TEST_F(CouplingScenes, FixedTendonsOfMjcf) {
       "<actuator><position tendon=\"t\" kp=\"10\" kv=\"2\" forcerange=\"-5 5\"/></actuator>");
   const Model& m = scene.problem.model;
   ASSERT_EQ(m.coupling_names.list(), std::vector<std::string>{"t"}) << notes(scene);
-  const double reference = kPi / 6, rest = kPi / 9;
+  const double reference = kHalfTurn / 6, rest = kHalfTurn / 9;
   EXPECT_EQ(ratio(m, "t", "i"), 2);
   EXPECT_EQ(ratio(m, "t", "k"), -1);
   EXPECT_NEAR(m.couplings.offset(0), 2 * reference - 0.5, 1e-15);

@@ -59,8 +59,9 @@ TEST(Document, CountsWhatOverridesPutInManyPlaces) {
   std::string list = "[0";
   for (int k = 0; k < 999; ++k) list += ", 0";
   const Override change{"joints/*/axis", list + "]"};
+  Mistakes mistakes;
   try {
-    apply_overrides(parse(text + "}}\n"), {&change, 1}, {"a.yaml", {"--set joints/*/axis"}});
+    apply_overrides(parse(text + "}}\n"), {&change, 1}, {"a.yaml", {"--set joints/*/axis"}}, mistakes);
     ADD_FAILURE() << "accepted";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("--set joints/*/axis: with overrides more than 500000 values"),

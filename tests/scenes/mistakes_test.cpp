@@ -55,6 +55,112 @@ optimise: {}
             "10:1  optimise optimize\n");
 }
 
+std::string all_of(const std::vector<SceneMistake>& found) {
+  std::string all;
+  for (const SceneMistake& m : found) {
+    all += std::to_string(m.line) + " " + m.path + (m.value().empty() ? "" : " " + m.value()) + "\n";
+  }
+  return all;
+}
+
+/// What breaks the schema, the model as a whole, its numbers, and what refers to it, in the order of lines; and nothing
+/// of what follows from another: a length where a mass should be leaves the joint that moves the body alone, a joint of
+/// no type what is said of it.
+TEST(SceneMistakes, OfAllKindsAreToldAtOnce) {
+  EXPECT_EQ(all_of(mistakes_of(R"(simulation: {time_step: 1 m, duration: 2 s}
+model:
+  bodies:
+    a: {mass: 2 m, inertia: [1, 1, 9]}
+    b: {mass: 1, inertia: [1, 1, 1], colour: red}
+    c: {mass: -1, inertia: [1, 1, 1]}
+  joints:
+    j: {type: revolute, child: a, damping: 1 kg, limit: {lower: 2, upper: 1}}
+    k: {type: hinge, child: b, damping: -1}
+    l: {type: prismatic, parent: d, child: c}
+    l: {type: ball, child: c}
+  couplings: {m: {ratios: {j: 1, k: 1}}, n: {ratios: {j: 1}, damping: 1 N}}
+  contacts: {exclude: [[a, e]]}
+initial_state: {j: {position: 1 m}, k: {orientation: [0, 0, 0, 1]}, q: {position: 1}, l: {position: x}}
+)")),
+            "1 simulation/time_step 1 m\n"
+            "4 model/bodies/a/mass 2 m\n"
+            "4 model/bodies/a/inertia [1, 1, 9]\n"
+            "5 model/bodies/b colour\n"
+            "6 model/bodies/c/mass -1\n"
+            "8 model/joints/j/damping 1 kg\n"
+            "8 model/joints/j/limit {lower: 2, upper: 1}\n"
+            "9 model/joints/k/type hinge\n"
+            "9 model/joints/k/damping -1\n"
+            "10 model/joints/l/parent d\n"
+            "11 model/joints l\n"
+            "12 model/couplings/n/damping 1 N\n"
+            "13 model/contacts/exclude/0/1 e\n"
+            "14 initial_state/j/position 1 m\n"
+            "14 initial_state/q q\n"
+            "14 initial_state/l/position x\n");
+  EXPECT_EQ(all_of(mistakes_of(R"(model:
+  bodies: {a: {mass: 2 m, inertia: [1, 1, 1], shapes: [{geometry: {type: box, scale: 1}}, {name: s, geometry: {type: orb}}]}}
+  joints:
+    j: {type: revolute, child: a, limit: {lower: 2, upper: 1}}
+    k: {type: hinge, child: b}
+    l: {type: prismatic, parent: a, child: c}
+  shapes: {ground: {body: world, geometry: {type: plane}}}
+  couplings: {m: {ratios: {j: 1, k: 1}}}
+controls: {m: 1, k: 1, l: {effort: [1, 2], target_position: 1}}
+requires_grad: [bodies/e/mass, joints/k/damping]
+optimize:
+  method: newton
+  variables:
+    - {control: l, knots: 5000}
+    - {parameter: joints/j/dampin}
+    - {control: l, same_as: control/z}
+  loss:
+    terminal: [{joint: k, position: 0}, {joint: j, limit_margin: 1, weigth: 2}, {body: f, position: [0, 0]}]
+    running: [{joint: o, position: 0, from: 9 s}, {contact: [s, ground], force: [0, 0, 0], weight: heavy}]
+record: {bodies: [a, g], energy: perhaps}
+)")),
+            "2 model/bodies/a/mass 2 m\n"
+            "2 model/bodies/a/shapes/0/geometry/scale 1\n"
+            "2 model/bodies/a/shapes/1/geometry/type orb\n"
+            "4 model/joints/j/limit {lower: 2, upper: 1}\n"
+            "5 model/joints/k/type hinge\n"
+            "5 model/joints/k/child b\n"
+            "6 model/joints/l/child c\n"
+            "9 controls/l/target_position 1\n"
+            "10 requires_grad/0 bodies/e/mass\n"
+            "12 optimize/method newton\n"
+            "14 optimize/variables/0/knots 5000\n"
+            "15 optimize/variables/1/parameter joints/j/dampin\n"
+            "18 optimize/loss/terminal/1 weigth\n"
+            "18 optimize/loss/terminal/2/body f\n"
+            "18 optimize/loss/terminal/2/position [0, 0]\n"
+            "19 optimize/loss/running/0/joint o\n"
+            "19 optimize/loss/running/0/from 9 s\n"
+            "19 optimize/loss/running/1/weight heavy\n"
+            "20 record/bodies/1 g\n"
+            "20 record/energy perhaps\n");
+}
+
+/// A part that is not there because of a mistake has none.
+TEST(SceneMistakes, OfWhatIsMissingAreNotToldTwice) {
+  EXPECT_EQ(all_of(mistakes_of(R"(modle: {bodies: {a: {mass: 1}}}
+initial_state: {j: {position: 1}}
+optimize: {loss: {terminal: [{body: a, position: [0, 0, 0]}]}, variables: [{control: j}, {parameter: bodies/a/mass}]}
+)")),
+            "1  modle\n");
+  EXPECT_EQ(all_of(mistakes_of(R"(model: {bodies: 3, joints: {j: {type: revolute, child: a}}, shapes: [1]}
+initial_state: {j: {position: 1}, k: {position: 1 kg}}
+requires_grad: [bodies/a/mass]
+optimize: {loss: {terminal: [{body: a, position: [0, 0, 0]}]}, goal: 1 m}
+)")),
+            "1 model/bodies 3\n1 model/shapes [1]\n2 initial_state/k k\n2 initial_state/k/position 1 kg\n4 "
+            "optimize/goal 1 m\n");
+  EXPECT_EQ(all_of(mistakes_of("[1, 2]\n")), "1  [1, 2]\n");
+  EXPECT_EQ(
+      all_of(mistakes_of("model: {bodies: {a: {mas: 1}, b: {mass: 1}}, joints: {j: {type: prismatic, child: a}}}\n")),
+      "1 model/bodies/a mas\n1 model/bodies/b {mass: 1}\n");
+}
+
 constexpr const char* kSound = R"(
 model:
   bodies: {a: {mass: 1, inertia: [1, 1, 1]}}
@@ -75,10 +181,10 @@ model:
   std::string where;
   for (const SceneMistake& m : found) where += m.path + " " + m.value() + "\n";
   EXPECT_EQ(where,
-            "model/joints/j/child_frame {position: [0, 0, 1]}\n"
             "model/joints/j/damping 1 N*s/m\n"
             "model/joints/j/spring/stiffness 1 N/m\n"
             "model/joints/j/limit/upper 2 m\n"
+            "model/joints/j/child_frame {position: [0, 0, 1]}\n"
             "model/couplings/gear/offset 1 m\n"
             "model/couplings/gear/friction 1 N\n"
             "model/couplings/gear/drive/stiffness 2 N/m\n"
@@ -138,11 +244,12 @@ TEST(SceneMistakes, OfNamesWithinTheModelAreToldAtOnce) {
 )");
   EXPECT_EQ(places_of(found),
             "4 model/joints/j/child\n5 model/joints/k/parent\n5 model/joints/k/child\n6 model/joints/l/axis\n"
-            "8 model/shapes/s/body\n9 model/shapes/t/geometry/scale\n10 model/couplings/m/ratios/n\n"
+            "8 model/shapes/s/body\n8 model/shapes/s/geometry/scale\n9 model/shapes/t/geometry/scale\n10 "
+            "model/couplings/m/ratios/n\n"
             "11 model/contacts/exclude/0/1\n11 model/contacts/include/1/1\n");
 }
 
-/// What only a model as a whole can have wrong: its tree first, then its numbers.
+/// What only a model as a whole can have wrong.
 TEST(SceneMistakes, OfTheTreeAndOfNumbersAreToldAtOnce) {
   EXPECT_EQ(places_of(mistakes_of(R"(model:
   bodies: {a: {mass: 1, inertia: [1, 1, 9]}, b: {mass: 1}, c: {mass: 1}, d: {mass: 1}}
@@ -150,7 +257,7 @@ TEST(SceneMistakes, OfTheTreeAndOfNumbersAreToldAtOnce) {
     j: {type: revolute, child: a}
     k: {type: revolute, child: a}
 )")),
-            "5 model/joints/k/child\n2 model/bodies/b\n2 model/bodies/c\n2 model/bodies/d\n");
+            "2 model/bodies/a/inertia\n2 model/bodies/b\n2 model/bodies/c\n2 model/bodies/d\n5 model/joints/k/child\n");
   EXPECT_EQ(places_of(mistakes_of(R"(model:
   bodies:
     a: {mass: 1, inertia: [1, 1, 9]}
@@ -159,8 +266,8 @@ TEST(SceneMistakes, OfTheTreeAndOfNumbersAreToldAtOnce) {
     j: {type: revolute, child: a, axis: [0, 0, 0], limit: {lower: 1, upper: -1}}
     k: {type: revolute, child: b, limit: {lower: 2, upper: 1}}
 )")),
-            "6 model/joints/j/axis\n6 model/joints/j/limit\n7 model/joints/k/limit\n3 model/bodies/a/inertia\n"
-            "4 model/bodies/b/inertia\n");
+            "3 model/bodies/a/inertia\n4 model/bodies/b/inertia\n6 model/joints/j/axis\n6 model/joints/j/limit\n"
+            "7 model/joints/k/limit\n");
 }
 
 /// Lines of the mistakes of a robot file.
@@ -211,6 +318,115 @@ TEST(SceneMistakes, OfRobotFilesAreToldAtOnce) {
             "3 4 ");
 }
 
+/// A folder of files that name each other.
+class SceneMistakesOfFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  /// "file:line value" each.
+  std::string told_of(const std::string& name) const {
+    std::string all;
+    try {
+      load_scene(folder_ / name);
+    } catch (const SceneError& error) {
+      for (const SceneMistake& m : error.mistakes()) {
+        all +=
+            std::filesystem::path(m.file).filename().string() + ":" + std::to_string(m.line) + " " + m.value() + "\n";
+      }
+    }
+    return all;
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(SceneMistakesOfFiles, OfAModelOfMuJoCo) {
+  write("part.xml", R"(<mujoco>
+<worldbody><body name="p"><joint name="r" type="screw"/><geom size="1"/></body></worldbody>
+</mujoco>)");
+  write("robot.xml", R"(<mujoco model="r">
+<compiler angle="grad" eulerseq="abc" autolimits="maybe"/>
+<option gravity="0 0" timestep="-1"/>
+<default><default class="k"/><default class="k"/><default/><joint damping="-1"/></default>
+<asset><mesh file="none.obj"/><mesh/></asset>
+<include file="part.xml"/>
+<worldbody><body name="a" quat="0 0 0 0"><freejoint name="f"/><geom name="g" type="sphere" size="x" pos="1 2"/>
+<body name="b" gravcomp="q"><joint name="h" axis="0 0 0" pos="1"/><geom size="0.1" mass="-2"/>
+<body name="c"><joint name="i" range="2 1" stiffness="-3" armature="y"/><geom type="mesh" mesh="none"/></body></body></body>
+<composite/>
+<body><inertial mass="-4"/><geom size="1"/></body></worldbody>
+<contact><exclude body1="o" body2="z"/><pair geom1="g" geom2="y"/></contact>
+<tendon><fixed name="t"><joint joint="h" coef="1"/><joint joint="nope" coef="u"/><joint joint="no" coef="1"/></fixed>
+<fixed name="s" range="3 2" stiffness="w"><joint joint="i" coef="1"/></fixed></tendon>
+<actuator><motor joint="h"/><motor joint="w"/><position tendon="t" kp="1"/><position joint="i" kp="v"/></actuator>
+<equality><joint joint1="j1" joint2="j2"/><joint joint1="r"/><weld body1="q" body2="m"/><connect site1="n"/></equality>
+<keyframe><key name="home" qpos="1"/></keyframe>
+</mujoco>)");
+  write("scene.yaml", R"(model: {file: robot.xml, keyframe: hom, shapes: {floor: {body: world, geometry: {type: plan}}}}
+simulation: {integrator: semi_implicit}
+controls: {w: 1, u: {effort: {file: u.csv}}}
+optimise: {}
+)");
+  EXPECT_EQ(told_of("scene.yaml"),
+            "scene.yaml:1 hom\nscene.yaml:1 plan\nscene.yaml:4 optimise\n"
+            "robot.xml:2 grad\nrobot.xml:2 abc\nrobot.xml:2 maybe\n"
+            "robot.xml:3 0 0\nrobot.xml:3 -1\n"
+            "robot.xml:4 k\nrobot.xml:4 \nrobot.xml:4 -1\n"
+            "robot.xml:5 none.obj\nrobot.xml:5 \n"
+            "robot.xml:7 0 0 0 0\nrobot.xml:7 x\nrobot.xml:7 1 2\n"
+            "robot.xml:8 q\nrobot.xml:8 0 0 0\nrobot.xml:8 1\nrobot.xml:8 -2\n"
+            "robot.xml:9 2 1\nrobot.xml:9 -3\nrobot.xml:9 y\n"
+            "robot.xml:10 composite\n"
+            "robot.xml:11 -4\n"
+            "robot.xml:12 o\nrobot.xml:12 z\nrobot.xml:12 y\n"
+            "robot.xml:13 u\nrobot.xml:13 no\n"
+            "robot.xml:14 3 2\nrobot.xml:14 w\n"
+            "robot.xml:15 w\nrobot.xml:15 v\n"
+            "robot.xml:16 j1\nrobot.xml:16 j2\nrobot.xml:16 q\nrobot.xml:16 m\nrobot.xml:16 \nrobot.xml:16 n\n"
+            "part.xml:2 screw\n");
+}
+
+/// What may be in a file that could not be read is not missed.
+TEST_F(SceneMistakesOfFiles, OfAFileThatIsNotThere) {
+  write("robot.xml", R"(<mujoco>
+<include file="none.xml"/>
+<worldbody><body name="a"><joint name="h" class="k"/><geom size="x"/></body></worldbody>
+<actuator><motor joint="w"/><motor joint="h" gear="y"/></actuator>
+</mujoco>)");
+  write("scene.yaml",
+        "model: {robots: {one: {file: robot.xml}, two: {file: robot.xml}, three: {file: no.urdf}}}\n"
+        "initial_state: {one_q: {position: 1}}\ncontrols: {two_h: {torque: 1 m}}\n"
+        "optimize: {goal: x}\n");
+  EXPECT_EQ(told_of("scene.yaml"),
+            "scene.yaml:1 no.urdf\nscene.yaml:3 1 m\nscene.yaml:4 x\nrobot.xml:2 none.xml\nrobot.xml:3 x\n");
+}
+
+TEST_F(SceneMistakesOfFiles, OfARobotAndTheTableBesideIt) {
+  write("robot.urdf", R"(<robot name="r">
+<link name="a"><inertial><mass value="x"/><origin xyz="1"/></inertial><collision><geometry><box size="1"/></geometry></collision>
+<collision><origin rpy="2"/><geometry><ball/></geometry></collision></link>
+<link name="b"/><link name="b"/>
+<joint name="j" type="revolute"><parent link="a"/><child link="c"/><axis xyz="0 0 0"/><limit lower="2" upper="1"/>
+<dynamics damping="-5"/><mimic joint="k"/></joint>
+</robot>)");
+  write(
+      "scene.yaml",
+      R"(model: {robots: {r: {file: robot.urdf}}, bodies: {d: {mass: 1, inertia: [1, 1, 1]}}, joints: {e: {type: prismatic, child: d}}}
+controls: {e: {effort: {file: table.csv}}}
+optimize: {variables: [{control: f, knots: 3.5}]}
+)");
+  write("table.csv", "time,e/effort\n0,1\n0.01,x\n0.02\n0.03,2 m\n0.04,5\n");
+  EXPECT_EQ(told_of("scene.yaml"),
+            "scene.yaml:3 3.5\n"
+            "robot.urdf:2 x\nrobot.urdf:2 1\nrobot.urdf:2 1\n"
+            "robot.urdf:3 2\nrobot.urdf:3 ball\nrobot.urdf:4 b\nrobot.urdf:5 0 0 0\nrobot.urdf:5 2\n"
+            "robot.urdf:6 -5\nrobot.urdf:6 k\n"
+            "table.csv:3 x\ntable.csv:4 0.02\ntable.csv:5 2 m\n");
+}
+
 /// Of thousands of couplings in a row each is looked at with those that share its joints; of hundreds that all do there
 /// are too many.
 TEST(SceneMistakes, OfHeldCouplings) {
@@ -241,7 +457,7 @@ TEST(SceneMistakes, OfHeldCouplings) {
 TEST(SceneMistakes, AreNotWithoutEnd) {
   std::string text = "model:\n  joints: {}\n  bodies:\n";
   for (int k = 0; k < 50'000; ++k) text += "    b" + std::to_string(k) + ": {mas: 1}\n";
-  EXPECT_EQ(mistakes_of(text).size(), 20u);
+  EXPECT_EQ(mistakes_of(text).size(), 100u);
 }
 
 }  // namespace

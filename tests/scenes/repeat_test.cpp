@@ -16,9 +16,16 @@ namespace {
 
 using scene::NamedValue;
 
+scene::NodePtr copies_of(const scene::NodePtr& root, const scene::Sources& sources) {
+  scene::Mistakes mistakes;
+  scene::NodePtr result = scene::expand_repeats(root, sources, mistakes);
+  mistakes.throw_any();
+  return result;
+}
+
 std::string expanded(const std::string& text) {
   const scene::Sources sources{"scene.yaml"};
-  return scene::to_yaml(*scene::expand_repeats(scene::parse_document(text, sources, 0), sources));
+  return scene::to_yaml(*copies_of(scene::parse_document(text, sources, 0), sources));
 }
 
 std::string error_of(const std::string& text, const std::vector<Override>& overrides = {}) {
@@ -146,9 +153,9 @@ TEST(Repeat, LeavesAloneWhatIsNoEntry) {
   const std::string text = "model:\n  bodies:\n    repeat: {mass: 1}\ndescription: costs $(5)\n";
   const scene::Sources sources{"scene.yaml"};
   const scene::NodePtr root = scene::parse_document(text, sources, 0);
-  EXPECT_EQ(scene::to_yaml(*scene::expand_repeats(root, sources)), scene::to_yaml(*root));
+  EXPECT_EQ(scene::to_yaml(*copies_of(root, sources)), scene::to_yaml(*root));
   const scene::NodePtr plain = scene::parse_document("model: {bodies: {a: {mass: 1}}}", sources, 0);
-  EXPECT_EQ(scene::expand_repeats(plain, sources), plain);
+  EXPECT_EQ(copies_of(plain, sources), plain);
 }
 
 constexpr const char* kPair = R"(
