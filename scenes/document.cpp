@@ -233,6 +233,7 @@ class TreeHandler : public YAML::EventHandler {
 
   void check_tag(const std::string& tag, const YAML::Mark& mark) {
     if (tag.empty() || tag == "?" || tag == "!") return;
+    if (mistakes_.is_full()) Mistakes::leave_off();
     mistakes_.attempt(
         [&] { fail(sources_, place(mark), path(), "value '" + excerpt(tag) + "'", "a value without a tag"); });
   }
@@ -262,6 +263,7 @@ class TreeHandler : public YAML::EventHandler {
     const auto [at, is_new_key] = frame.lines.emplace(key, mark.line + 1);
     const bool is_new = is_new_key;
     const int first_line = at->second;
+    if (mistakes_.is_full()) Mistakes::leave_off();
     mistakes_.attempt([&] {
       if (merges) {
         fail(sources_, place(mark), path(), "key '<<'",

@@ -54,12 +54,15 @@ SceneMistake mistake_of(const Error& error);
 class Mistakes {
  public:
   static constexpr std::size_t kMost = 100;
+  /// Attempts that may fail, with something new to tell or not: copies of one mistake are not gone through without end.
+  static constexpr std::size_t kMostFailures = 5000;
 
   /// Whether the part went well.
   template <class Part>
   bool attempt(Part&& part) {
+    const bool goes_on = !is_full();
     ++failures_;
-    if (found_.size() >= kMost) return false;
+    if (!goes_on) return false;
     try {
       part();
       --failures_;
@@ -83,6 +86,8 @@ class Mistakes {
   bool names_lost(std::string_view kind) const { return lost_.contains(kind); }
 
   bool empty() const { return found_.empty(); }
+  /// No more are looked for.
+  bool is_full() const { return found_.size() >= kMost || failures_ >= kMostFailures; }
   /// How many attempts did not go well, whether there was anything to tell or not.
   std::size_t failures() const { return failures_; }
   /// In the order of their lines, those of `first_file` first, those of overrides last.

@@ -169,6 +169,8 @@ class Checker {
         check_part(*entry.value, *key->schema, child_path(spot.path, entry.key));
         continue;
       }
+      any = any || mistakes_.is_full();
+      if (mistakes_.is_full()) break;
       const std::vector<std::string> known = key_names(spot.schema);
       std::string nearest = nearest_name(entry.key.substr(0, 100), known);
       mistakes_.attempt([&] {

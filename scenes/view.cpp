@@ -20,6 +20,7 @@ View View::operator[](std::string_view name) const {
   if (node_) read();
   const Schema& map = option();
   const Key* key = map.key(name);
+  if (!key && node_ && node_->find(name)) Mistakes::leave_off();  // as an unknown key it has been told
   if (!key) usage_error("the schema of " + path_ + " has no key " + std::string(name));
   NodePtr child = node_ ? node_->find(name) : nullptr;
   if (!child) child = default_node(*key);

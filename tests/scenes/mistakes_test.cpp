@@ -310,6 +310,12 @@ TEST(SceneMistakes, OfRobotFilesAreToldAtOnce) {
 <replicate count="50"><geom type="cone"/></replicate>
 </worldbody></mujoco>)"),
             "2 3 4 5 ");
+  // Copies without number are not gone through for the sake of one mistake.
+  EXPECT_EQ(lines_of("replicas.xml", R"(<mujoco><worldbody>
+<replicate count="10000"><replicate count="10000"><replicate count="10000">
+<geom size="x"/></replicate></replicate></replicate>
+<body><geom size="1"/></body></worldbody></mujoco>)"),
+            "3 ");
   EXPECT_EQ(lines_of("wrong_names.xml", R"(<mujoco><worldbody>
 <body name="a"><freejoint/><geom size="1"/></body></worldbody>
 <contact><exclude body1="a" body2="b"/>
