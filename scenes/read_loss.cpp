@@ -138,7 +138,7 @@ void ProblemReader::time_waypoint(const View& view, LossTerm& term) const {
 }
 
 void ProblemReader::follow(const View& target, const RecordedQuantity& what, LossTerm& term) const {
-  term.record = read_record(directory_, target, what, mistakes_);
+  term.record = read_record(target, what);
   term.record_path = target.path();
   term.record_part = static_cast<int>(what.part);
   const double step = simulation().time_step;

@@ -10,9 +10,10 @@
 #include "scenes/schema_make.h"
 
 namespace backdrive::scene {
-namespace {
 
 namespace fs = std::filesystem;
+
+namespace {
 
 std::size_t cells_of(std::string_view row) {
   std::string storage;
@@ -27,12 +28,14 @@ std::size_t cells_of(std::string_view row) {
   fail(sources, {0, row, static_cast<int>(column) + 1}, "", "value '" + excerpt(value) + "'", expected, hint);
 }
 
+}  // namespace
+
 /// A CSV file: a header, and rows with as many cells. Empty lines are passed over. Cells are looked up in the text: of
 /// large files a few columns are asked for.
 class Table {
  public:
   Table(const fs::path& directory, const View& file, Mistakes& mistakes)
-      : sources_{(directory / file.text()).string(), {}}, mistakes_(mistakes) {
+      : sources_{(directory / file.text()).string(), {}} {
     text_ = InsideFile(directory, file, kMaxBytes).bytes();
     std::string_view rest = text_;
     if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);  // as spreadsheets begin UTF-8
@@ -43,25 +46,23 @@ class Table {
       const std::string_view row = next_line(rest);
       if (row.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       const std::size_t cells = cells_of(row);
-      attempt([&] {
+      const bool is_row = mistakes.attempt([&] {
         if (cells == header_.size()) return void(rows_.push_back({line, row}));
         refuse_cell(sources_, line, cells - 1, row, std::to_string(header_.size()) + " cells, as in the header");
       });
+      is_whole_ = is_row && is_whole_;
     }
     if (rows_.empty() && is_whole_) refuse_cell(sources_, 2, 0, "", "at least one row");
   }
 
-  /// Goes on behind what is wrong in a row.
-  template <class Part>
-  void attempt(Part&& part) {
-    is_whole_ = mistakes_.attempt(part) && is_whole_;
-  }
-  /// Leaves off where anything was.
-  void need_all() const {
-    if (!is_whole_) Mistakes::leave_off();
-  }
-
   std::size_t rows() const { return rows_.size(); }
+  /// read(row) of every row; goes on behind what is wrong in one, and leaves off at the end where anything was.
+  template <class Read>
+  void each_row(Mistakes& mistakes, const Read& read) const {
+    bool is_whole = is_whole_;
+    for (std::size_t row = 0; row < rows(); ++row) is_whole = mistakes.attempt([&] { read(row); }) && is_whole;
+    if (!is_whole) Mistakes::leave_off();
+  }
   bool has(const std::string& name) const { return std::ranges::find(header_, name) != header_.end(); }
   std::size_t column(const std::string& name) const {
     const auto found = std::ranges::find(header_, name);
@@ -100,13 +101,14 @@ class Table {
   }
 
   Sources sources_;
-  Mistakes& mistakes_;
   bool is_whole_ = true;
   std::string text_;
   std::string_view header_text_;
   std::vector<std::string> header_;
   std::vector<Row> rows_;
 };
+
+namespace {
 
 void check_evenly_spaced(const Table& table, std::size_t column) {
   const std::size_t n = table.rows();
@@ -156,9 +158,7 @@ std::vector<std::size_t> record_columns(const Table& table, const RecordedQuanti
   return columns;
 }
 
-MotionRecord file_record(const fs::path& directory, const View& file, const RecordedQuantity& what,
-                         Mistakes& mistakes) {
-  Table table(directory, file, mistakes);
+MotionRecord file_record(const Table& table, const RecordedQuantity& what, Mistakes& mistakes) {
   const std::size_t time = table.column("time");
   const std::vector<std::size_t> columns = record_columns(table, what);
   const RecordRows rows{
@@ -167,10 +167,7 @@ MotionRecord file_record(const fs::path& directory, const View& file, const Reco
       [&](std::size_t row, const std::string& expected) { table.refuse(row, time, expected); },
       [&](std::size_t row, const std::string& expected) { table.refuse(row, columns[0], expected); }};
   MotionRecord record;
-  for (std::size_t row = 0; row < rows.count; ++row) {
-    table.attempt([&] { add_row(rows, row, what.components, what.turns, record); });
-  }
-  table.need_all();
+  table.each_row(mistakes, [&](std::size_t row) { add_row(rows, row, what.components, what.turns, record); });
   return record;
 }
 
@@ -210,23 +207,28 @@ MotionRecord listed_record(const View& view, const RecordedQuantity& what) {
 
 }  // namespace
 
+const Table& ProblemReader::table_of(const View& file) const {
+  if (!table_ || table_file_ != file.text()) {
+    table_.reset();
+    table_ = std::make_shared<Table>(directory_, file, mistakes_);
+    table_file_ = file.text();
+  }
+  return *table_;
+}
+
 std::vector<double> ProblemReader::read_column(const View& file, std::span<const std::string> names,
                                                Dimension dimension, const JointType* joint) const {
-  Table table(directory_, file, mistakes_);
+  const Table& table = table_of(file);
   const auto found = std::ranges::find_if(names, [&](const std::string& name) { return table.has(name); });
   const std::size_t column = table.column(found == names.end() ? names.back() : *found);
   std::vector<double> values;
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    table.attempt([&] { values.push_back(table.number(row, column, dimension, joint)); });
-  }
-  table.need_all();
+  table.each_row(mistakes_, [&](std::size_t row) { values.push_back(table.number(row, column, dimension, joint)); });
   if (table.has("time")) check_evenly_spaced(table, table.column("time"));
   return values;
 }
 
-MotionRecord read_record(const fs::path& directory, const View& view, const RecordedQuantity& what,
-                         Mistakes& mistakes) {
-  return view.given("file") ? file_record(directory, view["file"], what, mistakes) : listed_record(view, what);
+MotionRecord ProblemReader::read_record(const View& view, const RecordedQuantity& what) const {
+  return view.given("file") ? file_record(table_of(view["file"]), what, mistakes_) : listed_record(view, what);
 }
 
 }  // namespace backdrive::scene

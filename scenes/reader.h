@@ -2,6 +2,7 @@
 // Reading a checked document: views that know schema, path and place, and the readers of its parts.
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -154,10 +155,7 @@ struct RecordedQuantity {
   std::size_t part = 0, parts = 1;  ///< and which of how many numbers it is in rows of a scene
 };
 
-/// A record from a CSV file inside the scene's folder, or from numbers in the scene. Throws Error (input) about what
-/// names the file; adds what is wrong in rows of it to the mistakes, and leaves off then.
-MotionRecord read_record(const std::filesystem::path& directory, const View& view, const RecordedQuantity& what,
-                         Mistakes& mistakes);
+class Table;  ///< read_table.cpp
 
 /// What a word for a channel stands for: torque and force are efforts.
 ControlChannel channel_of(std::string_view word);
@@ -242,6 +240,11 @@ class ProblemReader {
   static std::vector<NamedComponent> asked_parts(std::vector<NamedComponent> parts, const View& view);
   void read_channel(int controlled, const std::string& word, const View& view);
   ControlSignal read_signal(int controlled, ControlChannel channel, const NamedComponent& part, const View& view) const;
+  /// A CSV file inside the scene's folder; what is wrong in its rows is added to the mistakes. Good until the next: the
+  /// last is kept, since what names a file often does so again and again, and no more of them, since they may be large.
+  const Table& table_of(const View& file) const;
+  /// A record from such a file, or from numbers in the scene. Leaves off where rows are wrong.
+  MotionRecord read_record(const View& view, const RecordedQuantity& what) const;
   /// The first of `columns` that the file has.
   std::vector<double> read_column(const View& file, std::span<const std::string> columns, Dimension dimension,
                                   const JointType* joint) const;
@@ -312,6 +315,8 @@ class ProblemReader {
   std::vector<ReadTie> ties_;
   std::unordered_set<std::string> term_names_;         // of problem_.loss
   std::unordered_map<std::string, int> next_of_name_;  // what tells the next term of a name apart
+  mutable std::shared_ptr<const Table> table_;         // of the file that was asked for last
+  mutable std::string table_file_;
   Mistakes& mistakes_;
   const UnreadParts& unread_;
   bool has_steps_ = false;
