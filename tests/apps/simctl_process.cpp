@@ -100,6 +100,8 @@ namespace {
     const rlimit limit{bytes, bytes};
     setrlimit(RLIMIT_AS, &limit);
   }
+  // Whoever runs the tests may ignore them: nohup, a shell in the background.
+  for (const int one : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM}) signal(one, SIG_DFL);
   execv(test::kSimctl.c_str(), argv.data());
   _exit(127);
 }
