@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "integrators/rollout/arguments.h"
 #include "models/parameter_reader.h"
 
 namespace backdrive::app {
