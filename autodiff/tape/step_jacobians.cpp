@@ -84,7 +84,8 @@ void linearise_step(const Model& model, const State<T>& state, const Control<T>&
   options.keep_states = false;
   const Trajectory<T> after = rollout(model, state, control, options);
   Memory& memory = default_memory();
-  const KernelModel<T> kernel_model(model, nullptr, state.q.worlds(), memory);
+  // Of the model as the rollout had it: what acts in it is derived anew from its numbers.
+  const KernelModel<T> kernel_model(*after.model, nullptr, state.q.worlds(), memory);
   StepJacobianArguments<T> arguments{launch_of(kernel_model, options.time_step, 1, state.q),
                                      state.q.address(),
                                      state.qd.address(),

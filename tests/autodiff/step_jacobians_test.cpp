@@ -213,6 +213,18 @@ TEST(StepJacobians, OfOneStepAgreeWithTheAdjointOfARollout) {
   }
 }
 
+// What acts is derived from the numbers as they are, however they were written.
+TEST(StepJacobians, KnowWhatWasWrittenSinceTheModelWasBuilt) {
+  Model model = test::chain(3);
+  const auto at = test::random_batch<double>(model, 1, {0}, 8);
+  const StepJacobians<double> before = step_jacobians(model, at.state, at.control, some_steps());
+  model.joints.friction.set(1, 0, 0.7);
+  model.joints.spring.stiffness.set(2, 0, 40);
+  EXPECT_LT(off_the_adjoint<double>(model, 1, 1), 30 * 2.2e-16);
+  const StepJacobians<double> after = step_jacobians(model, at.state, at.control, some_steps());
+  EXPECT_GT((by_state(after, 0) - by_state(before, 0)).norm(), 1e-3);
+}
+
 // Of a world that ends in numbers that are none nothing is known; the others are as they were.
 TEST(StepJacobians, OfWorldsThatStopAreNotNumbers) {
   for (const int steps : {1, 2}) {
