@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "apps/body_states.h"
@@ -200,15 +201,17 @@ Json step_jacobians_of(const Problem& problem, const JointState& s) {
   return {{"A", A}, {"B", B}};
 }
 
-Json quantity_of(const std::string& name, const Problem& problem, const JointState& s, const BodyStates& bodies) {
+/// `bodies`: gives bodies_at() of the state to those that ask for it.
+template <class Bodies>
+Json quantity_of(const std::string& name, const Problem& problem, const JointState& s, const Bodies& bodies) {
   const Model& model = problem.model;
   const int nv = model.topology.nv;
-  if (name == "jacobian") return jacobians(model, bodies);
+  if (name == "jacobian") return jacobians(model, bodies());
   if (name == "center_of_mass") {
-    return {{"position", list_of(bodies.center_of_mass(0))}, {"velocity", list_of(bodies.velocity_of_center(0))}};
+    return {{"position", list_of(bodies().center_of_mass(0))}, {"velocity", list_of(bodies().velocity_of_center(0))}};
   }
   if (name == "momentum") {
-    return {{"linear", list_of(bodies.momentum(0))}, {"angular", list_of(bodies.angular_momentum(0))}};
+    return {{"linear", list_of(bodies().momentum(0))}, {"angular", list_of(bodies().angular_momentum(0))}};
   }
   if (name == "step_jacobians") return step_jacobians_of(problem, s);
   if (name == "forward_dynamics") return reference::forward_dynamics_dense(model, s.q, s.qd, s.tau);
@@ -247,7 +250,11 @@ int run_dynamics(const DynamicsArguments& options) {
   Json results = Json::array();
   for (const JointState& state : states) {
     Json result = Json::object();
-    const BodyStates bodies = bodies_at(model, state);
+    std::optional<BodyStates> known;
+    const auto bodies = [&]() -> const BodyStates& {
+      if (!known) known.emplace(bodies_at(model, state));
+      return *known;
+    };
     for (const std::string& name : options.quantities.empty() ? quantity_names() : options.quantities) {
       result[name] = quantity_of(name, scene.problem, state, bodies);
     }
