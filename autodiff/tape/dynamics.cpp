@@ -15,24 +15,20 @@ struct DynamicsCall {
 };
 
 template <class T>
-void check_dynamics(const Model& model, const DynamicsCall<T>& call) {
+void check_dynamics(const Model& model, const DynamicsCall<T>& call, const RolloutOptions& options) {
   const Topology& t = model.topology;
-  const std::string who = call.inverse ? "inverse_dynamics" : "forward_dynamics";
-  if (t.has_bodies()) usage_error(who + ": a model in maximal coordinates; expected the integrator featherstone");
+  const std::string who = call.inverse ? "inverse_dynamics: " : "forward_dynamics: ";
+  if (t.has_bodies()) usage_error(who + "a model in maximal coordinates; expected the integrator featherstone");
+  check_rollout(model, call.state, Control<T>(), options);
+  const Buffer<T>& given = call.given;
   const int worlds = call.state.q.worlds();
-  const auto check = [&](const char* what, const Buffer<T>& buffer, int rows) {
-    if (buffer.backend()) usage_error(who + ": " + what + " is on a device; expected the host's memory");
-    if (buffer.rows() == rows && buffer.worlds() == worlds) return;
-    usage_error(who + ": " + what + " has " + std::to_string(buffer.rows()) + " rows of " +
-                std::to_string(buffer.worlds()) + " worlds; expected " + std::to_string(rows) + " rows of " +
+  if (given.rows() != t.nv || given.worlds() != worlds) {
+    usage_error(who + (call.inverse ? "qdd" : "tau") + " has " + std::to_string(given.rows()) + " rows of " +
+                std::to_string(given.worlds()) + " worlds; expected " + std::to_string(t.nv) + " rows of " +
                 std::to_string(worlds));
-  };
-  check("q", call.state.q, t.nq);
-  check("qd", call.state.qd, t.nv);
-  check(call.inverse ? "qdd" : "tau", call.given, t.nv);
-  if (const int own = model.parameter_worlds(); own != 1 && own != worlds) {
-    usage_error(who + ": the model has parameters for " + std::to_string(own) + " worlds, the state " +
-                std::to_string(worlds));
+  }
+  if (call.state.q.backend() || given.backend()) {
+    usage_error(who + "numbers on a device; expected them in the host's memory");
   }
 }
 
@@ -107,9 +103,9 @@ struct DynamicsNode final : Tape<T>::Node {
 template <class T>
 Buffer<T> dynamics(Tape<T>* tape, const Model& model, const DynamicsCall<T>& call, int threads, Memory& memory) {
   if (tape) tape->check_recording();
-  check_dynamics(model, call);
   RolloutOptions options;
   options.threads = threads;
+  check_dynamics(model, call, options);
   Memory& own = tape ? tape->memory() : memory;
   auto node = std::make_unique<DynamicsNode<T>>(Recorded<T>(model, options, call.given.worlds(), own), call);
   node->result = run_dynamics(node->recorded.kernel_model, call, threads, own);
@@ -139,13 +135,21 @@ Buffer<T> mass_matrix(const Model& model, const Buffer<T>& q, int threads, Memor
   State<T> still;
   still.q = q;
   still.qd = Buffer<T>(nv, worlds);
+  Buffer<T> unit(nv, worlds);
+  const DynamicsCall<T> call{still, unit, true};
+  RolloutOptions options;
+  options.threads = threads;
+  check_dynamics(model, call, options);
   Model weightless = model;
   for (int k = 0; k < 3; ++k) weightless.gravity.set(0, k, 0);
+  const Recorded<T> recorded(weightless, options, worlds, memory);
   Buffer<T> result(memory, row_count(nv, nv), worlds);
   for (int column = 0; column < nv; ++column) {
-    Buffer<T> unit(nv, worlds);
-    for (int w = 0; w < worlds; ++w) unit.set(column, w, T(1));
-    const Buffer<T> efforts = inverse_dynamics<T>(nullptr, weightless, still, unit, threads, memory);
+    for (int w = 0; w < worlds; ++w) {
+      if (column > 0) unit.set(column - 1, w, T(0));
+      unit.set(column, w, T(1));
+    }
+    const Buffer<T> efforts = run_dynamics(recorded.kernel_model, call, threads, memory);
     for (int row = 0; row < nv; ++row) {
       for (int w = 0; w < worlds; ++w) result.set(row * nv + column, w, efforts(row, w));
     }

@@ -407,11 +407,10 @@ struct OwnFactors {
   }
 };
 
-/// Leaves-to-root half of a solve (6): add_force(i, P) adds a link's own to the force P that its subtree hands on;
-/// remainder(dof, Sᵀ P) is r, and D⁻¹ r goes into factors_of(dof).x.
-template <class Layout, class FactorsOf, class AddForce, class Remainder>
-BACKDRIVE_HD void solve_inwards_with(Workspace<Layout>& ws, const FactorsOf& factors_of, const AddForce& add_force,
-                                     const Remainder& remainder) {
+/// Leaves to root: add_force(i, P) adds a link's own to the force P that its subtree hands on, and take(i, v, P) is
+/// what each of its degrees of freedom makes of that, the last one first.
+template <class Layout, class AddForce, class Take>
+BACKDRIVE_HD void gather_forces(Workspace<Layout>& ws, const AddForce& add_force, const Take& take) {
   using Real = typename Layout::Real;
   Spatial<Real> force = zero6<Real>();
   Stack<Spatial<Real>> stack(ws.stack);
@@ -421,18 +420,28 @@ BACKDRIVE_HD void solve_inwards_with(Workspace<Layout>& ws, const FactorsOf& fac
     add_force(i, force);
     visit_dofs(
         link.type, [&](auto dofs) __attribute__((always_inline)) {
-          for (int k = dofs() - 1; k >= 0; --k) {
-            typename Layout::Dof& dof = ws.dof[link.v + k];
-            auto& factors = factors_of(dof);
-            const Real r = remainder(dof, dot(dof.S, force));
-            factors.x = factors.inverse * r;
-            force += factors.UD * r;
-          }
+          for (int v = link.v + dofs() - 1; v >= link.v; --v) take(i, v, force);
         });
     if (link.parent < 0) continue;
     if (!link.last_child) force += stack.pop();
     if (link.parent != i - 1) stack.push(force);
   }
+}
+
+/// Leaves-to-root half of a solve (6): add_force as in gather_forces; remainder(dof, Sᵀ P) is r, and D⁻¹ r goes into
+/// factors_of(dof).x.
+template <class Layout, class FactorsOf, class AddForce, class Remainder>
+BACKDRIVE_HD void solve_inwards_with(Workspace<Layout>& ws, const FactorsOf& factors_of, const AddForce& add_force,
+                                     const Remainder& remainder) {
+  using Real = typename Layout::Real;
+  const auto eliminate = [&](int, int v, Spatial<Real>& force) __attribute__((always_inline)) {
+    typename Layout::Dof& dof = ws.dof[v];
+    auto& factors = factors_of(dof);
+    const Real r = remainder(dof, dot(dof.S, force));
+    factors.x = factors.inverse * r;
+    force += factors.UD * r;
+  };
+  gather_forces(ws, add_force, eliminate);
 }
 
 /// Root to leaves: number(v, δ) is the acceleration of a degree of freedom whose parent side moves with δ, and

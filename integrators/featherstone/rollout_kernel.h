@@ -173,9 +173,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typenam
 
 template <class T, class Layout>
 void lay_out(const RolloutAdjointArguments<T>& a, int first_world, Arena& arena, AdjointScratch<Layout>& g) {
-  take_arrays(a.launch.topology, a.constants_bar != nullptr, arena, g);
-  prepare(a.launch, first_world, arena, g.ws);
-  g.bar.control.numbers = arena.take<typename Layout::Real>(a.launch.topology.nu);
+  lay_out(a.launch, a.constants_bar != nullptr, first_world, arena, g);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

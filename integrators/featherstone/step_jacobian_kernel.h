@@ -108,26 +108,14 @@ BACKDRIVE_HD void position_rows(const Workspace<Layout>& ws, const StepJacobianR
       });
 }
 
-template <class T, class Layout>
-void lay_out(const StepJacobianArguments<T>& a, int first_world, Arena& arena, AdjointScratch<Layout>& g) {
-  take_arrays(a.launch.topology, false, arena, g);
-  prepare(a.launch, first_world, arena, g.ws);
-  g.bar.control.numbers = arena.take<typename Layout::Real>(a.launch.topology.nu);
-}
-
 template <class Real>
 void step_jacobian_group(const StepJacobianArguments<StorageOf<Real>>& a, int first_world, std::byte* scratch) {
   AdjointScratch<PackStepJacobian<Real>> g;
   Arena arena(scratch);
-  lay_out(a, first_world, arena, g);
-  const TopologyView& t = a.launch.topology;
-  const WorldGroup group(a.launch, first_world);
-  load_rows(group, a.q, 0, t.nq, g.ws.q);
-  load_rows(group, a.qd, 0, t.nv, g.ws.qd);
-  fill_padding(first_world, a.launch.worlds, g.ws.q, t.nq);
-  fill_padding(first_world, a.launch.worlds, g.ws.qd, t.nv);
-  g.ws.control.take(group, a.control, 0, t.nu, 0);
-  g.ws.control.pad(a.launch.worlds, first_world, t.nu);
+  lay_out(a.launch, false, first_world, arena, g);
+  load_state(a.launch, a.q, a.qd, first_world, g.ws);
+  g.ws.control.take(WorldGroup(a.launch, first_world), a.control, 0, a.launch.topology.nu, 0);
+  g.ws.control.pad(a.launch.worlds, first_world, a.launch.topology.nu);
   accelerations_and_forces(g.ws);
   const StepJacobianRows<Real> rows(a, first_world);
   velocity_rows(g, rows);

@@ -142,4 +142,13 @@ void prepare(const Launch<StorageOf<typename Layout::Real>>& launch, int first_w
   ws.control.clear(t.nu);
 }
 
+/// All of an adjoint, with or without room for gradients of parameters.
+template <class Layout>
+void lay_out(const Launch<StorageOf<typename Layout::Real>>& launch, bool parameters, int first_world, Arena& arena,
+             AdjointScratch<Layout>& g) {
+  take_arrays(launch.topology, parameters, arena, g);
+  prepare(launch, first_world, arena, g.ws);
+  g.bar.control.numbers = arena.take<typename Layout::Real>(launch.topology.nu);
+}
+
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -5,8 +5,9 @@
 //   K::Rollout<Contact>, K::Adjoint<Contact>    working sets of rollout/shell.h, without and with contact
 //   K::poses, K::poses_adjoint                  (arguments, first world, scratch)
 //   K::places, K::place, K::place_adjoint       the latter two where `places` is true
-//   K::linearises, K::step_jacobian             the latter where `linearises` is true; it takes less scratch than an
-//   adjoint K::pose_scratch_bytes(arguments)            of an adjoint with gradients of parameters
+//   K::pose_scratch_bytes(arguments)            of an adjoint with gradients of parameters
+//   K::linearises, K::step_jacobian,            the latter where `linearises` is true; they take no more scratch than an
+//      K::dynamics, K::dynamics_adjoint            adjoint of a rollout
 #include <algorithm>
 
 #include "integrators/rollout/effort_kernel.h"

@@ -76,6 +76,19 @@ BACKDRIVE_INLINE void store_rows(const WorldGroup& group, StorageOf<Real>* to, s
   }
 }
 
+/// A state of one group of worlds, into `q` and `qd` of a working set.
+template <class Set>
+BACKDRIVE_INLINE void load_state(const Launch<StorageOf<typename Set::Real>>& launch,
+                                 const StorageOf<typename Set::Real>* q, const StorageOf<typename Set::Real>* qd,
+                                 int first_world, Set& s) {
+  const TopologyView& t = launch.topology;
+  const WorldGroup group(launch, first_world);
+  load_rows(group, q, 0, t.nq, s.q);
+  load_rows(group, qd, 0, t.nv, s.qd);
+  fill_padding(first_world, launch.worlds, s.q, t.nq);
+  fill_padding(first_world, launch.worlds, s.qd, t.nv);
+}
+
 /// Rows of one step, copied into the working set.
 template <class Real>
 struct CopiedRows {

@@ -51,10 +51,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   using Real = typename Set::Real;
   const TopologyView& t = a.launch.topology;
   const WorldGroup group(a.launch, first_world);
-  load_rows(group, a.q0, 0, t.nq, s.q);
-  load_rows(group, a.qd0, 0, t.nv, s.qd);
-  fill_padding(first_world, a.launch.worlds, s.q, t.nq);
-  fill_padding(first_world, a.launch.worlds, s.qd, t.nv);
+  load_state(a.launch, a.q0, a.qd0, first_world, s);
   if constexpr (Set::has_contact) {
     for (int k = 0; k < t.nv; ++k) s.reported[k] = s.qd[k];  // no step led to the first state
   }

@@ -243,6 +243,12 @@ TEST(Dynamics, RefusesWhatIsNotItsOwn) {
                            {"tau has 2 rows of 2 worlds; expected 3 rows of 2"});
   test::expect_usage_error([&] { inverse_dynamics<double>(nullptr, model, state, Buffer<double>(3, 1)); },
                            {"qdd has 3 rows of 1 worlds; expected 3 rows of 2"});
+  const Model floating = some_tree(62);  // its root is free
+  State<double> turned(floating, 1);
+  turned.q.set(3, 0, 2);
+  const Buffer<double> zeros(floating.topology.nv, 1);
+  test::expect_usage_error([&] { inverse_dynamics<double>(nullptr, floating, turned, zeros); },
+                           {"quaternion", "expected"});
   test::TreeOptions options;
   options.integrator = Integrator::semi_implicit;
   const Model bodies = test::random_tree(5, options);
