@@ -14,6 +14,12 @@ struct ModelMistake {
   std::string message;  ///< "-1, expected a finite number >= 0 kg"
 };
 
+/// The entry that a path is in: "joints/hip" of "joints/hip/limit/lower".
+inline std::string item_of(const std::string& path) {
+  const std::size_t group = path.find('/');
+  return path.substr(0, group == std::string::npos ? group : path.find('/', group + 1));
+}
+
 /// A model that cannot be: an Error of kind input whose message has a line for each mistake.
 class ModelError : public Error {
  public:

@@ -315,12 +315,6 @@ void check_moved_inertia(const Model& model, const ParametersView& view) {
   }
 }
 
-/// "joints/hip" of "joints/hip/limit/lower".
-std::string item_of(const std::string& path) {
-  const std::size_t group = path.find('/');
-  return path.substr(0, group == std::string::npos ? group : path.find('/', group + 1));
-}
-
 /// Adds what is wrong about single numbers, and what is wrong about several of an item whose single ones are right.
 void add_first(ModelMistakes& mistakes, const ModelMistakes& numbers, const ModelMistakes& together) {
   std::set<std::string> items;

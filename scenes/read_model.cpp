@@ -322,25 +322,26 @@ class ModelReader {
     }
     int body = ModelBuilder::world;
     ShapeOptions options;
-    bool is_whole = true;
-    const auto read = [&](const auto& part) { is_whole = mistakes_.attempt(part) && is_whole; };
-    read([&] { body = listed_with ? bodies_.at(*listed_with) : body_named(view["body"]); });
-    read([&] { read_geometry(view["geometry"], options); });
-    read([&] { options.frame = read_frame(view["frame"]); });
-    read([&] { options.density = view["density"].number(); });
-#define BACKDRIVE_READ(at, name, ...) read([&] { options.name = view["material"][#name].number(); });
+    Parts parts(mistakes_);
+    parts.read([&] { body = listed_with ? bodies_.at(*listed_with) : body_named(view["body"]); });
+    parts.read([&] { read_geometry(view["geometry"], options); });
+    parts.read([&] { options.frame = read_frame(view["frame"]); });
+    parts.read([&] { options.density = view["density"].number(); });
+#define BACKDRIVE_READ(at, name, ...) parts.read([&] { options.name = view["material"][#name].number(); });
     BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_READ, )
 #undef BACKDRIVE_READ
-    read([&] { options.filter = groups_.filter(view["collision"], mistakes_); });
-    if (is_whole) shapes_[name] = builder_.add_shape(name, body, options);
+    parts.read([&] { options.filter = groups_.filter(view["collision"], mistakes_); });
+    parts.need_all();
+    shapes_[name] = builder_.add_shape(name, body, options);
   }
 
   void read_geometry(const View& geometry, ShapeOptions& options) {
     options.type = geometry_type(geometry["type"].text());
-    bool is_whole = mistakes_.attempt([&] { options.scale = read_scale(geometry, options.type, options.scale); });
-    is_whole = mistakes_.attempt([&] { options.margin = geometry["margin"].number(); }) && is_whole;
-    is_whole = mistakes_.attempt([&] { read_asset(geometry, options); }) && is_whole;
-    if (!is_whole) Mistakes::leave_off();
+    Parts parts(mistakes_);
+    parts.read([&] { options.scale = read_scale(geometry, options.type, options.scale); });
+    parts.read([&] { options.margin = geometry["margin"].number(); });
+    parts.read([&] { read_asset(geometry, options); });
+    parts.need_all();
   }
 
   static GeometryType geometry_type(const std::string& word) {
@@ -393,7 +394,7 @@ class ModelReader {
   }
 
   [[noreturn]] void tell(const ModelMistake& found, const std::vector<std::string>& location) const {
-    if (doubtful_.contains(found.path.substr(0, found.path.find('/', found.path.find('/') + 1)))) Mistakes::leave_off();
+    if (doubtful_.contains(item_of(found.path))) Mistakes::leave_off();
     NodePtr node = root_.node();
     Place place = node->place;
     for (const std::string& segment : location) {

@@ -59,9 +59,10 @@ class Table {
   /// read(row) of every row; goes on behind what is wrong in one, and leaves off at the end where anything was.
   template <class Read>
   void each_row(Mistakes& mistakes, const Read& read) const {
-    bool is_whole = is_whole_;
-    for (std::size_t row = 0; row < rows(); ++row) is_whole = mistakes.attempt([&] { read(row); }) && is_whole;
-    if (!is_whole) Mistakes::leave_off();
+    Parts parts(mistakes);
+    for (std::size_t row = 0; row < rows(); ++row) parts.read([&] { read(row); });
+    parts.need_all();
+    if (!is_whole_) Mistakes::leave_off();
   }
   bool has(const std::string& name) const { return std::ranges::find(header_, name) != header_.end(); }
   std::size_t column(const std::string& name) const {

@@ -110,5 +110,23 @@ class Mistakes {
   std::set<std::string, std::less<>> lost_;
 };
 
+/// Parts of one thing, all of which are read: where any is wrong, nothing comes of the thing.
+class Parts {
+ public:
+  explicit Parts(Mistakes& mistakes) : mistakes_(mistakes) {}
+  template <class Part>
+  void read(Part&& part) {
+    is_whole_ = mistakes_.attempt(part) && is_whole_;
+  }
+  /// Leaves off where any was wrong.
+  void need_all() const {
+    if (!is_whole_) Mistakes::leave_off();
+  }
+
+ private:
+  Mistakes& mistakes_;
+  bool is_whole_ = true;
+};
+
 }  // namespace scene
 }  // namespace backdrive

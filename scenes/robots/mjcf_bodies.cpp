@@ -292,14 +292,13 @@ class MjcfBodyReader : MjcfReading {
       geom.name = name->value + around.suffix;
       model_.geom_names.insert(geom.name);
     }
-    bool is_whole = true;
-    const auto read = [&](const auto& part) { is_whole = mistakes_.attempt(part) && is_whole; };
-    read([&] { geom.contact_type = values_.whole_or(element, "contype", 1); });
-    read([&] { geom.contact_affinity = values_.whole_or(element, "conaffinity", 1); });
-    read([&] { geom.pose = document_.pose(element); });
-    read([&] { read_form(geom); });
-    read([&] { looks_.colour(geom); });
-    if (!is_whole) Mistakes::leave_off();
+    Parts parts(mistakes_);
+    parts.read([&] { geom.contact_type = values_.whole_or(element, "contype", 1); });
+    parts.read([&] { geom.contact_affinity = values_.whole_or(element, "conaffinity", 1); });
+    parts.read([&] { geom.pose = document_.pose(element); });
+    parts.read([&] { read_form(geom); });
+    parts.read([&] { looks_.colour(geom); });
+    parts.need_all();
     geom.pose = around.frame * geom.pose;
     geom.mass = placed(geom.mass, geom.pose);
     model_.bodies[around.body].geoms.push_back(std::move(geom));

@@ -37,14 +37,14 @@ class MjcfCouplingReader : MjcfReading {
     MjcfTendon tendon;
     tendon.element = element;
     tendon.element.name = given.name;
-    bool is_whole = true;
+    Parts terms(mistakes_);
     for (const XmlElement& term : given.children) {
-      is_whole = mistakes_.attempt([&] {
+      terms.read([&] {
         if (term.name != "joint") values_.missing(given, "elements <joint joint=... coef=...> and no other");
         add_term(term, values_.number(term, values_.attribute(term, "coef", "of the joint's position")), tendon);
-      }) && is_whole;
+      });
     }
-    if (!is_whole) Mistakes::leave_off();
+    terms.need_all();
     if (tendon.terms.empty()) values_.missing(given, "an element <joint joint=... coef=...>");
     const XmlAttribute* const name = given.attribute("name");
     if (name) model_.tendon_of_name.emplace(name->value, static_cast<int>(model_.tendons.size()));

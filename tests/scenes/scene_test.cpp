@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "models/parameter_list.h"
+#include "tests/scenes/cart_scene.h"
 #include "tests/support/places.h"
 
 namespace backdrive {
@@ -20,61 +21,8 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 
-const std::string kScene = R"(name: test
-simulation: {time_step: 10 ms, duration: 0.5}
-model:
-  gravity: [0, 0, -9.8]
-  bodies:
-    cart: {mass: 2, shapes: [{name: hull, geometry: {type: box, scale: [10 cm, 0.2, 0.3]}, density: 10}]}
-    pole:
-      mass: 100 g
-      com: [0, 0, 50 cm]
-      inertia: [0.01, 0.01, 0.001, 0, 0, 0]
-      shapes:
-        - {geometry: {type: capsule, scale: [0.1, 0.2]}, frame: {orientation: {axis: [0, 2, 0], angle: 90 deg}}}
-        - {geometry: {type: sphere, scale: 3 cm}, material: {friction: 0.5}}
-    tip: {}
-  joints:
-    slider: {type: prismatic, parent: world, child: cart, axis: [1, 0, 0], limit: {lower: -2, upper: 200 cm}}
-    hinge:
-      type: revolute
-      parent: cart
-      child: pole
-      axis: [0, 1, 0]
-      damping: 0.01
-      drive: {stiffness: 10, damping: 1, effort_limit: 5}
-    weld: {type: fixed, parent: pole, child: tip, frame: {position: [0, 0, 1], orientation: {rpy: [0, 0, 90 deg]}}}
-  shapes:
-    floor: {body: world, geometry: {type: plane}}
-initial_state:
-  hinge: {position: 180 deg, velocity: 60 rpm}
-controls:
-  slider: [1, 2 kN, 3]
-  hinge: {effort: 0.5, target_position: {values: [0, 90 deg], hold: true}}
-requires_grad: [bodies/*/mass, joints/hinge/damping]
-optimize:
-  variables:
-    - {control: slider, knots: 5, bounds: [-20, 20], initial: {random: 1}, scale: 2}
-    - {control: hinge, channel: target_position, interpolation: hold, initial: 10 deg}
-    - {initial_state: hinge, quantity: velocity, bounds: [-1, none]}
-    - {parameter: joints/*/damping, bounds: [0.1, 3], initial: 1}
-    - {parameter: bodies/pole/com/2}
-  loss:
-    terminal:
-      - {joint: hinge, position: 0, velocity: 0, weight: {position: 100, velocity: 5}}
-      - {joint: slider, position: 10 cm}
-      - {body: tip, position: [0, 0, 1], orientation: [0, 0, 0, 1], point: [0, 0, 0.1], weight: 3}
-    running:
-      - {control: slider, weight: 1e-4}
-      - {control: hinge, channel: target_position, target: 180 deg}
-      - {control: hinge, channel: target_position}
-  method: adam
-  iterations: 10
-  goal: 1e-3
-)";
-
 Scene load(const std::vector<Override>& overrides = {}) {
-  return parse_scene(kScene, "test.yaml", ".", overrides);
+  return parse_scene(test::kCartScene, "test.yaml", ".", overrides);
 }
 
 std::string refused(const std::vector<Override>& overrides) {
@@ -331,7 +279,7 @@ TEST(SceneFiles, ControlsComeFromATable) {
   std::ofstream(folder / "data" / "u.csv")
       << "time, hinge/effort,slider/effort\r\n0,1,10\r\n0.1,2,20\r\n0.2,3,30\r\n\r\n";
   const std::vector<Override> overrides{{"controls/slider", "{effort: {file: data/u.csv, hold: true}}"}};
-  const Problem problem = parse_scene(kScene, "test.yaml", folder, overrides).problem;
+  const Problem problem = parse_scene(test::kCartScene, "test.yaml", folder, overrides).problem;
   EXPECT_EQ(problem.controls[0].values, (std::vector<double>{10, 20, 30}));
   EXPECT_TRUE(problem.controls[0].hold);
   std::filesystem::remove_all(folder);
@@ -343,7 +291,7 @@ TEST(SceneFiles, TablesMayBeQuoted) {
   std::filesystem::create_directories(folder);
   const auto column = [&](const std::string& table, const std::string& name) {
     std::ofstream(folder / "u.csv") << table;
-    std::string text = kScene;
+    std::string text = test::kCartScene;
     for (std::size_t at = 0; (at = text.find("slider", at)) != std::string::npos; at += name.size()) {
       text.replace(at, 6, '"' + name + '"');
       at += 2;
@@ -382,7 +330,8 @@ TEST(SceneFiles, NoTurnedLinkLeadsOutside) {
   for (int i = 0; i < 100000 && (i < 1000 || own == 0 || refused == 0); ++i) {
     const std::vector<Override> overrides{{"controls/slider", "{effort: {file: turned/u.csv}}"}};
     try {
-      EXPECT_EQ(parse_scene(kScene, "test.yaml", folder, overrides).problem.controls[0].values, std::vector<double>{1});
+      EXPECT_EQ(parse_scene(test::kCartScene, "test.yaml", folder, overrides).problem.controls[0].values,
+                std::vector<double>{1});
       ++own;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::input);
@@ -490,107 +439,6 @@ TEST(SceneLoss, TermsKnowWhenTheyAreScored) {
     EXPECT_EQ(t.name, "waypoints/hinge/position");
     EXPECT_FALSE(t.terminal || t.integral) << at;
     EXPECT_EQ(std::pair(t.first_step, t.last_step), std::pair(step, step)) << at;
-  }
-}
-
-class SceneRecords : public testing::Test {
- protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  Scene load_running(const std::string& terms) const {
-    const std::vector<Override> overrides{{"optimize/loss/running", terms}};
-    return parse_scene(kScene, "test.yaml", folder_, overrides);
-  }
-
-  const std::filesystem::path folder_ = std::filesystem::temp_directory_path() / "backdrive_scene_records";
-};
-
-TEST_F(SceneRecords, OfJointsAndBodiesComeFromTables) {
-  std::ofstream(folder_ / "film.csv") << "tip/position/y,time,hinge/position,slider/velocity,tip/position/x,"
-                                         "tip/position/z,tip/orientation/x,tip/orientation/y,tip/orientation/z,"
-                                         "tip/orientation/w,hinge/velocity\r\n"
-                                         "2,0.1,90 deg,5,1,3,0,0,0,1,\r\n"
-                                         "5,0.104,0,6,4,6,0,0,1.001,0,\r\n\r\n"
-                                         "8,0.2,1,7,7,9,0,0,0.6,0.8,\r\n";
-  const Scene scene = load_running(
-      "[{joint: hinge, position: {file: film.csv}, weight: 2}, {control: slider}, {joint: slider, position: 0, "
-      "velocity: {file: film.csv}, weight: {position: 3}}, {body: tip, position: {file: film.csv}, orientation: "
-      "{file: film.csv}, point: [1, 0, 0], until: 150 ms}]");
-  const auto is_running = [](const LossTerm& t) { return !t.terminal; };
-  std::vector<LossTerm> loss = scene.problem.loss;
-  std::erase_if(loss, [&](const LossTerm& t) { return !is_running(t); });
-  ASSERT_EQ(loss.size(), 6u);
-  const std::vector<double> times{0.1, 0.104, 0.2};
-  using Row = std::array<double, 4>;
-  EXPECT_EQ(loss[0].record, (MotionRecord{times, {Row{kPi / 2}, Row{0}, Row{1}}}));
-  EXPECT_EQ(std::pair(loss[0].first_step, loss[0].last_step), std::pair(10, 20));
-  EXPECT_TRUE(loss[0].on_circle);
-  EXPECT_EQ(loss[0].weight, 2);
-  EXPECT_TRUE(loss[1].record.empty());
-  EXPECT_TRUE(loss[2].record.empty());
-  EXPECT_EQ(loss[2].weight, 3);
-  EXPECT_EQ(loss[3].record, (MotionRecord{times, {Row{5}, Row{6}, Row{7}}}));
-  EXPECT_EQ(loss[4].record, (MotionRecord{times, {Row{1, 2, 3}, Row{4, 5, 6}, Row{7, 8, 9}}}));
-  EXPECT_EQ(std::pair(loss[4].first_step, loss[4].last_step), std::pair(10, 15));
-  EXPECT_EQ(loss[4].point[0], 1);
-  EXPECT_EQ(loss[5].record.values[1], (Row{0, 0, 1, 0}));
-  // Written out, as the scene may lie elsewhere then; and read back to the same bits.
-  const std::string text = scene_with_values(scene, scene.problem);
-  EXPECT_EQ(text.find("film.csv"), std::string::npos);
-  std::filesystem::remove(folder_ / "film.csv");
-  const Scene back = parse_scene(text, "b.yaml", folder_);
-  ASSERT_EQ(back.problem.loss.size(), scene.problem.loss.size());
-  for (std::size_t k = 0; k < scene.problem.loss.size(); ++k) {
-    const LossTerm &a = scene.problem.loss[k], &b = back.problem.loss[k];
-    EXPECT_EQ(a.record, b.record) << a.name;
-    EXPECT_EQ(std::pair(a.first_step, a.last_step), std::pair(b.first_step, b.last_step)) << a.name;
-  }
-  EXPECT_EQ(scene_with_values(back, back.problem), text);
-}
-
-TEST_F(SceneRecords, OfSeveralNumbersAreWrittenBackAsTheyStood) {
-  std::ofstream(folder_ / "film.csv") << "time,flight/velocity/x,flight/velocity/y,flight/velocity/z,"
-                                         "flight/orientation/x,flight/orientation/y,flight/orientation/z,"
-                                         "flight/orientation/w\n0,1,2,3,0,0,0,1\n0.2,4,5,6,0,0.6,0,0.8\n";
-  const Scene scene = parse_scene(R"(
-simulation: {duration: 0.2 s, time_step: 10 ms}
-model:
-  bodies: {disc: {mass: 1, inertia: [1, 1, 1]}, box: {mass: 1, inertia: [1, 1, 1]}}
-  joints: {table: {type: planar, child: disc}, flight: {type: free, child: box}}
-optimize:
-  variables: [{initial_state: table, quantity: velocity}]
-  loss:
-    running:
-      - {joint: flight, velocity: {file: film.csv}, orientation: {file: film.csv}}
-      - {joint: table, position: {times: [0, 0.2], values: [[0, 0, 0], [1, 2, 0.3]]}}
-)",
-                                  "several.yaml", folder_);
-  const std::string text = scene_with_values(scene, scene.problem);
-  const Scene back = parse_scene(text, "back.yaml", folder_);
-  ASSERT_EQ(back.problem.loss.size(), scene.problem.loss.size());
-  int records = 0;
-  for (std::size_t k = 0; k < scene.problem.loss.size(); ++k) {
-    const LossTerm &a = scene.problem.loss[k], &b = back.problem.loss[k];
-    EXPECT_EQ(a.name, b.name);
-    EXPECT_EQ(a.record, b.record) << a.name;
-    records += !a.record.empty();
-  }
-  EXPECT_EQ(records, 7) << text;
-  EXPECT_EQ(scene_with_values(back, back.problem), text);
-}
-
-TEST(MotionRecords, AreLinearBetweenRows) {
-  const MotionRecord record{{1, 2, 4}, {{10}, {20}, {-20}}};
-  for (const auto& [time, value] : {std::pair(0.0, 10.0), {1, 10}, {1.25, 12.5}, {2, 20}, {3.5, -10}, {9, -20}}) {
-    EXPECT_NEAR(record.at(time)[0], value, 1e-14) << time;
-  }
-  // The turn from 0 to 90 degrees, whichever sign its quaternion has.
-  const double half = std::sqrt(0.5);
-  for (const double sign : {1.0, -1.0}) {
-    const MotionRecord turn{{0, 1}, {{0, 0, 0, 1}, {sign * half, 0, 0, sign * half}}};
-    EXPECT_NEAR(turn.orientation_at(0.5)[0], std::sin(kPi / 8), 1e-15);
-    EXPECT_NEAR(turn.orientation_at(0.5)[3], std::cos(kPi / 8), 1e-15);
   }
 }
 
