@@ -1,8 +1,8 @@
 'use strict';
-// Motions of a report, read from their text (apps/shofInstancesmotion.h), and those that are shown beside the one that plays.
+// Motions of a report, read from their text (apps/shown_motion.h), and those that are shown beside the one that plays.
 const BackdriveMotions = (() => {
 const {floats, geometries, palette} = Backdrive;
-const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
+const {bytes} = BackdriveShapes;
 const levels = 32767;
 
 // Seven numbers of each body in each frame; whole ones where there is a quantum.

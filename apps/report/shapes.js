@@ -1,11 +1,8 @@
 'use strict';
 // What is drawn of a body: its shapes, and a box that has its inertia. It needs three.js.
 const BackdriveShapes = (() => {
-const floats = text => {
-  if (text instanceof Float32Array) return text;
-  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
-  return new Float32Array(bytes.buffer);
-};
+const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
+const floats = text => text instanceof Float32Array ? text : new Float32Array(bytes(text));
 
 // Whether the processor draws: there, shadows have coarser edges.
 function isSoftware(gl) {
@@ -45,12 +42,10 @@ function geometries(shape, fine = 1) {
   return [];
 }
 
-const int16s = text => new Int16Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);
-
 // A mesh of looks (apps/looks.h). Corners whose faces meet flatter than 40 degrees share their normal, others have edges.
 function lookGeometry({vertices, origin, quantum, triangles}) {
-  const places = int16s(vertices), bytes = Uint8Array.from(atob(triangles), c => c.charCodeAt(0)).buffer;
-  const corners = places.length / 3 > 65536 ? new Uint32Array(bytes) : new Uint16Array(bytes), n = corners.length;
+  const places = new Int16Array(bytes(vertices)), Corners = places.length / 3 > 65536 ? Uint32Array : Uint16Array;
+  const corners = new Corners(bytes(triangles)), n = corners.length;
   const at = new Float32Array(3 * n), faces = new Float32Array(n), normals = new Float32Array(3 * n);
   for (let k = 0; k < n; ++k) for (let c = 0; c < 3; ++c) at[3 * k + c] = origin[c] + quantum * places[3 * corners[k] + c];
   for (let k = 0; k < n; k += 3) {  // unit normals; what has no area has none
@@ -121,5 +116,5 @@ function inertiaBox(body) {
   return box;
 }
 
-return {floats, geometries, lookParts, matter, inertiaBox, isSoftware, principalAxes};
+return {bytes, floats, geometries, lookParts, matter, inertiaBox, isSoftware, principalAxes};
 })();
