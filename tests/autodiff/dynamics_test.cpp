@@ -100,6 +100,38 @@ TEST(Dynamics, InverseUndoesForward) {
   }
 }
 
+// 1 g in millimetres to 1 t in tens of metres: what comes back is what was given, within 1e-10 of the largest effort,
+// or of what gravity does to bodies of that length, g / length, which takes part in every solve.
+TEST(Dynamics, InverseUndoesForwardForAnyMassAndSize) {
+  for (const auto& [length, mass] : {std::pair(1e-3, 1e-3), {1e-3, 1e3}, {1.0, 1e-3}, {10.0, 1e3}}) {
+    test::TreeOptions options;
+    options.rotations = true;
+    options.links = 8;
+    options.spread = 0.25 * length;
+    Model model = test::random_tree(91, options);
+    for (int b = 0; b < static_cast<int>(model.body_names.size()); ++b) {
+      model.bodies.mass.set(b, 0, mass * model.bodies.mass(b));
+      for (int c = 0; c < 3; ++c) model.bodies.com.set(b, c, length * model.bodies.com(b, c));
+      for (int c = 0; c < 6; ++c) model.bodies.inertia.set(b, c, mass * length * length * model.bodies.inertia(b, c));
+    }
+    for (int j = 0; j < static_cast<int>(model.joint_names.size()); ++j) {
+      model.joints.armature.set(j, 0, mass * length * length * model.joints.armature(j));
+    }
+    const auto at = test::random_batch<double>(model, 1, test::first_worlds(kWorlds), 5);
+    const Buffer<double> given = random_rows<double>(model.topology.nv, kWorlds, 82);
+    const Buffer<double> tau = inverse_dynamics<double>(nullptr, model, at.state, given);
+    const Buffer<double> qdd = forward_dynamics<double>(nullptr, model, at.state, tau);
+    const Buffer<double> again = inverse_dynamics<double>(nullptr, model, at.state, qdd);
+    for (int w = 0; w < kWorlds; ++w) {
+      EXPECT_LT(distance(doubles(qdd, w), doubles(given, w)),
+                1e-10 * std::max(largest(doubles(given, w)), 9.81 / length))
+          << length << " m, " << mass << " kg";
+      EXPECT_LT(distance(doubles(again, w), doubles(tau, w)), 1e-10 * largest(doubles(tau, w)))
+          << length << " m, " << mass << " kg";
+    }
+  }
+}
+
 /// Cotangents of q (tangent rows), q̇ and what is given, for the seed 1 of a row of the result in every world.
 struct Rows {
   Buffer<double> q, qd, given;
