@@ -133,6 +133,10 @@ void log_starts(const Problem& problem, const OptimizeResult& result) {
                to_string(start.stopped_by) +
                (start.status.stopped() ? ": " + describe_stop(problem, static_cast<int>(s), start.status) : ""));
   }
+  if (result.rounds_around > 0) {
+    log_detail("every start stopped short of the goal: neighbours of the best point were searched from, " +
+               count(result.rounds_around, "time"));
+  }
 }
 
 /// Why there is nothing to write: no start has a finite loss.
@@ -180,6 +184,7 @@ nlohmann::json to_json(const Scene& scene, const OptimizeResult& result, const S
           {"best_start", result.best},
           {"starts", starts},
           {"iterations", best.iterations},
+          {"rounds_around", result.rounds_around},
           {"stopped_by", to_string(best.stopped_by)},
           {"world_steps_per_second", result.history.empty() ? 0.0 : result.history.back().world_steps_per_second},
           {"seconds", result.seconds},
@@ -269,7 +274,8 @@ int run_optimize(const OptimizeArguments& options) {
   const std::vector<ZeroGradient> zeros = warn_of_zero_gradients(scene.problem, result, how);
   const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
   warn_of_contacts(checks);
-  if (const std::string line = endless_growth(scene.problem, result.starts[result.best].x, how); !line.empty()) {
+  for (const std::string& line :
+       gradient_doubts(scene.problem, gradient_reach(scene.problem, result.starts[result.best].x, how))) {
     log_warning("at the best point " + line);
   }
   history.finish(result, checks);

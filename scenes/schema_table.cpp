@@ -355,7 +355,9 @@ SchemaPtr optimize() {
                    "Starts from different random values, as worlds of one batch."),
           optional("gradient", gradient(), "{}", "Where gradients of long runs are cut or clipped."),
           absent("goal", number(Dimension::none), "none",
-                 "The loss that is asked for: `simctl optimize` exits with 1 when it is not reached."),
+                 "The loss that is asked for: `simctl optimize` exits with 1 when it is not reached. Where all starts "
+                 "of `lbfgs` stop "
+                 "above it with iterations left, neighbours of the best point are searched from."),
       }),
       "optimize", "What `simctl optimize` varies and scores. `simctl run` prints the loss, too.");
 }

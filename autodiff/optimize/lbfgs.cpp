@@ -8,6 +8,8 @@
 #include <limits>
 #include <new>
 
+#include "autodiff/problem/normal_numbers.h"
+
 namespace backdrive {
 namespace {
 
@@ -200,35 +202,110 @@ StopReason LbfgsStart::accept() {
   return is_stationary() ? StopReason::tolerance : next_direction();
 }
 
-void run_lbfgs(Search& search, std::span<const int> starts) {
-  std::vector<LbfgsStart> searches;
-  searches.reserve(starts.size());
-  for (const int k : starts) searches.emplace_back(search.bounds(), search.options(), search.start(k));
-  std::vector<int> which, place;
-  std::vector<std::vector<double>> x(starts.size()), gradient;
+namespace {
+
+/// A search and where its best point is kept: by its start, or for itself.
+struct Walker {
+  int start;
+  StartResult* best;
+  LbfgsStart search;
+
+  bool is_walking() const { return best->stopped_by == StopReason::none; }
+};
+
+/// Evaluates what all that still walk ask for as one batch, and tells them, until they have stopped.
+void walk(Search& search, std::span<Walker> walkers) {
+  std::vector<int> which;
+  std::vector<Walker*> asking;
+  std::vector<std::vector<double>> x(walkers.size()), gradient;
   std::vector<double> loss;
   while (!search.is_interrupted()) {
     which.clear();
-    place.clear();
-    for (std::size_t i = 0; i < starts.size(); ++i) {
-      if (!search.is_running(starts[i])) continue;
-      x[which.size()] = searches[i].point();
-      which.push_back(starts[i]);
-      place.push_back(static_cast<int>(i));
+    asking.clear();
+    for (Walker& walker : walkers) {
+      if (!walker.is_walking()) continue;
+      x[which.size()] = walker.search.point();
+      which.push_back(walker.start);
+      asking.push_back(&walker);
     }
     if (which.empty()) return;
     x.resize(which.size());
     search.evaluate(which, x, loss, gradient);
     for (std::size_t i = 0; i < which.size(); ++i) {
-      StopReason reason = search.stop_reason(which[i]);
-      if (reason == StopReason::none) reason = searches[place[i]].tell(loss[i], gradient[i]);
-      if (reason != StopReason::none) search.start(which[i]).stopped_by = reason;
+      Walker& walker = *asking[i];
+      StartResult& start = search.start(walker.start);
+      if (walker.best != &start) search.keep_better(*walker.best, x[i], loss[i], gradient[i]);
+      StopReason reason = search.stop_reason(walker.start);
+      if (reason == StopReason::none) reason = walker.search.tell(loss[i], gradient[i]);
+      walker.best->stopped_by = reason;
+      start.iterations = std::max(start.iterations, walker.best->iterations);
     }
     search.report();
   }
-  for (const int k : starts) {
-    if (search.is_running(k)) search.start(k).stopped_by = StopReason::interrupted;
+  for (Walker& walker : walkers) {
+    if (walker.is_walking()) walker.best->stopped_by = StopReason::interrupted;
   }
+}
+
+/// Points about `centre` at `distance`, half of it, a quarter, an eighth, and so on in turn, in random directions.
+std::vector<std::vector<double>> points_around(const std::vector<double>& centre, double distance, int count,
+                                               std::uint64_t seed, int round) {
+  constexpr int kDistances = 4;
+  std::vector<std::vector<double>> points(count, centre);
+  for (int k = 0; k < count; ++k) {
+    NormalNumbers normal(seed, ~static_cast<std::uint64_t>(round),
+                         static_cast<std::uint64_t>(k));  // other than starts'
+    Vector direction(static_cast<Eigen::Index>(centre.size()));
+    for (double& part : direction) part = normal.next();
+    direction *= std::ldexp(distance, -(k % kDistances)) / direction.norm();
+    for (std::size_t i = 0; i < centre.size(); ++i) points[k][i] += direction[static_cast<Eigen::Index>(i)];
+  }
+  return points;
+}
+
+}  // namespace
+
+void run_lbfgs(Search& search, std::span<const int> starts) {
+  std::vector<Walker> walkers;
+  walkers.reserve(starts.size());
+  for (const int k : starts) {
+    StartResult& start = search.start(k);
+    walkers.push_back({k, &start, LbfgsStart(search.bounds(), search.options(), start)});
+  }
+  walk(search, walkers);
+}
+
+int look_around(Search& search, const std::vector<std::vector<double>>& begins, int neighbours, std::uint64_t seed) {
+  constexpr int kMostRounds = 8;
+  const OptimizeOptions& options = search.options();
+  const int best = search.best();
+  StartResult& start = search.start(best);
+  const StopReason reason = start.stopped_by;
+  int round = 0;
+  while (std::isfinite(options.goal) && std::isfinite(start.loss) && !search.goal_reached() &&
+         !search.is_interrupted() && start.iterations < options.iterations && round < kMostRounds) {
+    const int begin = start.iterations;
+    const double walked = (map(start.x) - map(begins[best])).norm();
+    start.stopped_by = StopReason::none;
+    std::vector<StartResult> bests;
+    for (std::vector<double>& x : points_around(start.x, walked > 0 ? walked : 1, neighbours, seed, round)) {
+      search.bounds().clip(x);
+      StartResult& own = bests.emplace_back();
+      own.x = std::move(x);
+      own.loss = kInfinity;
+      own.iterations = begin;
+    }
+    std::vector<Walker> walkers;
+    for (StartResult& own : bests) walkers.push_back({best, &own, LbfgsStart(search.bounds(), options, own)});
+    walk(search, walkers);
+    start.iterations = std::max(start.iterations, begin + 1);
+    start.stopped_by = search.stop_reason(best);
+    if (start.stopped_by == StopReason::none) {
+      start.stopped_by = start.iterations < options.iterations ? reason : StopReason::iterations;
+    }
+    ++round;
+  }
+  return round;
 }
 
 }  // namespace backdrive

@@ -57,4 +57,12 @@ class LbfgsStart {
 /// not depend on the others.
 void run_lbfgs(Search& search, std::span<const int> starts);
 
+/// Where all starts have stopped short of the goal and the best of them has iterations left: so many neighbours of its
+/// best point are searched from, as worlds of one batch, and again about the best of these, until the goal is reached
+/// or its iterations are used up. Motions that bounce and slide have hollows that no descent leaves; others are often
+/// near (basin hopping: D. J. Wales and J. P. K. Doye, Global optimization by basin-hopping, J. Phys. Chem. A 101,
+/// 1997; deviation: several hops at once, the best is kept). Neighbours lie as far off as the start has come from
+/// begins[start], or a half, a quarter, an eighth of that. Returns the rounds it took, at most 8.
+int look_around(Search& search, const std::vector<std::vector<double>>& begins, int neighbours, std::uint64_t seed);
+
 }  // namespace backdrive

@@ -50,7 +50,15 @@ OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
       method == OptimizeMethod::adam ? run_adam(search, chunk) : run_lbfgs(search, chunk);
     }
   }
-  return std::move(search).result(problem);
+  // As many as share a pack: they take no more memory and hardly more time than the start alone.
+  const int neighbours = options.precision == Precision::float32 ? kPackWorlds<float> : kPackWorlds<double>;
+  const int rounds =
+      method == OptimizeMethod::lbfgs
+          ? look_around(search, initial_points(problem, search.starts(), options.seed), neighbours, options.seed)
+          : 0;
+  OptimizeResult result = std::move(search).result(problem);
+  result.rounds_around = rounds;
+  return result;
 }
 
 }  // namespace backdrive

@@ -66,6 +66,8 @@ struct OptimizeResult {
   Problem problem;  ///< with the best start's values filled in
   std::vector<OptimizeProgress> history;
   bool reached_goal = false;
+  /// Times that neighbours of the best point were searched from, where no start reached the goal (look_around()).
+  int rounds_around = 0;
   double seconds = 0;
 };
 

@@ -52,15 +52,17 @@ void Search::evaluate(std::span<const int> which, const std::vector<std::vector<
 
 void Search::take_in(StartResult& start, const std::vector<double>& x, double loss, const std::vector<double>& gradient,
                      const WorldStatus& status) {
-  if (loss < start.loss) {
-    start.x = x;
-    start.loss = loss;
-    start.gradient_norm = bounds_.projected_norm(x.data(), gradient.data());
-    start.status = {};
-  } else if (!std::isfinite(start.loss)) {
-    start.status = status;
-  }
+  keep_better(start, x, loss, gradient);
+  start.status = std::isfinite(start.loss) ? WorldStatus{} : status;
   count(0, {}, start.loss);
+}
+
+void Search::keep_better(StartResult& start, const std::vector<double>& x, double loss,
+                         const std::vector<double>& gradient) const {
+  if (!(loss < start.loss)) return;
+  start.x = x;
+  start.loss = loss;
+  start.gradient_norm = bounds_.projected_norm(x.data(), gradient.data());
 }
 
 void Search::count(int evaluated, const WindowCounts& windows, double best_loss) {

@@ -21,12 +21,18 @@ class Search {
   /// where it begins).
   StartResult& start(int k) { return starts_[k]; }
   bool is_running(int k) const { return starts_[k].stopped_by == StopReason::none; }
+  /// The start with the lowest loss.
+  int best() const;
   bool goal_reached() const { return goal_reached_; }
   bool is_interrupted() const { return interrupted_; }
 
   /// Evaluates x[i] for start which[i], all as one batch, and keeps the best of each start.
   void evaluate(std::span<const int> which, const std::vector<std::vector<double>>& x, std::vector<double>& loss,
                 std::vector<std::vector<double>>& gradient);
+
+  /// Takes a point for the best of `start` where its loss is lower.
+  void keep_better(StartResult& start, const std::vector<double>& x, double loss,
+                   const std::vector<double>& gradient) const;
 
   /// What a start must stop by after an evaluation, or none: the goal, an interruption.
   StopReason stop_reason(int k) const;
@@ -52,7 +58,6 @@ class Search {
   /// so on; where each row was told, it has only the rows of these.
   void keep(OptimizeProgress row, const std::vector<double>& x);
   void keep_courses();
-  int best() const;
   double seconds() const;
 
   OptimizeOptions options_;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <utility>
 
 #include "autodiff/problem/dependence.h"
+#include "autodiff/problem/normal_numbers.h"
 #include "engine/error.h"
 #include "engine/spatial.h"
 
@@ -147,36 +147,6 @@ std::vector<double> start_values(const Problem& problem, const Variable& variabl
   if (!signal) return std::vector<double>(size, 0.0);
   return sampled(*signal, static_cast<int>(size), variable.hold, problem.simulation.control_steps());
 }
-
-/// Mixes numbers into a seed, so that nearby ones give unrelated generators (SplitMix64).
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-/// Normal numbers by Box and Muller from a generator whose bits the standard fixes;
-/// std::normal_distribution's differ from library to library.
-class NormalNumbers {
- public:
-  NormalNumbers(std::uint64_t seed, std::uint64_t start, std::uint64_t variable)
-      : generator_(mixed(mixed(mixed(seed) ^ start) ^ variable)) {}
-
-  double next() {
-    if (kept_) return *std::exchange(kept_, std::nullopt);
-    const double radius = std::sqrt(-2 * std::log(uniform())), angle = 2 * M_PI * uniform();
-    kept_ = radius * std::sin(angle);
-    return radius * std::cos(angle);
-  }
-
- private:
-  /// In (0, 1).
-  double uniform() { return (static_cast<double>(generator_() >> 11) + 0.5) * 0x1p-53; }
-
-  std::mt19937_64 generator_;
-  std::optional<double> kept_;
-};
 
 /// An axis or orientation, whose numbers do not stand for themselves: only one variable may hold
 /// any of them.

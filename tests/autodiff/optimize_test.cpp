@@ -240,6 +240,80 @@ TEST(OptimizeLbfgs, MoreStartsThanABatchHolds) {
   for (const StartResult& start : result.starts) EXPECT_EQ(start.iterations, 2);
 }
 
+/// A box of 10 kg that is thrown, spinning, and slides to where it should be: whichever edge it lands on, the loss has
+/// a hollow of its own.
+Problem thrown_box() {
+  ModelBuilder builder;
+  const int box = builder.add_body("box", {.mass = 10, .inertia = {0.0417, 0.0833, 0.108, 0, 0, 0}});
+  ShapeOptions shape{.type = GeometryType::box, .scale = {0.15, 0.1, 0.05}};
+  shape.friction = 0.5;
+  builder.add_shape("box", box, shape);
+  builder.add_joint("flight", JointType::free, ModelBuilder::world, box);
+  ShapeOptions floor{.type = GeometryType::plane};
+  floor.friction = 0.5;
+  builder.add_shape("floor", ModelBuilder::world, floor);
+  Problem p;
+  p.model = builder.build();
+  p.simulation = {0.52083333e-3, 1152};
+  p.initial_position = {0, 0, 0, 1, 0, 0, 0.25};
+  p.initial_velocity = {3, 5, 1, 1, 0.5, -1};
+  p.loss.push_back({.name = "terminal/box/position",
+                    .quantity = LossQuantity::body_position,
+                    .index = box,
+                    .target = {1, 0.3, 0.05, 0}});
+  Variable speed;
+  speed.name = "initial_state/flight/velocity";
+  speed.kind = VariableKind::initial_velocity;
+  for (int k = 0; k < 3; ++k) {
+    speed.component = 3 + k;
+    p.variables.push_back(speed);
+  }
+  p.optimize.method = OptimizeMethod::lbfgs;
+  p.optimize.iterations = 30;
+  return p;
+}
+
+// A descent alone ends in a hollow a thousand times above the goal.
+TEST(OptimizeLbfgs, LooksAroundWhereADescentEndsShortOfItsGoal) {
+  Problem p = thrown_box();
+  const OptimizeResult alone = optimize(p, {Precision::float64, 1, 0, 1});
+  EXPECT_GT(alone.starts[0].loss, 1e-4);
+  EXPECT_LT(alone.starts[0].iterations, 30);
+  EXPECT_EQ(alone.rounds_around, 0);
+  p.optimize.goal = 1e-5;
+  const OptimizeResult around = optimize(p, {Precision::float64, 1, 0, 1});
+  EXPECT_LE(around.starts[0].loss, 1e-5);
+  EXPECT_TRUE(around.reached_goal);
+  EXPECT_GE(around.rounds_around, 1);
+  EXPECT_GT(around.starts[0].iterations, alone.starts[0].iterations);
+  EXPECT_LE(around.starts[0].iterations, 30);
+  EXPECT_EQ(around.starts[0].stopped_by, StopReason::goal);
+  EXPECT_EQ(optimize(p, {Precision::float64, 2, 0, 1}).starts[0].x, around.starts[0].x);
+}
+
+TEST(OptimizeLbfgs, LooksAroundNoLongerThanItsIterations) {
+  Problem p = cases::pendulum();
+  p.optimize.method = OptimizeMethod::lbfgs;
+  p.optimize.tolerance = 1e-3;
+  p.optimize.goal = 0;  // which effort that costs cannot reach
+  p.optimize.iterations = 200;
+  const OptimizeResult result = optimize(p, {Precision::float64, 1, 0, 2});
+  EXPECT_FALSE(result.reached_goal);
+  EXPECT_EQ(result.rounds_around, 8);
+  EXPECT_EQ(result.starts[result.best].stopped_by, StopReason::tolerance);
+  p.optimize.iterations = result.starts[0].iterations + 1;
+  for (const StartResult& start : optimize(p, {Precision::float64, 1, 0, 2}).starts) {
+    EXPECT_LE(start.iterations, p.optimize.iterations);
+  }
+  bool interrupt = false;
+  p.optimize.iterations = 200;
+  const OptimizeResult stopped = optimize(p, {Precision::float64, 1, 0, 1}, [&](const OptimizeProgress& now) {
+    interrupt = interrupt || now.iteration > result.starts[0].iterations;
+    return !interrupt;
+  });
+  EXPECT_EQ(stopped.starts[0].stopped_by, interrupt ? StopReason::interrupted : StopReason::tolerance);
+}
+
 TEST(OptimizeLbfgs, RespectsActiveBounds) {
   Problem p = cases::pendulum(2.5);
   p.variables[0].lower = -1;
