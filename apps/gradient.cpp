@@ -92,7 +92,7 @@ void add_rows(Problem problem, const GradientArguments& options, const Execution
     throw Error(ErrorKind::non_finite, "the loss, or a gradient of it, is not finite; try a shorter time step or run" +
                                            std::string(options.is_float32() ? ", or --precision float64" : ""));
   }
-  if (const std::string line = endless_growth(problem, x, how); !line.empty()) log_warning(line);
+  for (const std::string& line : gradient_doubts(problem, gradient_reach(problem, x, how))) log_warning(line);
   table.loss = slopes.loss[0];
   const Problem at = with_values(problem, x);
   SimulationResult motion;

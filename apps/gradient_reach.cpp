@@ -16,6 +16,8 @@ using GradientPoints = std::vector<std::vector<double>>;
 constexpr double kLeastChange = 1e-9;
 /// Over which a gradient is held against slopes, and what part of it they have where it is good for something.
 constexpr double kReaches[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}, kLeastPart = 0.1;
+/// Slopes that differ by no more are one.
+constexpr double kSameSlope = 0.05;
 
 /// `x` moved by `step` along `direction`.
 std::vector<double> moved_along(std::vector<double> x, const std::vector<double>& direction, double step) {
@@ -90,26 +92,55 @@ std::vector<double> slope_ratios(const Problem& problem, const std::vector<std::
   return Evaluations(problem, points, how).ratios(points, distance);
 }
 
-std::string endless_growth(const Problem& problem, const std::vector<double>& x, const ExecutionOptions& how) {
-  if (x.empty()) return "";
-  const GradientPoints points{x};
-  Evaluations at(problem, points, how);
+GradientReach gradient_reach(const Problem& problem, const std::vector<double>& x, const ExecutionOptions& how) {
+  GradientReach reach;
+  if (x.empty()) return reach;
+  Evaluations at(problem, {x}, how);
+  reach.distances.assign(std::begin(kReaches), std::end(kReaches));
+  for (const double distance : kReaches) reach.ratios.push_back(at.ratios({x}, distance)[0]);
+  reach.steepness = at.steepness(0);
+  return reach;
+}
+
+bool GradientReach::is_endless() const {
   double most = 0;
   int known = 0;
-  for (const double distance : kReaches) {
-    const double ratio = std::abs(at.ratios(points, distance)[0]);
+  for (const double ratio : ratios) {
     if (std::isnan(ratio)) continue;
     ++known;
-    most = std::max(most, ratio);
+    most = std::max(most, std::abs(ratio));
   }
-  if (known < 2 || most >= kLeastPart) return "";
-  const double steepness = at.steepness(0);
-  return "the gradient is of length " + number(steepness) + " where the loss is nowhere steeper than " +
-         number(most * steepness) + " over " + number(std::begin(kReaches)[0]) + " to " +
-         number(std::end(kReaches)[-1]) + " of the variables' scales along it: it grew on its way back through " +
-         count(problem.simulation.steps, "step") +
-         ", by chaos or rounding, and cannot be trusted; a shorter run, windows (optimize/gradient) or "
-         "--precision float64 may help";
+  return known >= 2 && most < kLeastPart;
+}
+
+bool GradientReach::is_parted() const {
+  if (ratios.size() < 2) return false;
+  const double near = ratios[ratios.size() - 2], far = ratios.back();
+  const double larger = std::max(std::abs(near), std::abs(far));
+  return std::abs(near - far) <= kSameSlope * larger && std::abs((near + far) / 2 - 1) > kSameSlope * larger;
+}
+
+std::vector<std::string> gradient_doubts(const Problem& problem, const GradientReach& reach) {
+  std::vector<std::string> lines;
+  const auto over = [&](std::size_t first) {
+    return number(reach.distances[first]) + " to " + number(reach.distances.back()) + " of the variables' scales";
+  };
+  if (reach.is_endless()) {
+    double most = 0;
+    for (const double ratio : reach.ratios) most = std::fmax(most, std::abs(ratio));
+    lines.push_back("the gradient is of length " + number(reach.steepness) +
+                    " where the loss is nowhere steeper than " + number(most * reach.steepness) + " over " + over(0) +
+                    " along it: it grew on its way back through " + count(problem.simulation.steps, "step") +
+                    ", by chaos or rounding, and cannot be trusted; a shorter run, windows (optimize/gradient) or "
+                    "--precision float64 may help");
+  } else if (reach.is_parted()) {
+    lines.push_back("over " + over(reach.distances.size() - 2) + " along its gradient the loss changes " +
+                    number(reach.ratios.back()) +
+                    " times as much as the gradient says: it jumps in between, as by the step in which something stops "
+                    "or turns over, and further off the gradient cannot be trusted; more starts may help, or a wider "
+                    "or softer contact");
+  }
+  return lines;
 }
 
 }  // namespace backdrive::app

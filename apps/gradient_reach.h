@@ -13,9 +13,24 @@ namespace backdrive::app {
 std::vector<double> slope_ratios(const Problem& problem, const std::vector<std::vector<double>>& points,
                                  double distance, const ExecutionOptions& how);
 
-/// A sentence where the gradient at a point is ten times as steep as the loss over any distance, from a millionth of
-/// the variables' scale to a hundredth: it grew on its way through the steps, in chaos or by rounding, to what no slope
-/// has. Empty where it is not. O(evaluations), twelve.
-std::string endless_growth(const Problem& problem, const std::vector<double>& x, const ExecutionOptions& how);
+/// Whether a gradient at a point is what the loss does over distances along it, from a millionth of the variables'
+/// scales to a hundredth. O(evaluations), twelve.
+struct GradientReach {
+  /// Distances, in scaled variables, and slopes over ± these over the gradient's length: NaN where the loss does not
+  /// change by more than its rounding.
+  std::vector<double> distances, ratios;
+  double steepness = 0;  ///< the gradient's length
+
+  /// Ten times as steep as the loss over any distance: it grew on its way through the steps, in chaos or by rounding,
+  /// to what no slope has.
+  bool is_endless() const;
+  /// Over a thousandth and over a hundredth the loss has one slope, to a twentieth, and the gradient another: what it
+  /// does there are jumps that no derivative sees, as of the step in which something stops or lets go.
+  bool is_parted() const;
+};
+GradientReach gradient_reach(const Problem& problem, const std::vector<double>& x, const ExecutionOptions& how);
+
+/// A sentence for each doubt of it.
+std::vector<std::string> gradient_doubts(const Problem& problem, const GradientReach& reach);
 
 }  // namespace backdrive::app

@@ -36,6 +36,36 @@ TEST_F(SimctlGradientReachTest, ChaosIsTold) {
   EXPECT_EQ(simctl({"gradient", pendulum("1")}).err.find(words), std::string::npos);
 }
 
+// A tenth of a millimetre beyond a kink, the slope of the loss is −2, and over any distance −3.
+TEST_F(SimctlGradientReachTest, SlopesOverADistanceThatPartAreTold) {
+  const auto cart = [&](const std::string& speed) {
+    return write("cart.yaml", R"(simulation: {duration: 1 s, time_step: 0.01}
+model:
+  gravity: [0, 0, 0]
+  bodies: {cart: {mass: 1, inertia: [1, 1, 1]}}
+  joints: {rail: {type: prismatic, axis: [1, 0, 0], child: cart}}
+initial_state: {rail: {velocity: )" + speed + R"(}}
+optimize:
+  variables: [{initial_state: rail, quantity: velocity}]
+  loss:
+    terminal:
+      - {joint: rail, position: 1, measure: absolute}
+      - {joint: rail, position: 100, measure: absolute, weight: 3}
+  iterations: 0
+)");
+  };
+  const std::string words = "times as much as the gradient says";
+  const Outcome near = simctl({"gradient", cart("1.0001")});
+  EXPECT_EQ(near.exit, 0);
+  EXPECT_NE(near.err.find("over 0.001 to 0.01 of the variables' scales along its gradient the loss changes 1.495 " +
+                          words),
+            std::string::npos)
+      << near.err;
+  const Outcome optimised = simctl({"optimize", "cart.yaml"});
+  EXPECT_NE(optimised.err.find("at the best point over 0.001"), std::string::npos) << optimised.err;
+  EXPECT_EQ(simctl({"gradient", cart("1.1")}).err.find(words), std::string::npos);
+}
+
 TEST_F(SimctlGradientReachTest, NoSceneOfOursIsToldOf) {
   int scenes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kRepository + "/scenes")) {
