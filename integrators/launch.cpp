@@ -4,6 +4,7 @@
 
 #include "engine/launch.h"
 #include "engine/parallel.h"
+#include "engine/subnormals.h"
 #include "integrators/featherstone/device_launch.h"
 #include "integrators/kernels.h"
 #include "integrators/rollout/block_launch.h"
@@ -24,6 +25,7 @@ void on_threads(typename KernelTable<T>::template Kernel<Arguments> KernelTable<
   const std::size_t bytes = (table.scratch_bytes(arguments.launch) + 4095) / 4096 * 4096;
   const std::shared_ptr<std::byte> scratch = memory.allocate(bytes * parts);
   parallel_for(threads, groups, [&](Range range, int part) {
+    const SubnormalsAsZero fast;
     (table.*kernel)(arguments, range.begin, range.end, scratch.get() + bytes * part);
   });
 }

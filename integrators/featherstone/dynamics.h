@@ -54,7 +54,8 @@ struct alignas(kAlignment<Real>) RolloutLink {
   RigidInertia<Real> I;  ///< of its body
   Spatial<Real> force;   ///< its body's bias force; in the adjoint, its force
 
-  BACKDRIVE_INLINE void keep(const Link&, const Motion<Real>&) {}
+  /// Of a motion what later sweeps need; `poses`: those of all links.
+  BACKDRIVE_INLINE void keep(const Link&, const Motion<Real>&, bool) {}
 };
 
 /// For an adjoint, beside that.
@@ -64,19 +65,21 @@ struct AdjointLink : RolloutLink<Real> {
   Spatial<Real> a;      ///< bias acceleration, then acceleration
   Spatial<Real> delta;  ///< δ of (6)
 
-  BACKDRIVE_INLINE void keep(const Link&, const Motion<Real>& m) {
+  BACKDRIVE_INLINE void keep(const Link&, const Motion<Real>& m, bool) {
     v = m.v;
     a = m.a;
   }
 };
 
-/// And for an adjoint with gradients of parameters.
+/// And for an adjoint with gradients of parameters, or with contact. Where nobody asks for them, the twelve numbers of
+/// a pose would push others out of the first cache.
 template <class Real>
 struct ParameterLink : AdjointLink<Real> {
   Pose<Real> pose;
 
-  BACKDRIVE_INLINE void keep(const Link& link, const Motion<Real>& m) {
-    AdjointLink<Real>::keep(link, m);
+  BACKDRIVE_INLINE void keep(const Link& link, const Motion<Real>& m, bool poses) {
+    AdjointLink<Real>::keep(link, m, poses);
+    if (!poses && !link.touches) return;
     pose.axes = m.axes;
     pose.origin = m.origin;
   }
@@ -154,6 +157,7 @@ struct Workspace {
   typename Layout::Real* reported;   ///< with contact: velocity with which the last step moved q, where reported_apart
   typename Layout::Control control;  ///< [k]: Real
   bool lifted;                       ///< gravity compensation acts on some body
+  bool poses = false;                ///< of all links are wanted: parameters have gradients
   typename Layout::Link* link;
   typename Layout::Dof* dof;
   void* stack;
@@ -307,7 +311,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
     body_part(own, c, ws.link[i]);
     if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang).correction();  // (12)
     if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
-    ws.link[i].keep(link, own);
+    ws.link[i].keep(link, own, ws.poses);
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;
   }

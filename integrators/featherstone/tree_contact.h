@@ -37,7 +37,7 @@ struct ContactLink : RolloutLink<Real> {
   Spatial<Real> v;
   Pose<Real> pose;
 
-  BACKDRIVE_INLINE void keep(const Link& link, const Motion<Real>& m) {
+  BACKDRIVE_INLINE void keep(const Link& link, const Motion<Real>& m, bool) {
     if (!link.touches) return;
     v = m.v;
     pose.axes = m.axes;

@@ -65,6 +65,7 @@ template <class Layout>
 BACKDRIVE_INLINE void name_parameters(const TopologyView& t, typename Layout::Real* rows, AdjointScratch<Layout>& g) {
   using Real = typename Layout::Real;
   g.parameter_bar = rows;
+  g.ws.poses = rows != nullptr;
   g.bar.constants = structs_of<LinkGradient<Real>>(rows);
   g.bar.gravity = rows ? structs_of<Vec3<Real>>(rows + gravity_gradient_row<Real>(t.link_count)) : nullptr;
   g.bar.shapes = rows ? structs_of<ShapeGradient<Real>>(rows + gradient_rows<Real>(t.link_count)) : nullptr;
