@@ -319,6 +319,26 @@ inline std::pair<double, double> worst_attachment(const Mechanism& m, const std:
   return {gap, tilt};
 }
 
+/// A box of wood whose longest half length is `size` m, its axes turned in the link's, spinning at `speed` rad/s.
+inline Mechanism spinning(const Vec3<double>& shape, double size, const Vec3<double>& spin, double speed, int steps) {
+  const Vec3<double> h = shape * size;
+  const double mass = 500 * 8 * h.x * h.y * h.z;
+  const Mat3<double> axes =
+      rotation_matrix(turned<TurnSide::left>(Quaternion<double>{{0, 0, 0}, 1}, Vec3<double>{0.3, -0.8, 0.5}));
+  const auto moment = [&](double a, double b) { return mass / 3 * (a * a + b * b); };
+  Mechanism m;
+  m.dt = 1e-3, m.steps = steps;
+  m.numbers.bodies.push_back(
+      {mass, Vec3<double>{0.1, 0.2, -0.05} * size,
+       rotated(axes, Sym3<double>{moment(h.y, h.z), moment(h.x, h.z), moment(h.x, h.y), 0, 0, 0})});
+  m.numbers.state.push_back({{{0, 0, 0}, 1}, {}, {axes * spin * (speed / std::sqrt(dot(spin, spin))), {}}});
+  // The centre of mass at rest: what is left is the spin.
+  auto& v = m.numbers.state[0].velocity;
+  v.lin = cross(m.numbers.bodies[0].com, v.ang);
+  set_inputs(m, nullptr);
+  return m;
+}
+
 /// Momenta and energy of the bodies: linear, angular about the world's origin; kinetic and of weight.
 struct Totals {
   Vec3<double> linear{}, angular{};
