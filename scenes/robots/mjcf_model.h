@@ -31,7 +31,8 @@ struct MjcfJoint : MjcfDrive {
   std::string name;    ///< in the scene
   std::string type;    ///< of the scene: revolute, prismatic, ball, free
   Numbers3 axis, anchor;
-  double reference = 0;  ///< of `ref`: its position in MuJoCo where ours is zero
+  double reference = 0;        ///< of `ref`: its position in MuJoCo where ours is zero
+  double inverse_inertia = 0;  ///< M⁻¹ of its degrees of freedom, their mean, 1/(kg·m²) or 1/kg; 0: not known
   /// Hinges and slides.
   bool has_one_degree() const { return type == "revolute" || type == "prismatic"; }
   NodePtr key_state;  ///< of the keyframe that it begins with
@@ -74,6 +75,7 @@ struct MjcfBody {
   MassProperties<double> mass{};
   Numbers3 anchor{0, 0, 0};  ///< of its last joint: where the scene's frame of the body is
   bool moves = false;        ///< against the world
+  double inverse_mass = 0;   ///< how its com gives way to a force, mean of all directions, 1/kg; 0: not known
 };
 
 struct MjcfSite {

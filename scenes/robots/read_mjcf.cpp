@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "models/model_validity.h"
 #include "models/parameter_list.h"
-#include "scenes/robots/mjcf_model.h"
+#include "scenes/robots/mjcf_materials.h"
 
 namespace backdrive::scene {
 namespace {
@@ -18,6 +19,8 @@ class MjcfWriter : MjcfReading {
     check_sections();
     read_options();
     model_ = read_mjcf_bodies(*this);
+    find_mjcf_mobility(model_);
+    materials_.emplace(static_cast<const MjcfReading&>(*this), model_, time_step_);
     read_mjcf_tendons(*this, model_);
     add_mjcf_actuators(*this, model_);
     mistakes_.attempt([&] { read_mjcf_key(*this, model_); });
@@ -62,8 +65,10 @@ class MjcfWriter : MjcfReading {
         parts_.gravity = list_of(values_.numbers<3>(element, gravity), gravity.place);
       });
       read("timestep", [&](const XmlAttribute& step) {
-        if (!(values_.number(element, step) > 0)) values_.refuse(element, step, "a number above 0");
-        parts_.time_step = scalar_of(values_.number(element, step), step.place);
+        const double given = values_.number(element, step);
+        if (!(given > 0)) values_.refuse(element, step, "a number above 0");
+        time_step_ = given;
+        parts_.time_step = scalar_of(given, step.place);
       });
       for (const XmlElement& flags : element.children) read_flags(flags);
     }
@@ -210,9 +215,9 @@ class MjcfWriter : MjcfReading {
                              "actuatorgravcomp",
                              "align"};
     tell_rest(element, known);
-    for (const char* const name : {"solreflimit", "solimplimit", "solreffriction", "solimpfriction"}) {
+    for (const char* const name : {"solreffriction", "solimpfriction"}) {
       if (const XmlAttribute* const found = element.attribute(name)) {
-        parts_.note(found->place, "<joint " + std::string(name) + "=...>: limits and friction have laws of their own");
+        parts_.note(found->place, "<joint " + std::string(name) + "=...>: friction has a law of its own");
       }
     }
     for (const char* const name : {"springdamper", "actuatorgravcomp"}) {
@@ -254,18 +259,21 @@ class MjcfWriter : MjcfReading {
     const XmlAttribute* const range = element.attribute("range");
     if (!range) values_.missing(element, "the attribute 'range', as it is limited");
     const auto ends = values_.numbers<2>(element, *range);
-    if (!joint.has_one_degree()) return add_cone(*range, ends, node);
+    if (!joint.has_one_degree()) return add_cone(joint, *range, ends, node);
     if (!(ends[0] < ends[1])) values_.refuse(element, *range, "a lower end below the upper one");
     add_limit({coordinate(joint, ends[0]), coordinate(joint, ends[1])}, range->place, node);
+    materials_->add_limit_law(joint, node->find("limit"));
   }
 
   /// The greatest angle of a ball.
-  void add_cone(const XmlAttribute& range, const std::array<double, 2>& ends, const NodePtr& node) {
+  void add_cone(const MjcfJoint& joint, const XmlAttribute& range, const std::array<double, 2>& ends,
+                const NodePtr& node) {
     if (!(ends[0] == 0 && ends[1] > 0)) {
       return parts_.note(range.place, "<joint range=...> of a ball joint that is not from 0 to an angle");
     }
     NodePtr limit = make_map(range.place);
     set_key(limit, "upper", scalar_of(document_.angle(ends[1]), range.place), range.place);
+    materials_->add_limit_law(joint, limit);
     set_key(node, "limit", limit, range.place);
   }
 
@@ -286,9 +294,8 @@ class MjcfWriter : MjcfReading {
 
   // ---- contact ------------------------------------------------------------------------------------------------------
 
-  /// Bits of contype and conaffinity, as a collision group of the scene.
-  using Filter = std::pair<int, int>;
-  static bool meet(const Filter& a, const Filter& b) { return (a.first & b.second) != 0 || (b.first & a.second) != 0; }
+  /// As a collision group of the scene.
+  using Filter = MjcfMaterials::Filter;
   std::string group_of(const Filter& filter) const {
     return request_.group + "_" + std::to_string(filter.first) + "_" + std::to_string(filter.second);
   }
@@ -314,17 +321,17 @@ class MjcfWriter : MjcfReading {
     }
     if (of_world) set_key(shape, "body", make_scalar("world", place), place);
     if (!of_world && !name.empty()) set_key(shape, "name", make_scalar(name, place, true), place);
-    const double margin = values_.number_or(element, "margin", 0) - values_.number_or(element, "gap", 0);
+    const double margin = values_.number_or(element, "margin", 0);
     if (margin > 0) set_key(geom.geometry, "margin", scalar_of(margin, place), place);
     set_key(shape, "geometry", geom.geometry, place);
     const Pose pose = of_world ? model_.drawn(index, request_.frame) * geom.pose : back * geom.pose;
     if (!is_identity(pose)) set_key(shape, "frame", frame_node(pose, place), place);
-    add_material(shape, geom);
+    set_key(shape, "material", materials_->material(index, geom), place);
     if (!touches) {
       set_key(shape, "collision", make_scalar("none", place), place);
     } else {
-      filters_.insert({geom.contact_type, geom.contact_affinity});
-      filtered_.push_back({shape, {geom.contact_type, geom.contact_affinity}});
+      filters_.insert(MjcfMaterials::filter_of(geom));
+      filtered_.push_back({shape, MjcfMaterials::filter_of(geom)});
     }
     if (of_world) {
       if (name.empty()) name = unique(shape_names_, (index == 0 ? "world" : body.name) + "_" + geom.type);
@@ -335,41 +342,18 @@ class MjcfWriter : MjcfReading {
     if (!geom.name.empty()) shape_of_name_.emplace(geom.name, name);
   }
 
-  void add_material(const NodePtr& shape, const MjcfGeom& geom) {
-    const XmlElement& element = geom.element;
-    for (const char* const name : {"solref", "solimp"}) {
-      if (const XmlAttribute* const found = element.attribute(name)) {
-        parts_.note(found->place,
-                    "<geom " + std::string(name) +
-                        "=...>: a contact is as stiff as the mass that it stops asks for (docs/contact.md)");
-      }
-    }
-    std::array<double, 3> friction{1, 0.005, 0.0001};
-    const XmlAttribute* const given = element.attribute("friction");
-    if (given) {
-      const std::vector<double> values = values_.list(element, *given, 1, 3);
-      for (std::size_t i = 0; i < values.size(); ++i) friction[i] = values[i];
-    }
-    const int directions = values_.whole_or(element, "condim", 3);
-    const Place place = given ? given->place : element.place;
-    NodePtr material = make_map(place);
-    set_key(material, "friction", scalar_of(directions >= 3 ? friction[0] : 0, place), place);
-    if (directions >= 4) set_key(material, "torsional_friction", scalar_of(friction[1], place), place);
-    if (directions >= 6) set_key(material, "rolling_friction", scalar_of(friction[2], place), place);
-    set_key(shape, "material", material, place);
-  }
-
   void add_contacts() {
     // Where everything meets everything, and no other robot is there, shapes are as all shapes are.
     const bool plain = filters_.size() <= 1 && request_.prefix.empty() &&
-                       (filters_.empty() || meet(*filters_.begin(), *filters_.begin())) && !only_others();
+                       (filters_.empty() || MjcfMaterials::meet(*filters_.begin(), *filters_.begin())) &&
+                       !only_others();
     for (const auto& [shape, filter] : filtered_) {
       if (plain) break;
       NodePtr node = make_map(shape->place);
       std::vector<std::string> meets = request_.meets;
       if (!only_others()) {
         for (const Filter& other : filters_) {
-          if (meet(filter, other)) meets.push_back(group_of(other));
+          if (MjcfMaterials::meet(filter, other)) meets.push_back(group_of(other));
         }
       }
       set_key(node, "groups", list_of_names({request_.group, group_of(filter)}, shape->place), shape->place);
@@ -426,6 +410,8 @@ class MjcfWriter : MjcfReading {
   };
 
   MjcfModel model_;
+  double time_step_ = 0.002;                                       ///< of the file, s
+  std::optional<MjcfMaterials> materials_;                         ///< of the model
   std::map<std::string, std::string, std::less<>> shape_of_name_;  ///< of geoms, by their names in the file
   Names shape_names_;
   std::vector<Excluded> excluded_;

@@ -25,8 +25,8 @@ Jacobians in it. Exit code 1: a difference above 1e-9.
 With --rest: 8 s of falling onto the floor and lying there, without control: the sum of the floor's normal forces at the
 end over the weight, and the deepest contact, by simctl and by MuJoCo; and by how much the centre of mass is higher once
 MuJoCo has gone on for 5 s from the pose in which simctl's lies, with friction that hardly creeps (elliptic cones,
-impratio 100). Exit code 1: ours is off by more than 0.5 % or
-deeper than 5 mm. Where a fall ends is chaotic, so that attitudes at rest are others.
+impratio 100). Exit code 1: forces are off by more than 0.5 %, that height by more than 2 mm, or a contact is deeper than
+10 mm. Where a fall ends is chaotic, so that attitudes at rest are others.
 """
 import json
 import pathlib
@@ -346,7 +346,7 @@ def main():
                 continue
             if mode == "--rest":
                 ours, depth, theirs, their_depth, higher = robot.compare_rest()
-                failed = failed or abs(ours - 1) > 5e-3 or depth > 5e-3
+                failed = failed or abs(ours - 1) > 5e-3 or depth > 0.01 or abs(higher) > 2e-3
                 print(f"| {name} | {ours:.4f} | {1e3 * depth:.2f} | {theirs:.4f} | {1e3 * their_depth:.2f} | "
                       f"{1e3 * higher:.1f} |", flush=True)
                 continue

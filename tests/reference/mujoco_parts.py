@@ -50,7 +50,12 @@ def model(file):
                 efforts[name] = numbers(acting[first:first + 3])
         expected.append({"forward_dynamics": numbers(forward), "inverse_dynamics": numbers(M @ a + bias),
                          "mass_matrix": [numbers(row) for row in M], "efforts": rounded(efforts)})
-    return {"states": states, "expected": expected}
+    bodies = range(1, robot.model.nbody)
+    return {"states": states, "expected": expected,
+            "inverse_masses": rounded({robot.model.body(body).name: robot.model.body_invweight0[body, 0]
+                                       for body in bodies if robot.model.body(body).name}),
+            "inverse_inertias": rounded({name: robot.model.dof_invweight0[robot.model.jnt_dofadr[joint]]
+                                         for joint, name in enumerate(robot.names)})}
 
 
 def steps(file, count):
