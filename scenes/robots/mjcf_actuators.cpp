@@ -74,6 +74,9 @@ class MjcfActuatorReader : MjcfReading {
     if (!moved.drive) return;
     MjcfDrive& joint = *moved.drive;
     if (kind == "general" || kind == "motor" || kind == "position" || kind == "velocity") tell_rest(element, known);
+    if (kind == "damper") {
+      return parts_.note(given.place, what + ">: nothing without a control; one that stays is the joint's damping");
+    }
     const std::optional<Law> law = law_of(element, kind);
     if (!law) return parts_.note(given.place, what + ">: of this kind, or with a state of its own, or not affine");
     if (moved.of_several) {

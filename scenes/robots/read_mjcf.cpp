@@ -261,7 +261,11 @@ class MjcfWriter : MjcfReading {
     const auto ends = values_.numbers<2>(element, *range);
     if (!joint.has_one_degree()) return add_cone(joint, *range, ends, node);
     if (!(ends[0] < ends[1])) values_.refuse(element, *range, "a lower end below the upper one");
-    add_limit({coordinate(joint, ends[0]), coordinate(joint, ends[1])}, range->place, node);
+    // A margin, in rad or m, brings the ends where limits act nearer to each other; never past each other.
+    const double margin = values_.number_or(element, "margin", 0);
+    const double lower = coordinate(joint, ends[0]), upper = coordinate(joint, ends[1]);
+    const double inwards = std::clamp(margin, 0.0, 0.49 * (upper - lower));
+    add_limit({lower + inwards, upper - inwards}, range->place, node);
     materials_->add_limit_law(joint, node->find("limit"));
   }
 
@@ -272,7 +276,9 @@ class MjcfWriter : MjcfReading {
       return parts_.note(range.place, "<joint range=...> of a ball joint that is not from 0 to an angle");
     }
     NodePtr limit = make_map(range.place);
-    set_key(limit, "upper", scalar_of(document_.angle(ends[1]), range.place), range.place);
+    const double angle = document_.angle(ends[1]);
+    const double inwards = std::clamp(values_.number_or(joint.element, "margin", 0), 0.0, 0.98 * angle);
+    set_key(limit, "upper", scalar_of(angle - inwards, range.place), range.place);
     materials_->add_limit_law(joint, limit);
     set_key(node, "limit", limit, range.place);
   }

@@ -99,6 +99,20 @@ TEST_F(Mjcf, LimitsActWhereTheyAreSwitchedOn) {
   EXPECT_EQ(upper("range=\"-1 2\" limited=\"false\""), kInfinity);
   EXPECT_EQ(upper("range=\"-1 2\"", "<compiler autolimits=\"false\"/>"), kInfinity);
   EXPECT_EQ(upper("range=\"-1 2\" limited=\"true\"", "<compiler autolimits=\"false\"/>"), 2);
+  // From the margin on they act, in rad whatever the compiler's angles are; ends do not pass each other.
+  EXPECT_EQ(upper("range=\"-1 2\" margin=\"0.25\""), 1.75);
+  EXPECT_NEAR(upper("range=\"-1 2\" margin=\"5\""), 0.53, 1e-12);
+  const Model m = body("<joint name=\"j\" range=\"-90 90\" margin=\"0.25\"/>").problem.model;
+  EXPECT_NEAR(m.joints.limit.lower(m.find_joint("j")), -pi / 2 + 0.25, 1e-14);
+  const Model ball = body("<joint name=\"j\" type=\"ball\" range=\"0 90\" margin=\"0.25\"/>").problem.model;
+  EXPECT_NEAR(ball.joints.limit.upper(ball.find_joint("j")), pi / 2 - 0.25, 1e-14);
+}
+
+/// A damper's control multiplies a velocity, which no drive does: the note says what else would.
+TEST_F(Mjcf, DampersAreTold) {
+  const Scene scene =
+      body("<joint name=\"j\"/>", "<actuator><damper joint=\"j\" kv=\"2\" ctrlrange=\"0 1\"/></actuator>");
+  EXPECT_TRUE(contains(notes(scene), "<actuator> <damper>: nothing without a control")) << notes(scene);
 }
 
 TEST_F(Mjcf, MassesAreThoseOfGeoms) {
