@@ -157,7 +157,7 @@ with_lock() {
 # Everything under AddressSanitizer and UndefinedBehaviorSanitizer but what runs simctl.
 build_asan() {
   configure asan "$@"
-  build_targets asan test_engine test_models test_guards test_integrators test_gpu test_autodiff test_bad_input \
+  build_targets asan test_engine test_models test_integrators test_gpu test_autodiff test_bad_input \
     test_apps fuzz_scene fuzz_mesh fuzz_robot
 }
 
