@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tests/apps/simctl_process.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive::test {
 namespace {
@@ -167,7 +168,7 @@ TEST_F(SimctlHostileTextTest, ShapesOfTheWorldAreNoPairs) {
   std::string text =
       "simulation: {duration: 0.1 s}\nmodel:\n  bodies: {rod: {mass: 1, inertia: [1, 1, 1]}}\n"
       "  joints: {hinge: {type: revolute, child: rod, axis: [0, 1, 0]}}\n  shapes:\n";
-  for (int i = 0; i < 60000; ++i) {
+  for (int i = 0; i < (kSanitized ? 3000 : 60000); ++i) {
     text += "    s" + std::to_string(i) + ": {body: world, geometry: {type: sphere, scale: 0.1}}\n";
   }
   const Outcome o = simctl({"validate", write("shapes.yaml", text)});

@@ -8,6 +8,7 @@
 #include "tests/gpu/devices.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive::test {
 namespace {
@@ -63,13 +64,14 @@ TEST_P(GpuSeeds, NothingDangles) {
 
 TEST_P(GpuSeeds, NothingLeaks) {
   Recording r(memory());
-  expect_nothing_grows(r.memory, iterations(), [&] {
+  // Growth is seen in a part of the iterations, too.
+  expect_nothing_grows(r.memory, iterations() / (kSanitized ? 10 : 1), [&] {
     r.record();
     return std::move(r.tape).backward(r.seeds).parameters().bodies.mass(0);
   });
   const std::size_t peak = r.memory.counters().peak_bytes;
   // Recordings that never go backward.
-  for (int k = 0; k < 100; ++k) r.record();
+  for (int k = 0; k < (kSanitized ? 10 : 100); ++k) r.record();
   EXPECT_EQ(r.memory.counters().peak_bytes, peak);
 }
 

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace backdrive::test {
+
+/// Whether a sanitizer looks on. It sees what runs, however short: tests that simulate with dual numbers, whose kernels
+/// are instrumented (integrators/CMakeLists.txt), take fewer steps then.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+}  // namespace backdrive::test
