@@ -17,10 +17,6 @@
 namespace backdrive::app {
 namespace {
 
-/// Of random states with contact: shapes slide and catch there, and of a slip that sticks the solution knows, of creep
-/// and friction the gradient, what rounding leaves of differences of velocities over ε: some 1e-5.
-constexpr double kAgreementInContact = 1e-4, kSafetyInContact = 16;
-
 struct CheckArguments : Options {
   int controls = GradientCheckOptions{}.controls;
   bool all = false;
@@ -86,10 +82,6 @@ std::vector<CheckedPlace> check_all(std::vector<CheckPlace> places, GradientChec
     Ticker ticker(quiet, at);
     const bool random = place.name.starts_with("random");
     how.differences = random ? differences : -1;
-    if (random && !place.problem.model.topology.contact_pairs.empty()) {
-      how.agreement = kAgreementInContact;
-      how.safety = kSafetyInContact;
-    }
     how.progress = [&](long long done, long long all) {
       ticker.say(at + ": rollout " + std::to_string(done) + " of about " + std::to_string(all));
     };

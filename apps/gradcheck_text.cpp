@@ -34,6 +34,7 @@ nlohmann::json row_json(const GradientCheckRow& r, const std::string& place) {
                         {"rough", r.rough},
                         {"parted", r.parted},
                         {"unresolved", r.unresolved},
+                        {"undecided", r.undecided},
                         {"gradient", r.gradient},
                         {"passed", r.passed}};
   if (const Float32Check& f = r.float32; f.done) {
@@ -122,6 +123,7 @@ void print_places(const std::vector<CheckedPlace>& places) {
                {"numbers"},
                {"failed"},
                {"zero"},
+               {"undecided"},
                {"unresolved"},
                {"in float32"},
                {"rough"},
@@ -133,7 +135,7 @@ void print_places(const std::vector<CheckedPlace>& places) {
     const GradientCheck& c = p.check;
     const auto failed = std::ranges::count_if(c.rows, [](const GradientCheckRow& r) { return !r.passed; });
     table.add({p.place.name, number(c.loss), std::to_string(c.numbers), std::to_string(failed),
-               std::to_string(c.zero_rows), std::to_string(c.unresolved_rows),
+               std::to_string(c.zero_rows), std::to_string(c.undecided_rows), std::to_string(c.unresolved_rows),
                std::to_string(c.float32_unresolved_rows), std::to_string(c.rough_rows), std::to_string(c.parted_rows),
                std::to_string(c.macroscopic_rows), number(c.seconds), p.place.words});
   }
@@ -148,6 +150,7 @@ void print_counts(const std::vector<CheckedPlace>& places) {
   GradientCheck sum;
   for (const CheckedPlace& p : places) {
     sum.unresolved_rows += p.check.unresolved_rows;
+    sum.undecided_rows += p.check.undecided_rows;
     sum.float32_unresolved_rows += p.check.float32_unresolved_rows;
     sum.rough_rows += p.check.rough_rows;
     sum.parted_rows += p.check.parted_rows;
@@ -161,6 +164,10 @@ void print_counts(const std::vector<CheckedPlace>& places) {
     for (size_t i = 0; i < zeros.size() && i < 4; ++i) std::cout << (i > 0 ? ", " : "") << zeros[i];
     std::cout << (zeros.size() > 4 ? ", ...\n" : "\n");
   }
+  tell(sum.undecided_rows,
+       " undecided: rounding moves what adjoint and dual numbers are compared in by more than a tenth of the gradient; "
+       "a "
+       "shorter run is less sensitive");
   tell(sum.unresolved_rows,
        " whose differences resolve no more than a tenth of the gradient: there the dual numbers alone count");
   tell(sum.float32_unresolved_rows, " of which float32 resolves no more than a tenth: use float64 for these");
@@ -196,6 +203,7 @@ nlohmann::json gradcheck_json(const Scene& scene, const std::vector<CheckedPlace
       {"numbers", &GradientCheck::numbers},
       {"zero_rows", &GradientCheck::zero_rows},
       {"unresolved_rows", &GradientCheck::unresolved_rows},
+      {"undecided_rows", &GradientCheck::undecided_rows},
       {"float32_unresolved_rows", &GradientCheck::float32_unresolved_rows},
       {"rough_rows", &GradientCheck::rough_rows},
       {"parted_rows", &GradientCheck::parted_rows},

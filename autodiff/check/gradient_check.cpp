@@ -33,6 +33,8 @@ constexpr double kNoisyLoss = 1e-3;
 /// What would move the loss by less than this part of what the largest gradient does, over numbers of their own size,
 /// is what rounding leaves of zero.
 constexpr double kNegligible = 1e-12;
+/// Adjoint and dual that agree to this part of the derivative are the same.
+constexpr double kAgreement = 1e-9;
 /// A tolerance above this part of the gradient resolves nothing of it.
 constexpr double kResolved = 0.1;
 /// A tolerance above this part of the gradient is pointed out.
@@ -76,6 +78,7 @@ Rounding measure_rounding(const ProbedGradients& disturbed) {
 /// The numbers of one probe, as they go into a row.
 struct Comparison {
   double adjoint, per_world, dual, dual_tolerance;
+  double small;  ///< what would change the loss by kSmallChange of the largest change
   Difference difference;
 
   double difference_error() const { return std::abs(adjoint - difference.value); }
@@ -100,6 +103,11 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
               bool noisy_loss) {
   size_t worst = 0;
   bool exact_zero = true, near_zero = true, derivative = true;
+  double largest = 0, widest = 0;  // widest: tolerance of what does not agree as it is
+  for (const Comparison& c : all) largest = std::max(largest, std::abs(c.dual));
+  for (const Comparison& c : all) {
+    if (!(c.dual_error() <= kAgreement * largest)) widest = std::max(widest, c.dual_tolerance);
+  }
   for (size_t i = 0; i < all.size(); ++i) {
     const Comparison& c = all[i];
     row.gradient.push_back(c.adjoint);
@@ -109,7 +117,9 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
       worst = i;
     }
     exact_zero = exact_zero && c.adjoint == 0 && c.dual == 0;
-    near_zero = near_zero && std::abs(c.adjoint) <= c.dual_tolerance && std::abs(c.dual) <= c.dual_tolerance &&
+    // What rounding may make anything of is not known to be zero.
+    near_zero = near_zero && c.dual_tolerance <= std::max(c.small, 1e-300) && std::abs(c.adjoint) <= c.dual_tolerance &&
+                std::abs(c.dual) <= c.dual_tolerance &&
                 (!c.difference.taken || std::abs(c.difference.value) <= c.difference.tolerance());
   }
   // Of those equally good show the largest gradient.
@@ -132,7 +142,8 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
   const bool agrees = c.badness() <= 1;
   const bool taken = c.difference.taken;
   row.passed = derivative && (!taken || std::isfinite(c.difference.value));
-  row.zero = agrees && near_zero;
+  row.zero = agrees && (near_zero || exact_zero);
+  row.undecided = row.passed && !row.zero && widest > kResolved * largest;
   row.unresolved = row.passed && !row.zero && taken && c.difference.tolerance() > kResolved * std::abs(c.dual);
   row.truncation = kSafety * c.difference.truncation;
   row.round_off = kSafety * c.difference.round_off;
@@ -148,6 +159,7 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
     row.note =
         text("on a kink of the loss: slopes %.6g and %.6g to its sides", c.difference.value, c.difference.other_slope);
   }
+  if (row.undecided) row.note = text("rounding leaves %.0e of it uncertain", widest / largest);
   // Only then do the differences say nothing of the gradient, which two ways of computing it agree on.
   const bool no_measure = noisy_loss || (!c.difference.settles && !c.difference.kink);
   row.rough = row.passed && !agrees && no_measure;
@@ -392,17 +404,9 @@ Findings find_all(const ProbedProblem& probed, const GradientCheckOptions& optio
   return f;
 }
 
-/// How exact two ways of computing a derivative can be.
-struct Exactness {
-  double agreement;  ///< relative
-  double safety;     ///< of the rounding
-  double stiff;      ///< amplification()
-};
-
-/// The probes of a group, which begin at `first`, as they go into its row.
-std::vector<Comparison> comparisons(const Findings& f, const ProbeGroup& group, size_t first,
-                                    const Exactness& exactness, double factor) {
-  const double stiff = exactness.stiff;
+/// The probes of a group, which begin at `first`, as they go into its row. `stiff`: amplification().
+std::vector<Comparison> comparisons(const Findings& f, const ProbeGroup& group, size_t first, double stiff,
+                                    double factor) {
   double row_largest = 0;
   for (size_t i = 0; i < group.probes.size(); ++i) row_largest = std::max(row_largest, std::abs(f.dual[first + i]));
   std::vector<Comparison> all;
@@ -410,10 +414,9 @@ std::vector<Comparison> comparisons(const Findings& f, const ProbeGroup& group, 
     const size_t at = first + i;
     const double floor = std::max(kRelativeFloor, 16 * kEpsilon * stiff) * row_largest +
                          std::max(kNegligible, 4 * kEpsilon * stiff) * f.largest / group.probes[i].scale;
-    all.push_back(
-        {factor * f.adjoint.gradient[0][at], factor * f.disturbed.gradient[0][at], f.dual[at],
-         std::max(exactness.safety * (f.rounding.gradient[at] + floor), exactness.agreement * std::abs(f.dual[at])),
-         f.differences[at]});
+    all.push_back({factor * f.adjoint.gradient[0][at], factor * f.disturbed.gradient[0][at], f.dual[at],
+                   std::max(kSafety * (f.rounding.gradient[at] + floor), kAgreement * std::abs(f.dual[at])),
+                   kSmallChange * f.largest / group.probes[i].scale, f.differences[at]});
   }
   return all;
 }
@@ -423,6 +426,7 @@ void count_row(const GradientCheckRow& row, GradientCheck& check) {
   check.passed = check.passed && row.passed;
   check.zero_rows += row.used && row.zero;
   check.unresolved_rows += row.unresolved;
+  check.undecided_rows += row.undecided;
   check.rough_rows += row.rough;
   check.parted_rows += row.parted;
   check.float32_unresolved_rows += row.float32.unresolved;
@@ -435,7 +439,7 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
   const auto begin = std::chrono::steady_clock::now();
   const ProbedProblem probed(problem, options);
   Findings found = find_all(probed, options);
-  const Exactness exactness{options.agreement, options.safety, amplification(problem)};
+  const double stiff = amplification(problem);
   GradientCheck check;
   check.loss = found.adjoint.loss[0];
   check.passed = true;
@@ -450,7 +454,7 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
       fill_unused(row, group, found.adjoint.parameters);
     } else {
       const bool faulty = row.name == options.fault_row;
-      fill_row(row, comparisons(found, group, at, exactness, faulty ? options.fault_factor : 1), group.index,
+      fill_row(row, comparisons(found, group, at, stiff, faulty ? options.fault_factor : 1), group.index,
                found.rounding.loss > kNoisyLoss * std::abs(check.loss));
       if (options.float32) {
         fill_float32(row, std::span(found.float32).subspan(at, count), group.index);

@@ -20,9 +20,6 @@ struct GradientCheckOptions {
   /// How far a user would move a number, as a part of its size (of its variable's `scale`, where it has one): over that
   /// distance to each side the loss's slope is taken. 0: not.
   double distance = 0.05;
-  /// Adjoint and dual that agree to this part of the derivative are the same, as are those within this many times the
-  /// rounding that was measured of the adjoint.
-  double agreement = 1e-9, safety = 4;
   /// For tests of the check itself: the adjoint's gradients in the row of this name are multiplied
   /// by the factor, those in float32 by their own.
   std::string fault_row;
@@ -85,6 +82,9 @@ struct GradientCheckRow {
   bool parted = false;
   /// Not zero, and the differences' tolerance is above a tenth of the gradient: the duals alone say anything.
   bool unresolved = false;
+  /// Nor do they: one of its numbers differs, by less than what rounding was measured to make of it, which is above a
+  /// tenth of the row's largest.
+  bool undecided = false;
   Float32Check float32;
   MacroscopicSlope macroscopic;
   std::vector<double> gradient;  ///< the adjoint's, of each number checked
@@ -94,7 +94,7 @@ struct GradientCheck {
   double loss = 0;
   std::vector<GradientCheckRow> rows;
   int numbers = 0;  ///< checked in all
-  int zero_rows = 0, unresolved_rows = 0, rough_rows = 0, parted_rows = 0;
+  int zero_rows = 0, unresolved_rows = 0, undecided_rows = 0, rough_rows = 0, parted_rows = 0;
   int float32_unresolved_rows = 0;
   int macroscopic_rows = 0;  ///< whose slopes over the user's distance part from their derivatives
   bool passed = false;
@@ -113,7 +113,8 @@ struct GradientCheck {
 /// - against the rollout of a dual number along that direction, which has no truncation. The
 ///   tolerance is four times the rounding, measured by how far the gradient
 ///   itself moves under the same disturbance, or 1e-9 of the derivative, whichever is
-///   more.
+///   more. A row where that is more than a tenth of its largest number is undecided: neither an agreement nor a
+///   failure.
 ///
 /// - with options.float32 the adjoint in float32 against the same dual. The tolerance is four times how far that
 ///   gradient, or that in float64, moves when all inputs are disturbed by some 45 ulp of float32, and a tenth of the

@@ -16,6 +16,13 @@ BACKDRIVE_INLINE Spatial<Dual<T>> only_derivatives(const Spatial<Dual<T>>& x) {
   return {{of(x.ang.x), of(x.ang.y), of(x.ang.z)}, {of(x.lin.x), of(x.lin.y), of(x.lin.z)}};
 }
 
+template <class T>
+BACKDRIVE_INLINE ContactBlock<Dual<T>> only_values(const ContactBlock<Dual<T>>& b) {
+  const auto vector = [](const Vec3<Dual<T>>& v) { return Vec3<Dual<T>>{v.x.value, v.y.value, v.z.value}; };
+  return {vector(b.axis),  b.normal.value,  b.tangential.value, vector(b.slide),
+          b.torsion.value, b.rolling.value, vector(b.roll),     only_values(b.drag)};
+}
+
 template <class Space>
 BACKDRIVE_INLINE bool any_shared(const Space& ws) {
   for (int k = 0; k < ws.contact.touching_count; ++k) {
@@ -78,10 +85,35 @@ struct Begun {
   Spatial<Real> twist, wrench;
 };
 
+/// Twists anew from the wrenches that make them up, and a step of Newton's from there, twice. Where friction is stiff
+/// the first steps are a thousand times as long as what they end in, so that their sums are no longer solutions of each
+/// other: off by 1e-12 m/s, which is 1e-7 of the slip, and of the slope, of what sticks.
+template <class Space, class Solver>
+BACKDRIVE_CALLED void make_consistent(Space& ws, const Solver& solver) {
+  using Real = typename Space::Real;
+  for (int k = 0; k < 2; ++k) {
+    for (int i = 0; i < ws.contact.link_count; ++i) {
+      if (ws.contact.link[i].touched) ws.contact.link[i].block = zero_block<Real>();
+    }
+    load_wrenches(ws, [](const auto&, const Contact<Real>& c, int side) { return c.side[side].wrench; });
+    solver.factor_and_solve();
+    each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
+      c.side[side].twist = twist_at(ws.contact.link[pair.link(side)].change, pair.arm(c, side));
+    });
+    evaluate<false>(ws, true, false);
+    load_blocks(ws);
+    load_residuals(ws);
+    solver.factor_and_solve();
+    finish_solve(ws, solver);
+    advance(ws, value_of(constant<Real>(1)));
+  }
+}
+
 /// (C6)'s, after its values.
 template <class Space, class Solver>
 BACKDRIVE_HD void solve_derivatives(Space& ws, const Solver& solver) {
   using Real = typename Space::Real;
+  make_consistent(ws, solver);
   if (any_shared(ws)) {
     forget_derivatives(ws, solver, [](const auto&, const auto&, int) {
       return Begun<Real>{zero6<Real>(), zero6<Real>()};
@@ -89,6 +121,7 @@ BACKDRIVE_HD void solve_derivatives(Space& ws, const Solver& solver) {
   }
   settle_derivatives(ws, solver,
                      [&] { return evaluate<false>(ws, true, false).settled(SolveLimits<Real>::tolerance, 1); });
+  each_contact(ws, [](const auto&, Contact<Real>& c, int) { c.block = only_values(c.block); });
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

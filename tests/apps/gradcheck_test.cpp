@@ -210,6 +210,53 @@ TEST_F(SimctlGradcheckTest, Float32AgreesInContact) {
   }
 }
 
+// No constant decides: rounding is measured, and what it leaves nothing of is no agreement.
+TEST_F(SimctlGradcheckTest, WhatRoundingLeavesNothingOfIsUndecided) {
+  const std::vector<std::string> call = {"gradcheck",
+                                         scene("double_pendulum"),
+                                         "--quiet",
+                                         "--at",
+                                         "scene",
+                                         "--precision",
+                                         "float64",
+                                         "--differences",
+                                         "0",
+                                         "--set",
+                                         "simulation/duration=40",
+                                         "--junit",
+                                         "report.xml"};
+  std::vector<std::string> json = call;
+  json.insert(json.end() - 2, "--json");
+  const Outcome o = simctl(json);
+  ASSERT_EQ(o.exit, 0) << o.err;
+  int undecided = 0;
+  const nlohmann::json told = o.json();
+  for (const auto& row : told.at("rows")) {
+    undecided += row.at("undecided").get<bool>();
+    if (row.at("undecided")) EXPECT_NE(row.at("note").get<std::string>().find("rounding leaves"), std::string::npos);
+  }
+  EXPECT_GT(undecided, 10) << "a double pendulum of 40 s is chaotic";
+  EXPECT_EQ(told.at("undecided_rows"), undecided);
+  EXPECT_NE(read("report.xml").find("<skipped message=\"rounding leaves"), std::string::npos);
+  const Outcome words = simctl({"gradcheck", scene("double_pendulum"), "--quiet", "--at", "scene", "--precision",
+                                "float64", "--set", "simulation/duration=40", "--differences", "0"});
+  EXPECT_NE(words.out.find(" undecided: rounding moves"), std::string::npos) << words.out;
+}
+
+// At random states in contact adjoint and dual numbers agree to what rounding was measured to do, as anywhere else.
+TEST_F(SimctlGradcheckTest, ContactHasNoToleranceOfItsOwn) {
+  for (const char* const name : {"leg_length", "walker_rise", "bounce_throw"}) {
+    const Outcome o = simctl({"gradcheck", scene(name), "--quiet", "--json", "--at", "random:1", "--precision",
+                              "float64", "--controls", "8", "--differences", "0"});
+    EXPECT_EQ(o.exit, 0) << name << o.err;
+    const nlohmann::json told = o.json();
+    EXPECT_EQ(told.at("undecided_rows"), 0) << name;
+    for (const auto& row : told.at("rows")) {
+      EXPECT_TRUE(row.at("passed").get<bool>()) << name << " " << row;
+    }
+  }
+}
+
 TEST_F(SimctlGradcheckTest, TellsHowFarItIs) {
   for (const char* const command : {"gradcheck", "gradient"}) {
     Settings settings;
