@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cstdint>
+#include <span>
 #include <sstream>
-#include <unordered_map>
 #include <utility>
 
+#include "scenes/flow_check.h"
 #include "scenes/utf8.h"
 
 namespace backdrive::scene {
@@ -110,10 +113,6 @@ std::string line_at(std::string_view text, int line, int column) {
   return content;
 }
 
-std::string too_many_values() {
-  return "more than " + std::to_string(kMaxNodes) + " values";
-}
-
 /// In quotes, yaml-cpp makes the escapes \N and \_ single bytes, 0x85 and 0xA0, which are no text in UTF-8: as that
 /// they are two.
 std::string with_whole_escapes(const std::string& value) {
@@ -128,13 +127,55 @@ std::string with_whole_escapes(const std::string& value) {
   return text;
 }
 
+/// Which key of a map stands where in it: of hundreds of thousands a fraction of the time of a map of strings.
+class KeyTable {
+ public:
+  /// The entry with that key, or null.
+  const Entry* find(const std::vector<Entry>& map, std::string_view key) const {
+    if (slots_.empty()) {
+      const auto found = std::ranges::find(map, key, &Entry::key);
+      return found == map.end() ? nullptr : &*found;
+    }
+    for (size_t slot = first(key);; slot = (slot + 1) % slots_.size()) {
+      if (slots_[slot] == 0) return nullptr;
+      if (map[slots_[slot] - 1].key == key) return &map[slots_[slot] - 1];
+    }
+  }
+  /// The map's last entry is new.
+  void added(const std::vector<Entry>& map) {
+    if (map.size() <= kFew) return;
+    if (2 * map.size() > slots_.size()) {
+      slots_.assign(std::bit_ceil(4 * map.size()), 0);
+      for (size_t i = 0; i + 1 < map.size(); ++i) put(map, i);
+    }
+    put(map, map.size() - 1);
+  }
+
+ private:
+  static constexpr size_t kFew = 16;  ///< which are looked through
+  size_t first(std::string_view key) const { return std::hash<std::string_view>{}(key) % slots_.size(); }
+  void put(const std::vector<Entry>& map, size_t i) {
+    size_t slot = first(map[i].key);
+    while (slots_[slot] != 0) slot = (slot + 1) % slots_.size();
+    slots_[slot] = static_cast<std::uint32_t>(i + 1);
+  }
+  std::vector<std::uint32_t> slots_;  ///< an entry's number from 1; 0: none
+};
+
 /// Builds the tree from yaml-cpp's events and refuses what yaml-cpp would let pass.
 class TreeHandler : public YAML::EventHandler {
  public:
-  TreeHandler(const Sources& sources, int source, Mistakes& mistakes)
-      : sources_(sources), source_(source), mistakes_(mistakes) {}
+  TreeHandler(const Sources& sources, int source, Mistakes& mistakes, std::span<const NumberList> numbers)
+      : sources_(sources), source_(source), mistakes_(mistakes), numbers_(numbers) {}
 
   NodePtr root() const { return root_; }
+
+  /// Lists of numbers that were read apart are all in their places.
+  void check_all_taken() const {
+    if (numbers_.empty()) return;
+    fail(sources_, {source_, numbers_[0].line, numbers_[0].column}, "", "list of numbers in the middle of a text",
+         "quotes around such a text");
+  }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
@@ -158,23 +199,21 @@ class TreeHandler : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (expects_key()) fail(sources_, place(mark), path(), "alias as a key", "a plain name");
-    const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) {
-      fail(sources_, place(mark), path(), "alias", "an alias to something written above");
-    }
+    const NodePtr found = anchor < anchors_.size() ? anchors_[anchor] : nullptr;
+    if (!found) fail(sources_, place(mark), path(), "alias", "an alias to something written above");
     for (const Frame& frame : open_) {
-      if (frame.node != found->second) continue;
+      if (frame.node != found) continue;
       mistakes_.attempt([&] {
         fail(sources_, place(mark), path(), "alias to what it stands in",
-             "no cycle (what is aliased begins at line " + std::to_string(found->second->place.line) + ")");
+             "no cycle (what is aliased begins at line " + std::to_string(found->place.line) + ")");
       });
       auto nothing = std::make_shared<Node>();
       nothing->told = true;
       return attach(nothing);
     }
-    count(found->second->size, mark);
-    check_depth(found->second->depth, mark);
-    attach(found->second);
+    count(found->size, mark);
+    check_depth(found->depth, mark);
+    attach(found);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -210,7 +249,7 @@ class TreeHandler : public YAML::EventHandler {
     bool is_dropped = false;  // the value of the key
     std::string key;
     Place key_place;
-    std::unordered_map<std::string, int> lines;  // of the keys so far
+    KeyTable keys;  // of its map so far
   };
 
   Place place(const YAML::Mark& mark) const {
@@ -254,28 +293,31 @@ class TreeHandler : public YAML::EventHandler {
   }
 
   void remember(YAML::anchor_t anchor, const NodePtr& node) {
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = node;
+    if (anchor == YAML::NullAnchor) return;
+    if (anchor >= anchors_.size()) anchors_.resize(anchor + 1);
+    anchors_[anchor] = node;
   }
 
   void set_key(const std::string& key, bool plain, const YAML::Mark& mark) {
     Frame& frame = open_.back();
     const bool merges = key == "<<" && plain;
-    const auto [at, is_new_key] = frame.lines.emplace(key, mark.line + 1);
-    const bool is_new = is_new_key;
-    const int first_line = at->second;
+    if (++keys_ > kMaxKeys) {
+      fail(sources_, place(mark), path(), "more than " + std::to_string(kMaxKeys) + " keys", "a smaller document");
+    }
+    const Entry* const first = frame.keys.find(frame.node->map, key);
     if (mistakes_.is_full()) Mistakes::leave_off();
     mistakes_.attempt([&] {
       if (merges) {
         fail(sources_, place(mark), path(), "key '<<'",
              "the keys themselves (merge keys are not supported; aliases are)");
       }
-      if (is_new) return;
+      if (!first) return;
       fail(sources_, place(mark), path(), "duplicate key '" + excerpt(key) + "'",
-           "each key once (first at line " + std::to_string(first_line) + ")");
+           "each key once (first at line " + std::to_string(first->place.line) + ")");
     });
     // Which keys there are is not known then: what is missing is not told, and neither is what stands there.
     if (merges) frame.node->told = true;
-    frame.is_dropped = merges || !is_new;
+    frame.is_dropped = merges || first != nullptr;
     frame.has_key = true;
     frame.key = key;
     frame.key_place = place(mark);
@@ -288,7 +330,15 @@ class TreeHandler : public YAML::EventHandler {
     check_depth(1, mark);
     count(1, mark);
     remember(anchor, node);
+    const bool apart = node->kind == NodeKind::list && !numbers_.empty() && numbers_[0].line == mark.line + 1 &&
+                       numbers_[0].column == mark.column + 1;
     open_.push_back({std::move(node), false, false, {}, {}, {}});
+    if (!apart) return;
+    each_number(numbers_[0], [&](std::string_view text, int line, int column) {
+      count(1, mark);
+      attach(make_scalar(std::string(text), {source_, line, column}));
+    });
+    numbers_ = numbers_.subspan(1);
   }
 
   void close() {
@@ -308,7 +358,10 @@ class TreeHandler : public YAML::EventHandler {
     if (frame.node->kind == NodeKind::list) {
       frame.node->list.push_back(node);
     } else {
-      if (!frame.is_dropped) frame.node->map.push_back({std::move(frame.key), frame.key_place, node});
+      if (!frame.is_dropped) {
+        frame.node->map.push_back({std::move(frame.key), frame.key_place, node});
+        frame.keys.added(frame.node->map);
+      }
       frame.has_key = false;
     }
   }
@@ -316,79 +369,12 @@ class TreeHandler : public YAML::EventHandler {
   const Sources& sources_;
   int source_;
   Mistakes& mistakes_;
+  std::span<const NumberList> numbers_;  ///< that were read apart, those to come
   int documents_ = 0;
-  size_t nodes_ = 0;
+  size_t nodes_ = 0, keys_ = 0;
   NodePtr root_;
   std::vector<Frame> open_;
-  std::unordered_map<YAML::anchor_t, NodePtr> anchors_;
-};
-
-/// Refuses lists and maps in brackets that are too deep or too large before yaml-cpp reads them: it keeps all tokens of
-/// an outermost one, hundreds of bytes each, before it tells of the first. Of text that holds brackets without being
-/// such a value (blocks of prose) at most the depth is misjudged, by as many as it leaves open.
-class FlowCheck {
- public:
-  FlowCheck(std::string_view text, const Sources& sources, int source)
-      : text_(text), sources_(sources), source_(source) {}
-
-  void run() {
-    char before = '\n', token = '\n';  // the last character, and the last that is no space
-    for (std::size_t i = 0; i < text_.size(); ++i) {
-      const char c = text_[i];
-      const bool spaced = before == ' ' || before == '\t' || before == '\n';
-      const bool begins = std::string_view(depth_ > 0 ? "[{,:\n" : ":-?\n").find(token) != std::string_view::npos;
-      if (c == '#' && spaced) {
-        i = skip_to('\n', i);
-      } else if ((c == '"' || c == '\'') && begins && (spaced || depth_ > 0)) {
-        i = skip_to(c, i);
-      } else if ((c == '[' || c == '{') && (spaced || depth_ > 0)) {
-        if (++depth_ > kMaxDepth) {
-          refuse(i, "value nested more than " + std::to_string(kMaxDepth) + " deep",
-                 "at most " + std::to_string(kMaxDepth) + " levels");
-        }
-        count(i);
-      } else if (depth_ > 0 && (c == ']' || c == '}')) {
-        --depth_;
-      } else if (depth_ > 0 && c == ',') {
-        count(i);
-      }
-      before = i < text_.size() ? text_[i] : '\n';
-      if (before == '\n') {
-        begin_line(i + 1);
-        if (depth_ == 0) token = '\n';
-      } else if (before != ' ' && before != '\t' && before != '\r') {
-        token = before;
-      }
-    }
-  }
-
- private:
-  /// Where the comment or quoted text that begins at `i` ends; `end` is '\n' for comments.
-  std::size_t skip_to(char end, std::size_t i) {
-    while (++i < text_.size() && text_[i] != end) {
-      if (end == '"' && text_[i] == '\\') ++i;
-      if (i < text_.size() && text_[i] == '\n') begin_line(i + 1);
-    }
-    return i;
-  }
-  void begin_line(std::size_t i) {
-    ++line_;
-    line_start_ = i;
-  }
-  void count(std::size_t i) {
-    if (++values_ > kMaxNodes) refuse(i, too_many_values(), "a smaller document");
-  }
-  [[noreturn]] void refuse(std::size_t i, const std::string& what, const std::string& expected) const {
-    fail(sources_, {source_, line_, static_cast<int>(i - line_start_) + 1}, "", what, expected);
-  }
-
-  std::string_view text_;
-  const Sources& sources_;
-  int source_;
-  int line_ = 1;
-  std::size_t line_start_ = 0;
-  int depth_ = 0;
-  std::size_t values_ = 0;
+  std::vector<NodePtr> anchors_;  ///< by yaml-cpp's numbers, which count from 1
 };
 
 }  // namespace
@@ -430,12 +416,12 @@ NodePtr parse_document(std::string_view text, const Sources& sources, int source
 
 NodePtr parse_document(std::string_view text, const Sources& sources, int source, Mistakes& mistakes) {
   check_text(text, sources, source, true);
-  FlowCheck(text, sources, source).run();
-  TreeHandler handler(sources, source, mistakes);
+  const std::vector<NumberList> numbers = check_flow(text, sources, source);
+  TreeHandler handler(sources, source, mistakes, numbers);
   try {
     // Without a line break at the end yaml-cpp takes an unclosed bracket for a key.
     const bool ended = !text.empty() && text.back() == '\n';
-    std::istringstream stream(std::string(text) + (ended ? "" : "\n"));
+    std::istringstream stream(without_numbers(text, numbers) + (ended ? "" : "\n"));
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(handler)) {
     }
@@ -444,6 +430,7 @@ NodePtr parse_document(std::string_view text, const Sources& sources, int source
     fail(sources, place, "", "value '" + excerpt(line_at(text, place.line, place.column)) + "'",
          "valid YAML (" + e.msg + ")");
   }
+  handler.check_all_taken();
   if (!handler.root()) {
     fail(sources, {source, 1, 1}, "", "value ''", "a scene, found nothing (empty text)");
   }

@@ -14,8 +14,11 @@
 namespace backdrive::scene {
 
 constexpr size_t kMaxBytes = size_t{16} << 20;  ///< of a scene file or of a table it refers to
-constexpr int kMaxDepth = 64;                   ///< of nesting, counted through aliases
-constexpr size_t kMaxNodes = 500'000;           ///< values in a document, counted through aliases
+/// What yaml-cpp reads, which takes ten times as long for a byte as anything else: all but long lists of numbers.
+constexpr size_t kMaxYamlBytes = size_t{6} << 20;
+constexpr int kMaxDepth = 64;          ///< of nesting, counted through aliases
+constexpr size_t kMaxNodes = 500'000;  ///< values in a document, counted through aliases
+constexpr size_t kMaxKeys = 320'000;   ///< keys in the text of a document
 
 /// Where a value was written. Source 0 is the scene file, source k the k-th override, source −k the k-th robot file.
 struct Place {

@@ -331,6 +331,7 @@ class OverridePaths {
 
 /// How many values there are, counted through what several places share, as parse_document() counts them.
 size_t values_of(const Node& node, std::unordered_map<const Node*, size_t>& known) {
+  if (node.list.empty() && node.map.empty()) return 1;
   const auto [found, is_new] = known.try_emplace(&node, 1);
   if (!is_new) return found->second;
   size_t count = 1;

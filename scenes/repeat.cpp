@@ -57,9 +57,10 @@ class Repeater {
 
   /// Whether a value holds an expression or a repeated entry; asked of each node once.
   bool holds_any(const Node& node) {
+    if (node.list.empty() && node.map.empty()) return node.text.find(kOpen) != std::string::npos;
     const auto [known, is_new] = holds_.emplace(&node, false);
     if (!is_new) return known->second;
-    bool holds = node.kind == NodeKind::scalar && node.text.find(kOpen) != std::string::npos;
+    bool holds = false;
     for (const NodePtr& item : node.list) holds = holds_any(*item) || holds;
     for (const Entry& entry : node.map) {
       const bool here = entry.key == kRepeatKey || entry.key.find(kOpen) != std::string::npos;

@@ -40,8 +40,8 @@ optimize:
   a joint's numbers measure depends on its type: angles and torques of revolute joints, lengths and forces of
   prismatic ones.
 - Numbers are decimal and finite. `.inf`, `.nan`, `010` and `0x10` are refused; to say "no limit", leave the key out.
-- Keys are unique. Aliases (`*name`) work, merge keys (`<<`) and tags do not. At most 16 MiB, 64 levels and 500,000
-  values, counted through aliases.
+- Keys are unique. Aliases (`*name`) work, merge keys (`<<`) and tags do not. At most 64 levels, 320,000 keys and
+  500,000 values, counted through aliases; 16 MiB, of which 6 MiB are no long lists of numbers.
 - A file that a scene names lies inside the scene's folder.
 - `--set path=value` replaces anything before it is checked: `--set simulation/duration=2`,
   `--set joints/hinge/damping=0.1`, `--set optimize/variables/0/knots=20`, `--set shapes/rod/geometry/scale/0=2cm`.

@@ -120,7 +120,7 @@ TEST_F(SimctlHostileTextTest, RefusingTakesLittleMemory) {
     while (text.size() < bytes) text += piece;
     return text;
   };
-  constexpr std::size_t kAlmostAll = (std::size_t{16} << 20) - 100;
+  constexpr std::size_t kAlmostAll = (std::size_t{6} << 20) - 100;
   std::string keys, blocks;
   for (int i = 0; keys.size() < kAlmostAll - 20; ++i) keys += "k" + std::to_string(i) + ": 1\n";
   const std::pair<const char*, std::string> texts[] = {

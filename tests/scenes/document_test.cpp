@@ -39,6 +39,69 @@ TEST(Document, KnowsWhereEachValueStands) {
   EXPECT_EQ(root->depth, 4);
 }
 
+std::string row_of(const std::string& number, int count, const std::string& between = ", ") {
+  std::string row;
+  for (int i = 0; i < count; ++i) row += (i > 0 ? between : "") + number;
+  return "[" + row + "]";
+}
+
+/// Long lists of numbers are read apart: nothing else may come of it.
+TEST(Document, LongListsOfNumbersAreAsShortOnes) {
+  for (const std::string between : {", ", ",", ",\n   ", " ,\r\n  "}) {
+    for (const int count : {63, 64, 200}) {
+      const NodePtr root = parse("a:\n - x: " + row_of("-1.5e-3", count, between) + "\n   y: 2\n - " +
+                                 row_of("7", count, between) + "\nb: c\n");
+      const NodePtr numbers = root->find("a")->list[0]->find("x");
+      ASSERT_EQ(numbers->list.size(), static_cast<std::size_t>(count));
+      EXPECT_EQ(root->find("a")->list[1]->list.size(), static_cast<std::size_t>(count));
+      EXPECT_EQ(root->size, static_cast<std::size_t>(2 * count + 7));
+      int line = 2, column = 8;
+      for (const NodePtr& number : numbers->list) {
+        EXPECT_EQ(number->text, "-1.5e-3");
+        EXPECT_FALSE(number->quoted);
+        EXPECT_EQ(number->place.line, line);
+        EXPECT_EQ(number->place.column, column);
+        const bool breaks = between.find('\n') != std::string::npos;
+        line += breaks;
+        column = breaks ? static_cast<int>(between.size() - between.find('\n'))
+                        : column + 7 + static_cast<int>(between.size());
+      }
+      EXPECT_EQ(root->find("b")->text, "c");
+    }
+  }
+}
+
+TEST(Document, WhatOnlyLooksLikeNumbersIsNotReadApart) {
+  const std::string row = row_of("1", 100);
+  EXPECT_EQ(parse("a: |\n  b: " + row + "\n")->find("a")->text, "b: " + row + "\n");
+  EXPECT_EQ(parse("a: \"b: " + row + "\"\n")->find("a")->text, "b: " + row);
+  EXPECT_EQ(parse("a: b " + row + "\n")->find("a")->text, "b " + row);
+  EXPECT_EQ(parse("a: 1 # b: " + row + "\n")->find("a")->text, "1");
+  EXPECT_EQ(parse("a: &b " + row + "\nc: *b\n")->find("c")->list.size(), 100u);
+  EXPECT_EQ(parse("a: [" + row + ", " + row + "]\n")->find("a")->list[1]->list.size(), 100u);
+  EXPECT_EQ(parse("a: " + row_of("x", 100) + "\n")->find("a")->list[99]->text, "x");
+  EXPECT_EQ(parse("a: " + row_of("1 2", 100) + "\n")->find("a")->list[99]->text, "1 2");
+  EXPECT_NE(message("a: " + row.substr(0, row.size() - 1) + "\n").find("a.yaml:"), std::string::npos);
+  EXPECT_NE(message("a: b\n - " + row + "\n").find("in the middle of a text"), std::string::npos);
+  EXPECT_NE(message("? " + row + "\n: 1\n"), "accepted");
+  EXPECT_NE(message("a: " + row + " b\n"), "accepted");
+  EXPECT_NE(message("a: [1, *x, " + row.substr(1) + "\n"), "accepted");
+}
+
+TEST(Document, KeysAndBytesOfYamlAreLimited) {
+  std::string keys;
+  for (int i = 0; i < 321'000; ++i) keys += "k" + std::to_string(i) + ": 1\n";
+  EXPECT_NE(message(keys).find("more than 320000 keys"), std::string::npos);
+  const std::string text(std::size_t{7} << 20, 'a');
+  EXPECT_NE(message("name: " + text + "\n").find("at most 6 MiB beside long lists of numbers"), std::string::npos);
+  EXPECT_EQ(parse("a: " + row_of("-0.12345678901234567", 400'000) + "\n")->size, 400'002u);
+  // Many keys are found again as few are.
+  EXPECT_NE(message(keys.substr(0, 100'000) + "k17: 2\n")
+                .find("duplicate key 'k17': expected each key once (first at "
+                      "line 18)"),
+            std::string::npos);
+}
+
 /// 20,000 values in one map are not 20,000 copies of it.
 TEST(Document, EditsCopyWhatTheyChangeOnce) {
   const NodePtr root = parse("model: {joints: {a: {damping: 1}, b: {damping: &x 1}, c: {damping: *x}}}\n");
