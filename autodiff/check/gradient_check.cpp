@@ -143,7 +143,7 @@ void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const s
   const bool taken = c.difference.taken;
   row.passed = derivative && (!taken || std::isfinite(c.difference.value));
   row.zero = agrees && (near_zero || exact_zero);
-  row.undecided = row.passed && !row.zero && widest > kResolved * largest;
+  row.undecided = row.passed && !row.zero && !c.difference.kink && widest > kResolved * largest;
   row.unresolved = row.passed && !row.zero && taken && c.difference.tolerance() > kResolved * std::abs(c.dual);
   row.truncation = kSafety * c.difference.truncation;
   row.round_off = kSafety * c.difference.round_off;
