@@ -170,7 +170,10 @@ TEST(RandomStates, AFaultOfATenMillionthIsCaughtInContact) {
   const auto random = random_state(shipped("bounce_throw.yaml"), 0, 1);
   ASSERT_TRUE(random);
   ASSERT_EQ(random->touching, 1);
-  GradientCheckOptions options{.controls = 4, .differences = 0, .distance = 0};
+  GradientCheckOptions options;
+  options.controls = 4;
+  options.differences = 0;
+  options.distance = 0;
   EXPECT_TRUE(check_gradients(random->problem, options).passed);
   options.fault_row = "bodies/ball/inertia";
   options.fault_factor = 1 + 1e-7;
