@@ -102,15 +102,15 @@ GradientReach gradient_reach(const Problem& problem, const std::vector<double>& 
   return reach;
 }
 
-bool GradientReach::is_endless() const {
+double GradientReach::greatest() const {
   double most = 0;
-  int known = 0;
-  for (const double ratio : ratios) {
-    if (std::isnan(ratio)) continue;
-    ++known;
-    most = std::max(most, std::abs(ratio));
-  }
-  return known >= 2 && most < kLeastPart;
+  for (const double ratio : ratios) most = std::fmax(most, std::abs(ratio));
+  return most;
+}
+
+bool GradientReach::is_endless() const {
+  const auto known = std::ranges::count_if(ratios, [](double ratio) { return !std::isnan(ratio); });
+  return known >= 2 && greatest() < kLeastPart;
 }
 
 bool GradientReach::is_parted() const {
@@ -126,11 +126,9 @@ std::vector<std::string> gradient_doubts(const Problem& problem, const GradientR
     return number(reach.distances[first]) + " to " + number(reach.distances.back()) + " of the variables' scales";
   };
   if (reach.is_endless()) {
-    double most = 0;
-    for (const double ratio : reach.ratios) most = std::fmax(most, std::abs(ratio));
     lines.push_back("the gradient is of length " + number(reach.steepness) +
-                    " where the loss is nowhere steeper than " + number(most * reach.steepness) + " over " + over(0) +
-                    " along it: it grew on its way back through " + count(problem.simulation.steps, "step") +
+                    " where the loss is nowhere steeper than " + number(reach.greatest() * reach.steepness) + " over " +
+                    over(0) + " along it: it grew on its way back through " + count(problem.simulation.steps, "step") +
                     ", by chaos or rounding, and cannot be trusted; a shorter run, windows (optimize/gradient) or "
                     "--precision float64 may help");
   } else if (reach.is_parted()) {

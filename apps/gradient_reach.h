@@ -21,6 +21,8 @@ struct GradientReach {
   std::vector<double> distances, ratios;
   double steepness = 0;  ///< the gradient's length
 
+  /// Of the ratios that are known, without signs; 0: none is.
+  double greatest() const;
   /// Ten times as steep as the loss over any distance: it grew on its way through the steps, in chaos or by rounding,
   /// to what no slope has.
   bool is_endless() const;

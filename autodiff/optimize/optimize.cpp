@@ -1,6 +1,7 @@
 #include "autodiff/optimize/optimize.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "autodiff/optimize/adam.h"
@@ -50,12 +51,12 @@ OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
       method == OptimizeMethod::adam ? run_adam(search, chunk) : run_lbfgs(search, chunk);
     }
   }
-  // As many as share a pack: they take no more memory and hardly more time than the start alone.
-  const int neighbours = options.precision == Precision::float32 ? kPackWorlds<float> : kPackWorlds<double>;
-  const int rounds =
-      method == OptimizeMethod::lbfgs
-          ? look_around(search, initial_points(problem, search.starts(), options.seed), neighbours, options.seed)
-          : 0;
+  int rounds = 0;
+  if (method == OptimizeMethod::lbfgs && std::isfinite(problem.optimize.goal) && !search.goal_reached()) {
+    // As many as share a pack: they take no more memory and hardly more time than the start alone.
+    const int neighbours = options.precision == Precision::float32 ? kPackWorlds<float> : kPackWorlds<double>;
+    rounds = look_around(search, initial_points(problem, search.starts(), options.seed), neighbours, options.seed);
+  }
   OptimizeResult result = std::move(search).result(problem);
   result.rounds_around = rounds;
   return result;
