@@ -20,7 +20,12 @@ struct PairMaterial {
   Real dissipation;  ///< α, s/m
   Real friction;     ///< μ
   Real creep;        ///< ε, m/s: stiction velocity, at which a sticking contact carries all that friction can
+  Real core;         ///< D, m: depth from which, and over which, the second spring sets in
+  Real hardening;    ///< H: how much stiffer the second spring is than the first
 };
+
+/// D of pairs that have no second spring: out of reach.
+constexpr double kNoCore = 1e6;
 
 template <class Real>
 BACKDRIVE_INLINE Real positive_part(const Real& x) {
@@ -39,7 +44,8 @@ BACKDRIVE_INLINE Dual<T> share(const Dual<T>& x) {
   return x.value > T(0) && x.value < T(1) ? x : Dual<T>(clamped(x.value, T(0), T(1)));
 }
 
-/// F and its derivatives by d₀, d₁ and w. Each is an average over the path σ ∈ [0, 1] of Φ″ or Φ‴ times a power of σ.
+/// The average of φ over the path and its derivatives by d₀, d₁ and w. Each is an average over σ ∈ [0, 1] of φ′ or φ″
+/// times a power of σ.
 template <class Real>
 struct PathAverage {
   Real mean;
@@ -84,10 +90,50 @@ struct DepthPath {
   Real start, end;
 };
 
+/// F and its derivatives: by w of the first spring, by D and H of the second.
+template <class Real>
+struct ForcePath {
+  PathAverage<Real> sum;
+  Real by_core, by_end_core;
+  Real by_hardening, by_end_hardening;
+};
+
+/// Whether a path reaches the second spring in any lane.
+template <class Real>
+BACKDRIVE_INLINE bool reaches_core(const PairMaterial<Real>& m, const DepthPath<Real>& d) {
+  return any(value_of(d.start) > value_of(m.core) || value_of(d.end) > value_of(m.core));
+}
+
+/// The average of φ(d − D; D).
+template <class Real>
+BACKDRIVE_CALLED PathAverage<Real> core_average(const PairMaterial<Real>& m, const DepthPath<Real>& d) {
+  return path_average<Real>(d.start - m.core, d.end - m.core, m.core);
+}
+
+template <class Real>
+BACKDRIVE_INLINE ForcePath<Real> force_path(const PairMaterial<Real>& m, const DepthPath<Real>& d) {
+  const Real zero = constant<Real>(0), &H = m.hardening;
+  ForcePath<Real> path{path_average(d.start, d.end, m.width), zero, zero, zero, zero};
+  // A lane that is not deep adds zeros: its bits are those of a world by itself.
+  if (!reaches_core(m, d)) return path;
+  const PathAverage<Real> core = core_average(m, d);
+  PathAverage<Real>& sum = path.sum;
+  sum.mean += H * core.mean;
+  sum.by_start += H * core.by_start;
+  sum.by_end += H * core.by_end;
+  sum.by_start_end += H * core.by_start_end;
+  sum.by_end_end += H * core.by_end_end;
+  path.by_core = H * (core.by_width - core.by_start - core.by_end);
+  path.by_end_core = H * (core.by_end_width - core.by_start_end - core.by_end_end);
+  path.by_hardening = core.mean;
+  path.by_end_hardening = core.by_end;
+  return path;
+}
+
 /// N and κ = ∂N/∂d₁ ≥ 0; N is convex and grows with d₁.
 template <class Real>
 struct NormalForce {
-  PathAverage<Real> path;
+  ForcePath<Real> path;
   /// h: z for z ≥ ½, ½ (z + ½)² for |z| < ½, else 0, and its derivatives: no pull, and no jump where it lets go.
   Real factor, factor_slope, factor_bend;
   Real value, stiffness;
@@ -102,13 +148,14 @@ template <class Real>
 BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, const DepthPath<Real>& d, const Real& dt) {
   const Real zero = constant<Real>(0), one = constant<Real>(1), half = constant<Real>(0.5);
   NormalForce<Real> n;
-  n.path = path_average(d.start, d.end, m.width);
+  n.path = force_path(m, d);
+  const PathAverage<Real>& F = n.path.sum;
   const Real rate = m.dissipation / dt, z = one + rate * (d.end - d.start);
   n.factor_slope = clamped(z + half, zero, one);
   n.factor = select(value_of(z) > value_of(half), z, half * n.factor_slope * n.factor_slope);
   n.factor_bend = select(value_of(z) > value_of(half) || value_of(z) < value_of(-half), zero, one);
-  n.value = m.stiffness * n.path.mean * n.factor;
-  n.stiffness = m.stiffness * (n.path.by_end * n.factor + n.path.mean * n.factor_slope * rate);
+  n.value = m.stiffness * F.mean * n.factor;
+  n.stiffness = m.stiffness * (F.by_end * n.factor + F.mean * n.factor_slope * rate);
   return n;
 }
 
@@ -118,17 +165,19 @@ BACKDRIVE_INLINE DepthPath<Real> adj_normal_force(const PairMaterial<Real>& m, c
                                                   const DepthPath<Real>& d, const Real& dt,
                                                   const NormalForceBar<Real>& bar, PairMaterial<Real>& m_bar) {
   const Real &value_bar = bar.value, &stiffness_bar = bar.stiffness;
+  const PathAverage<Real>& F = n.path.sum;
   const Real rate = m.dissipation / dt;
   const Real mean_bar = m.stiffness * (value_bar * n.factor + stiffness_bar * n.factor_slope * rate);
   const Real slope_bar = m.stiffness * stiffness_bar * n.factor;
-  const Real z_bar =
-      m.stiffness * (value_bar * n.path.mean * n.factor_slope +
-                     stiffness_bar * (n.path.by_end * n.factor_slope + n.path.mean * n.factor_bend * rate));
+  const Real z_bar = m.stiffness * (value_bar * F.mean * n.factor_slope +
+                                    stiffness_bar * (F.by_end * n.factor_slope + F.mean * n.factor_bend * rate));
   m_bar.stiffness += (value_bar * n.value + stiffness_bar * n.stiffness) / m.stiffness;
-  m_bar.width += mean_bar * n.path.by_width + slope_bar * n.path.by_end_width;
-  m_bar.dissipation += (z_bar * (d.end - d.start) + stiffness_bar * m.stiffness * n.path.mean * n.factor_slope) / dt;
-  return {mean_bar * n.path.by_start + slope_bar * n.path.by_start_end - z_bar * rate,
-          mean_bar * n.path.by_end + slope_bar * n.path.by_end_end + z_bar * rate};
+  m_bar.width += mean_bar * F.by_width + slope_bar * F.by_end_width;
+  m_bar.core += mean_bar * n.path.by_core + slope_bar * n.path.by_end_core;
+  m_bar.hardening += mean_bar * n.path.by_hardening + slope_bar * n.path.by_end_hardening;
+  m_bar.dissipation += (z_bar * (d.end - d.start) + stiffness_bar * m.stiffness * F.mean * n.factor_slope) / dt;
+  return {mean_bar * F.by_start + slope_bar * F.by_start_end - z_bar * rate,
+          mean_bar * F.by_end + slope_bar * F.by_end_end + z_bar * rate};
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

@@ -52,7 +52,8 @@ struct SolveLimits {
   static constexpr double rounding = narrow ? 3e-8 : 5e-17;
   /// Of the velocities: slips below it count as this long in the slope of friction.
   static constexpr double least_slip = 3e-4;
-  static constexpr int bold_steps = 6;  ///< after which no step is taken without looking where it leads
+  static constexpr int bold_steps =
+      6;  ///< after which one that helps little is not taken without looking where it leads
   static constexpr int newton_steps = kIsDual<Real> ? 200 : 60;
   /// Of the energy of the residual, by which conjugate gradients end.
   static constexpr double gradients_tolerance = narrow ? 1e-6 : 1e-12;
@@ -458,7 +459,7 @@ BACKDRIVE_CALLED void advance(Space& ws, const ValueOf<typename Space::Real>& sh
 }
 
 /// Goes back along the last step to where the objective falls no more, lane by lane where the step went too far: its
-/// slope was −fall at the start. Returns the balance there.
+/// slope was −fall at the start, and the step is not a bold one. Returns the balance there.
 template <class Space>
 BACKDRIVE_CALLED Balance<typename Space::Real> search_line(Space& ws, const MaskOf<typename Space::Real>& active,
                                                            const MaskOf<typename Space::Real>& bold,
@@ -469,7 +470,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> search_line(Space& ws, const Mask
   const auto number = [](double x) -> Value { return value_of(constant<Real>(x)); };
   const Value near = fall * number(0.5);
   Value low = number(0), high = number(1), low_slope = -fall, high_slope = at_end.slope, at = high;
-  auto too_far = active && at_end.slope > near &&
+  auto too_far = active && !bold && at_end.slope > near &&
                  at_end.residual[0] > at_end.allowed(0, SolveLimits<Real>::tolerance) * number(100);
   for (int k = 0; k < SolveLimits<Real>::search_steps && any(too_far); ++k) {
     const Value width = high - low, span = high_slope - low_slope;
@@ -512,9 +513,15 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
     solver.factor_and_solve();
     const Value fall = finish_solve(ws, solver);
     advance(ws, one);
-    if (k > SolveLimits<Real>::bold_steps) bold = bold && !active;
     Balance<Real> balance = evaluate<false>(ws, active, bold);
-    if (k > SolveLimits<Real>::bold_steps) balance = search_line(ws, active, bold, fall, balance);
+    if (k > SolveLimits<Real>::bold_steps) {
+      // Stiff contact that a fast body meets takes ten steps and more, each of which halves what is left at least.
+      bold = bold && !(active && !(balance.residual[0] < last.residual[0] * value_of(constant<Real>(0.25))));
+      if (any(active && !bold)) {
+        balance = evaluate<false>(ws, active, bold);
+        balance = search_line(ws, active, bold, fall, balance);
+      }
+    }
     active = active && !balance.will_settle(SolveLimits<Real>::tolerance, last);
     last = balance;
     if (!any(active)) break;

@@ -16,6 +16,7 @@
 // A pair's points, normals and relative velocities are in world axes about the O of its first body's tree. A body of
 // another tree has its twists there after `about`; its wrenches go back by `back`.
 #include "integrators/contact/contact_force.h"
+#include "integrators/contact/core_depth.h"
 #include "integrators/contact/pairs.h"
 #include "integrators/contact/shape_constants.h"
 #include "integrators/contact/springs.h"
@@ -162,16 +163,21 @@ BACKDRIVE_INLINE Spatial<Real> from_point(const Vec3<Real>& x, const Spatial<Rea
   return {plus_cross(wrench.ang, x, wrench.lin), wrench.lin};
 }
 
-/// Combined constants: springs in series, dissipation that goes with each one's share of the depth, harmonic mean of
-/// the friction (whose slope stays finite where one of them is smooth), means of width and creep.
+/// Combined constants but for the core's depth: springs in series, dissipation that goes with each one's share of the
+/// depth, harmonic mean of the friction (whose slope stays finite where one of them is smooth), means of width and
+/// creep.
 template <class Real>
 BACKDRIVE_INLINE PairMaterial<Real> pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b,
                                                   const Real& dt) {
   const PairSprings<Real> k = pair_springs(a, b, dt);
   const Real half = constant<Real>(0.5), sum = k.a + k.b;
-  return {k.a * k.b / sum, half * (a.width + b.width), (k.b * a.dissipation + k.a * b.dissipation) / sum,
+  return {k.a * k.b / sum,
+          half * (a.width + b.width),
+          (k.b * a.dissipation + k.a * b.dissipation) / sum,
           constant<Real>(2) * a.friction * b.friction / (a.friction + b.friction + constant<Real>(1e-12)),
-          half * (a.creep + b.creep)};
+          half * (a.creep + b.creep),
+          constant<Real>(kNoCore),
+          constant<Real>(0)};
 }
 template <class Real>
 BACKDRIVE_INLINE void adj_pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b,
@@ -194,6 +200,13 @@ BACKDRIVE_INLINE void adj_pair_material(const ShapeConstants<Real>& a, const Sha
   b_bar.width += half * bar.width;
   a_bar.creep += half * bar.creep;
   b_bar.creep += half * bar.creep;
+}
+
+/// Whether two shapes have a second spring: not of one robot, whose parts often overlap.
+template <class Space>
+BACKDRIVE_INLINE bool has_core(const Space& ws, int a, int b) {
+  const int root = ws.contact.shapes[a].root;
+  return root < 0 || root != ws.contact.shapes[b].root;
 }
 
 /// Of friction against turns: means, so that one shape alone may bring it, be the other as smooth as it likes.
@@ -245,6 +258,11 @@ BACKDRIVE_HD TouchingPair<typename Space::Real> touching_pair(const Space& ws, i
   t.shift = shift;
   t.law = {pair_material<Real>(a, b, ws.dt), turn_material<Real>(a, b),
            ws.contact.shapes[pair.a].resists_turns || ws.contact.shapes[pair.b].resists_turns, ws.dt};
+  if (has_core(ws, pair.a, pair.b)) {
+    const CorePair<Real> core{ws.contact.geometry[pair.a], a.scale, ws.contact.geometry[pair.b], b.scale};
+    t.law.material.core = core_depth(core);
+    t.law.material.hardening = constant<Real>(core.hardening());
+  }
   t.theta[0] = t.theta[1] = constant<Real>(1);
   if (t.shared()) {
     const BlockShares<Real> shares(broadcast<Real>(mass_of(ws, t.i)), broadcast<Real>(mass_of(ws, t.j)));

@@ -17,7 +17,7 @@ BACKDRIVE_INLINE ContactState<Real> zero_state() {
 template <class Real>
 BACKDRIVE_INLINE PairLawBar<Real> zero_law_bar() {
   const Real o = constant<Real>(0);
-  return {{o, o, o, o, o}, {o, o, o}};
+  return {{o, o, o, o, o, o, o}, {o, o, o}};
 }
 
 template <class Real>
@@ -179,6 +179,10 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
     if (!bar.wants_parameters()) continue;
     const ShapeConstants<Real> a = space.constants[pair.a], b = space.constants[pair.b];
     adj_pair_material<Real>(a, b, pair.law, law_bar.material, bar.shapes[pair.a], bar.shapes[pair.b]);
+    if (has_core(ws, pair.a, pair.b)) {
+      adj_core_depth<Real>({space.geometry[pair.a], a.scale, space.geometry[pair.b], b.scale}, law_bar.material.core,
+                           bar.shapes[pair.a].scale, bar.shapes[pair.b].scale);
+    }
     if (!pair.law.resists_turns) continue;
     adj_turn_material(law_bar.turning, bar.shapes[pair.a]);
     adj_turn_material(law_bar.turning, bar.shapes[pair.b]);

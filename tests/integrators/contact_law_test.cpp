@@ -29,7 +29,17 @@ long double potential(long double d, long double w) {
 
 template <class Real>
 PairMaterial<Real> material(double k = 3e4, double w = kWidth, double alpha = 1, double mu = 0.8, double eps = 1e-4) {
-  return {constant<Real>(k), constant<Real>(w), constant<Real>(alpha), constant<Real>(mu), constant<Real>(eps)};
+  return {constant<Real>(k),   constant<Real>(w),       constant<Real>(alpha), constant<Real>(mu),
+          constant<Real>(eps), constant<Real>(kNoCore), constant<Real>(0)};
+}
+constexpr double kHardening = 200;
+/// With a second spring from that depth on.
+template <class Real>
+PairMaterial<Real> hardening(double core) {
+  PairMaterial<Real> m = material<Real>();
+  m.core = constant<Real>(core);
+  m.hardening = constant<Real>(kHardening);
+  return m;
 }
 
 // A quotient of long doubles loses 1e-19 w² over the length of the path; above 1e-5 w that is 1e-11 of w.
@@ -101,8 +111,58 @@ TEST(ContactLaw, DualsKnowTheSlopesWhereThePathMeetsAnEndOfTheRamp) {
   }
 }
 
+/// Φ/k with the second spring, in long double.
+long double hardening_potential(long double d, long double core) {
+  return potential(d, kWidth) + kHardening * potential(d - core, core);
+}
+
+// As of the first spring: a quotient of long doubles, here of potentials of up to (H + 1)(3 core)²/2.
+TEST(ContactLaw, TheSecondSpringIsTheQuotientOfItsPotential) {
+  Random random(21);
+  int deep = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const double core = std::pow(10, random.uniform(-3.5, -1)), scale = 3 * core;
+    const double start = random.uniform(-scale, scale);
+    const double end = start + (random.chance(0.5) ? 1 : -1) * scale * std::pow(10, random.uniform(-4, 0));
+    const auto at = [&](long double d) { return hardening_potential(d, core); };
+    const long double exact = (at(end) - at(start)) / (static_cast<long double>(end) - start);
+    const auto path = force_path<double>(hardening<double>(core), {start, end});
+    // Rounded depths, 1e-16 of them, through a spring of H + 1.
+    EXPECT_NEAR(path.sum.mean, static_cast<double>(exact), 1e-12 * kHardening * scale) << start << ' ' << end;
+    const auto plain = path_average(start, end, kWidth);
+    deep += path.sum.mean > 2 * plain.mean;
+    if (std::max(start, end) <= core) {
+      EXPECT_EQ(path.sum.mean, plain.mean);
+    }
+  }
+  EXPECT_GT(deep, 5000);
+}
+
+TEST(ContactLaw, DerivativesOfTheSecondSpringAreThoseOfTheAverage) {
+  Random random(22);
+  for (int i = 0; i < 2000; ++i) {
+    const double core = random.uniform(0.5e-3, 5e-3), start = random.uniform(-core, 3 * core),
+                 end = random.uniform(-core, 3 * core);
+    const auto p = force_path<double>(hardening<double>(core), {start, end});
+    const auto by = [&](int which) {
+      PairMaterial<D> m = hardening<D>(core);
+      m.core.dot = which == 2, m.hardening.dot = which == 3;
+      return force_path<D>(m, {D(start, which == 0), D(end, which == 1)});
+    };
+    const double tolerance = 1e-13 * kHardening * (1 + core / std::abs(end - start));  // the shares' quotients
+    EXPECT_NEAR(p.sum.by_start, by(0).sum.mean.dot, tolerance);
+    EXPECT_NEAR(p.sum.by_end, by(1).sum.mean.dot, tolerance);
+    EXPECT_NEAR(p.by_core, by(2).sum.mean.dot, tolerance);
+    EXPECT_NEAR(p.by_hardening, by(3).sum.mean.dot, tolerance);
+    EXPECT_NEAR(p.by_end_hardening, by(3).sum.by_end.dot, tolerance);
+    EXPECT_NEAR(p.sum.by_start_end, by(0).sum.by_end.dot, tolerance / kWidth);
+    EXPECT_NEAR(p.sum.by_end_end, by(1).sum.by_end.dot, tolerance / kWidth);
+    EXPECT_NEAR(p.by_end_core, by(2).sum.by_end.dot, tolerance / kWidth);
+  }
+}
+
 TEST(ContactLaw, ForceIsContinuousAndNeverPulls) {
-  const auto m = material<double>();
+  const auto m = hardening<double>(2e-3);
   constexpr double dt = 1. / 240;
   double before = 0;
   for (double end = -2e-3; end < 4e-3; end += 1e-6) {
@@ -119,7 +179,7 @@ TEST(ContactLaw, ForceIsContinuousAndNeverPulls) {
 
 // ---- the adjoints ---------------------------------------------------------------------------------------------------
 
-/// Everything that a contact's wrench depends on, as 30 numbers.
+/// Everything that a contact's wrench depends on, as 32 numbers.
 template <class Real>
 struct Inputs {
   ContactState<Real> state;
@@ -162,6 +222,7 @@ Inputs<double> random_inputs(Random& random) {
   x.e = twist(1) - (x.state.smooth * 1.5 - x.state.start * 0.5) * random.uniform(0, 1);
   x.material = material<double>(3e4, kWidth, random.chance(0.3) ? 0 : random.uniform(0.1, 1), random.uniform(0.2, 1),
                                 random.chance(0.5) ? 1e-2 : 1e-4);
+  x.material.core = random.uniform(0.5e-3, 5e-3), x.material.hardening = random.uniform(10, 1000);
   // One in four has no friction against turns yet: an optimiser may start there.
   x.turning = {random.chance(0.25) ? 0 : random.uniform(1e-3, 1e-2),
                random.chance(0.25) ? 0 : random.uniform(1e-3, 1e-2), x.material.creep / kTurnLength};
