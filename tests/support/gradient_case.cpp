@@ -375,7 +375,7 @@ Direction random_direction(const GradientCase& c, const std::string& block, std:
   return v;
 }
 
-Product forward_product(const GradientCase& c, const Direction& v) {
+std::vector<Product> forward_products(const GradientCase& c, const Direction& v) {
   using D = Dual<double>;
   State<D> state;
   const Topology& topology = c.model.topology;
@@ -387,7 +387,8 @@ Product forward_product(const GradientCase& c, const Direction& v) {
   options.direction = &v.parameters;
   const Trajectory<D> t = rollout(c.model, state, control, options);
   const Buffer<D> poses = motions<D>(nullptr, c, t, options);
-  Product sum;
+  std::vector<Product> sums(c.worlds());
+  std::size_t world = 0;  // the numbers of a row come world by world
   const auto add = [&](const auto& x, double w) {
     double dot = 0;
     if constexpr (std::is_same_v<std::decay_t<decltype(x)>, double>) {
@@ -395,10 +396,20 @@ Product forward_product(const GradientCase& c, const Direction& v) {
     } else {
       dot = x.dot;
     }
-    sum.value += w * dot;
-    sum.magnitude += std::abs(w * dot);
+    sums[world].value += w * dot;
+    sums[world].magnitude += std::abs(w * dot);
+    world = (world + 1) % sums.size();
   };
   each_output(c, tangent_of_dots(topology, t.q), tangent_of_dots(topology, t.final.q), t, poses, add);
+  return sums;
+}
+
+Product forward_product(const GradientCase& c, const Direction& v) {
+  Product sum;
+  for (const Product& world : forward_products(c, v)) {
+    sum.value += world.value;
+    sum.magnitude += world.magnitude;
+  }
   return sum;
 }
 

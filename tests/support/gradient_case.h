@@ -60,8 +60,9 @@ Direction random_direction(const GradientCase& c, const std::string& block, std:
 struct Product {
   double value = 0, magnitude = 0;
 };
-/// ⟨w, J v⟩ by dual numbers.
+/// ⟨w, J v⟩ by dual numbers, and the part of each world in it.
 Product forward_product(const GradientCase& c, const Direction& v);
+std::vector<Product> forward_products(const GradientCase& c, const Direction& v);
 /// ⟨Jᵀ w, v⟩.
 Product reverse_product(const CaseGradient& gradient, const Direction& v);
 
