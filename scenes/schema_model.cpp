@@ -217,7 +217,8 @@ SchemaPtr robot() {
                    "Whether shapes of the robot may touch each other. Without it they are in a collision group of the "
                    "robot's name and meet `default` and other robots. MJCF files say it themselves; there only `false` "
                    "counts."),
-          absent("keyframe", text(), "", "Of an MJCF file: the name of the `<key>` in whose state it begins."),
+          absent("keyframe", text(), "",
+                 "Of an MJCF file: the name of the `<key>` in whose state it begins, and whose controls stay."),
           repeated(),
       }),
       "model/robots/<name>", "A robot from a file.");

@@ -20,6 +20,7 @@ class MjcfWriter : MjcfReading {
     read_options();
     model_ = read_mjcf_bodies(*this);
     find_mjcf_mobility(model_);
+    for (MjcfJoint& joint : model_.joints) mistakes_.attempt([&] { take_spring_damper(joint); });
     materials_.emplace(static_cast<const MjcfReading&>(*this), model_, time_step_);
     read_mjcf_tendons(*this, model_);
     add_mjcf_actuators(*this, model_);
@@ -220,11 +221,8 @@ class MjcfWriter : MjcfReading {
         parts_.note(found->place, "<joint " + std::string(name) + "=...>: friction has a law of its own");
       }
     }
-    for (const char* const name : {"springdamper", "actuatorgravcomp"}) {
-      const XmlAttribute* const found = element.attribute(name);
-      if (found && found->value != "false") {
-        parts_.note(found->place, "<joint " + std::string(name) + "=...>");
-      }
+    if (const XmlAttribute* const found = element.attribute("actuatorgravcomp"); found && found->value != "false") {
+      parts_.note(found->place, "<joint actuatorgravcomp=...>");
     }
     add_losses(element, node);
     mistakes_.attempt([&] { add_joint_spring(joint, node); });
@@ -232,6 +230,22 @@ class MjcfWriter : MjcfReading {
     mistakes_.attempt([&] {
       if (joint.has_one_degree()) add_drive(drive_of(joint), joint.name, node);
     });
+  }
+
+  /// A time constant and a damping ratio, where both are above zero, say what spring and damper the joint has, by the
+  /// inertia that it moves where the file shows it.
+  void take_spring_damper(MjcfJoint& joint) const {
+    const XmlAttribute* const given = joint.element.attribute("springdamper");
+    if (!given) return;
+    const auto [time, ratio] = values_.numbers<2>(joint.element, *given);
+    if (!(time > 0 && ratio > 0)) return;
+    constexpr double kTiny = 1e-15;  // MuJoCo's mjMINVAL
+    const double inertia = 1 / std::max(kTiny, joint.inverse_inertia), square = time * time * ratio * ratio;
+    const Place place = given->place;
+    std::erase_if(joint.element.attributes,
+                  [](const XmlAttribute& one) { return one.name == "stiffness" || one.name == "damping"; });
+    joint.element.attributes.push_back({"stiffness", shortest(inertia / std::max(kTiny, square)), place});
+    joint.element.attributes.push_back({"damping", shortest(2 * inertia / std::max(kTiny, time)), place});
   }
 
   void add_joint_spring(const MjcfJoint& joint, const NodePtr& node) {
