@@ -133,6 +133,8 @@ SchemaPtr contacts() {
   return titled(map({
                     optional("exclude", list(list(name(), "body"), "pair of bodies"), "[]",
                              "Pairs of bodies (or `world`), as `[shank, trunk]`, whose shapes do not touch."),
+                    optional("exclude_shapes", list(list(name(), "shape"), "pair of shapes"), "[]",
+                             "Pairs of shapes that do not touch."),
                     optional("include", list(list(name(), "shape"), "pair of shapes"), "[]",
                              "Pairs of shapes that may touch whatever else says they do not."),
                 }),
