@@ -52,6 +52,7 @@ class MjcfWriter : MjcfReading {
   }
 
   void read_options() {
+    parts_.time_step = scalar_of(time_step_, document_.root().place);  // MuJoCo's own, where the file says none
     for (const XmlElement& element : document_.root().children) {
       if (element.name != "option") continue;
       const auto read = [&](const char* name, const auto& take) {

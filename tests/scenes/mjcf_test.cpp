@@ -248,6 +248,7 @@ TEST_F(Mjcf, ModelsSayGravityAndTimeUnlessTheSceneDoes) {
       "<mujoco><option gravity=\"0 0 -3\" timestep=\"0.01\"/><worldbody><body name=\"b\"><freejoint "
       "name=\"f\"/><geom size=\"1\"/></body></worldbody></mujoco>";
   write("g.xml", text);
+  EXPECT_EQ(body("<joint/>").problem.simulation.time_step, 0.002);  // MuJoCo's own
   const Scene alone = load_scene(folder_ / "g.xml");
   EXPECT_EQ(alone.problem.simulation.time_step, 0.01);
   EXPECT_EQ(alone.problem.model.gravity(0, 2), -3);
