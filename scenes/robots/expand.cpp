@@ -203,9 +203,11 @@ class Expander {
     has_shapes_.push_back({request.group, has_shape(*parts.bodies) || !parts.shapes->map.empty()});
     add_looks(parts);
     for (const RobotNote& note : parts.notes) {
-      scene_.notes.push_back({sources_.name(note.place) + ": " + note.what + (note.times > 1 ? " (" : "") +
-                                  (note.times > 1 ? std::to_string(note.times) + " times)" : ""),
-                              note.changes_motion});
+      const std::string times = note.times > 1 ? " (" + std::to_string(note.times) + " times)" : "";
+      const std::string text = sources_.name(note.place) + ": " + note.what + times;
+      // Of several robots of one file, once.
+      if (std::ranges::find(scene_.notes, text, &SceneNote::text) != scene_.notes.end()) continue;
+      scene_.notes.push_back({text, note.changes_motion});
     }
   }
 

@@ -261,6 +261,9 @@ TEST_F(Mjcf, ModelsSayGravityAndTimeUnlessTheSceneDoes) {
   EXPECT_EQ(several.problem.model.gravity(0, 2), -9.81);
   EXPECT_GE(several.problem.model.find_body("b_b"), 0);
   EXPECT_EQ(several.problem.model.topology.contact_pairs.size(), 1u);
+  // What is left out of a file is told once, however many robots there are of it.
+  write("h.xml", "<mujoco><worldbody><body mocap=\"true\"><joint/><geom size=\"1\"/></body></worldbody></mujoco>");
+  EXPECT_EQ(load_scene(write("u.yaml", "model: {robots: {a: {file: h.xml}, b: {file: h.xml}}}\n")).notes.size(), 1u);
 }
 
 TEST_F(Mjcf, KeyframesAreInitialStates) {
