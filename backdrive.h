@@ -5,6 +5,7 @@
 #include "autodiff/optimize/optimize.h"
 #include "autodiff/problem/loss.h"
 #include "autodiff/tape/dynamics.h"
+#include "autodiff/tape/mass_motion.h"
 #include "autodiff/tape/rollout.h"
 #include "autodiff/tape/step_jacobians.h"
 #include "models/builder.h"

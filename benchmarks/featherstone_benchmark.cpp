@@ -11,6 +11,7 @@
 #include "benchmarks/robots.h"
 #include "integrators/kernels.h"
 #include "models/mass_properties.h"
+#include "scenes/scene.h"
 #if defined(BACKDRIVE_PEERS)
 #include "pinocchio_peer.h"
 #endif
@@ -33,6 +34,12 @@ template <class T>
 struct Batch {
   explicit Batch(Model m) : model(std::move(m)), state(model, kWorlds), control(model, kSteps, kWorlds) {
     fill(state.q, 0.5);
+    for (const Link& link : model.topology.links) {
+      if (link.type != JointType::free) continue;
+      for (int k = 0; k < 4; ++k) {
+        for (int w = 0; w < kWorlds; ++w) state.q.set(link.q + k, w, T(k == 3));
+      }
+    }
     fill(state.qd, 0.5);
     fill(control.u, 1);
     options.steps = kSteps;
@@ -102,6 +109,12 @@ void linearised_steps(benchmark::State& run, const Model& model) {
   run.SetItemsProcessed(run.iterations() * kWorlds);
 }
 
+/// Of scenes/NAME.urdf, in the air.
+Model robot_of_file(const std::string& name) {
+  const std::vector<Override> set{{"model/base", "floating"}, {"model/collision", "false"}};
+  return load_scene(std::string(BACKDRIVE_SCENES) + "/" + name + ".urdf", set).problem.model;
+}
+
 void add_ours(const std::string& name, const Model& model) {
   const auto add = [&](const std::string& what, auto function) {
     benchmark::RegisterBenchmark((name + what).c_str(), [=](benchmark::State& run) { function(run, model); });
@@ -121,6 +134,9 @@ std::vector<peers::PeerLink> peer_links(const Model& model) {
     const auto number = [&](const Parameter& p, int c) { return p(link.joint, c); };
     peers::PeerLink peer;
     peer.parent = link.parent;
+    if (link.type == JointType::prismatic) peer.joint = peers::PeerLink::Joint::prismatic;
+    if (link.type == JointType::fixed) peer.joint = peers::PeerLink::Joint::fixed;
+    if (link.type == JointType::free) peer.joint = peers::PeerLink::Joint::free;
     const Parameter& o = model.joints.frame.orientation;
     const Mat3<double> r = rotation_matrix(number(o, 0), number(o, 1), number(o, 2), number(o, 3));
     peer.rotation = {r.cx.x, r.cy.x, r.cz.x, r.cx.y, r.cy.y, r.cz.y, r.cx.z, r.cy.z, r.cz.z};
@@ -139,20 +155,22 @@ std::vector<peers::PeerLink> peer_links(const Model& model) {
 
 void add_peer(const std::string& name, const Model& model) {
   for (const bool derivatives : {false, true}) {
-    benchmark::RegisterBenchmark(
-        ("pinocchio/" + name + (derivatives ? "/derivatives" : "/aba")).c_str(), [=](benchmark::State& run) {
-          peers::PinocchioPeer peer(peer_links(model));
-          std::vector<double> q(peer.dof(), 0.3), v(peer.dof(), 0.2), tau(peer.dof(), 0.1), qdd(peer.dof());
-          for (auto _ : run) {
-            if (derivatives) {
-              peer.aba_derivatives(q.data(), v.data(), tau.data());
-            } else {
-              peer.aba(q.data(), v.data(), tau.data(), qdd.data());
-            }
-            benchmark::ClobberMemory();
-          }
-          run.SetItemsProcessed(run.iterations());
-        });
+    benchmark::RegisterBenchmark(("pinocchio/" + name + (derivatives ? "/derivatives" : "/aba")).c_str(),
+                                 [=](benchmark::State& run) {
+                                   peers::PinocchioPeer peer(peer_links(model));
+                                   // Of a free base a unit quaternion, too: half of each number.
+                                   std::vector<double> q(peer.positions(), peer.positions() > peer.dof() ? 0.5 : 0.3),
+                                       v(peer.dof(), 0.2), tau(peer.dof(), 0.1), qdd(peer.dof());
+                                   for (auto _ : run) {
+                                     if (derivatives) {
+                                       peer.aba_derivatives(q.data(), v.data(), tau.data());
+                                     } else {
+                                       peer.aba(q.data(), v.data(), tau.data(), qdd.data());
+                                     }
+                                     benchmark::ClobberMemory();
+                                   }
+                                   run.SetItemsProcessed(run.iterations());
+                                 });
   }
 }
 #endif
@@ -169,6 +187,14 @@ int main(int argc, char** argv) {
   add_peer("arm7", chain(7));
   add_peer("tree30", tree30());
 #endif
+  // With drives and a floating base: ours take a whole step, Pinocchio's ABA the accelerations alone.
+  for (const std::string name : {"quadruped", "humanoid"}) {
+    const backdrive::Model robot = robot_of_file(name);
+    add_ours(name, robot);
+#if defined(BACKDRIVE_PEERS)
+    add_peer(name, robot);
+#endif
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   std::printf("kernels: %s, one thread, %d worlds of %d steps\n", to_string(backdrive::kernel_isa()), kWorlds, kSteps);

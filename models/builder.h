@@ -124,6 +124,8 @@ class ModelBuilder {
   CouplingIndex add_coupling(const std::string& name, const CouplingOptions& options);
   /// No shapes of the two bodies (one may be the world) touch, but for included pairs.
   void exclude_contacts(BodyIndex body_a, BodyIndex body_b) { model_.excluded_contacts.push_back({body_a, body_b}); }
+  /// The two shapes do not touch each other.
+  void exclude_shapes(ShapeIndex shape_a, ShapeIndex shape_b) { model_.excluded_shapes.push_back({shape_a, shape_b}); }
   /// The two shapes may touch whatever their filters, the joints and exclude_contacts say.
   void include_contact(ShapeIndex shape_a, ShapeIndex shape_b) {
     model_.included_contacts.push_back({shape_a, shape_b});

@@ -60,6 +60,7 @@ class PairFinder {
       : model_(model),
         groups_(rigid_groups(model)),
         excluded_(set_of(model.excluded_contacts)),
+        apart_(set_of(model.excluded_shapes)),
         included_(set_of(model.included_contacts)) {
     for (std::size_t j = 0; j < model.joint_names.size(); ++j) {
       if (model.joint_loops[j]) excluded_.insert(std::minmax(model.joint_parents[j], model.joint_children[j]));
@@ -87,7 +88,7 @@ class PairFinder {
     const bool filtered = !(f.groups & g.meets) || !(g.groups & f.meets);
     if (filtered || !can_touch(model_.shape_types[i], model_.shape_types[j])) return has(included_, i, j);
     if (moves_with(i, j)) return false;
-    const bool left_out = hangs_on(i, j) || hangs_on(j, i) || has(excluded_, body(i), body(j));
+    const bool left_out = hangs_on(i, j) || hangs_on(j, i) || has(excluded_, body(i), body(j)) || has(apart_, i, j);
     return !left_out || has(included_, i, j);
   }
 
@@ -124,7 +125,7 @@ class PairFinder {
 
   const Model& model_;
   RigidGroups groups_;
-  Pairs excluded_, included_;
+  Pairs excluded_, apart_, included_;  ///< of bodies, of shapes, of shapes
 };
 
 /// The contact shapes of a topology, made when they are first asked for.

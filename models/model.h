@@ -306,6 +306,7 @@ struct Model : Parameters {
   PoolVector<int> shape_meshes;  ///< index in meshes, of a height field in height_fields; −1: neither
   PoolVector<SolidMoments<double>> shape_moments;  ///< of meshes at scale 1; of others zeros
   PoolVector<BodyPair> excluded_contacts;          ///< none of their shapes touch, but for included_contacts
+  PoolVector<ShapePair> excluded_shapes;           ///< do not touch, but for included_contacts
   PoolVector<ShapePair> included_contacts;         ///< touch whatever filters, joints and excluded_contacts say
   Topology topology;
 

@@ -159,15 +159,19 @@ void check_contacts(ModelMistakes& mistakes, const Model& model) {
       throw ModelError(path, name + " with itself, expected two bodies (shapes of one never touch)");
     });
   }
-  for (size_t k = 0; k < model.included_contacts.size(); ++k) {
-    const auto [a, b] = model.included_contacts[k];
-    for (const int shape : {a, b}) {
-      if (shape >= 0 && shape < shapes) continue;
-      mistakes.add(
-          "contacts/include/" + std::to_string(k),
-          "shape index " + std::to_string(shape) + ", expected one of the " + std::to_string(shapes) + " shapes");
+  const auto check_shapes = [&](const char* key, const PoolVector<ShapePair>& pairs) {
+    for (size_t k = 0; k < pairs.size(); ++k) {
+      const auto [a, b] = pairs[k];
+      for (const int shape : {a, b}) {
+        if (shape >= 0 && shape < shapes) continue;
+        mistakes.add(
+            "contacts/" + std::string(key) + "/" + std::to_string(k),
+            "shape index " + std::to_string(shape) + ", expected one of the " + std::to_string(shapes) + " shapes");
+      }
     }
-  }
+  };
+  check_shapes("exclude_shapes", model.excluded_shapes);
+  check_shapes("include", model.included_contacts);
 }
 
 }  // namespace backdrive

@@ -307,6 +307,10 @@ class ModelReader {
       const auto [one, other] = both(a, b, [&](const View& view) { return body_named(view); });
       builder_.exclude_contacts(one, other);
     });
+    read("exclude_shapes", "shapes", [&](const View& a, const View& b) {
+      const auto [one, other] = both(a, b, [&](const View& view) { return shape_named(view); });
+      builder_.exclude_shapes(one, other);
+    });
     read("include", "shapes", [&](const View& a, const View& b) {
       const auto [one, other] = both(a, b, [&](const View& view) { return shape_named(view); });
       builder_.include_contact(one, other);

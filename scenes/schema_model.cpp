@@ -133,6 +133,8 @@ SchemaPtr contacts() {
   return titled(map({
                     optional("exclude", list(list(name(), "body"), "pair of bodies"), "[]",
                              "Pairs of bodies (or `world`), as `[shank, trunk]`, whose shapes do not touch."),
+                    optional("exclude_shapes", list(list(name(), "shape"), "pair of shapes"), "[]",
+                             "Pairs of shapes that do not touch."),
                     optional("include", list(list(name(), "shape"), "pair of shapes"), "[]",
                              "Pairs of shapes that may touch whatever else says they do not."),
                 }),
@@ -217,7 +219,8 @@ SchemaPtr robot() {
                    "Whether shapes of the robot may touch each other. Without it they are in a collision group of the "
                    "robot's name and meet `default` and other robots. MJCF files say it themselves; there only `false` "
                    "counts."),
-          absent("keyframe", text(), "", "Of an MJCF file: the name of the `<key>` in whose state it begins."),
+          absent("keyframe", text(), "",
+                 "Of an MJCF file: the name of the `<key>` in whose state it begins, and whose controls stay."),
           repeated(),
       }),
       "model/robots/<name>", "A robot from a file.");

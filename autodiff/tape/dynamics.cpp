@@ -1,29 +1,39 @@
 #include "autodiff/tape/dynamics.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "autodiff/tape/recorded.h"
 #include "engine/error.h"
 #include "integrators/launch.h"
+#include "models/coordinates.h"
+#include "models/parameter_list.h"
 
 namespace backdrive {
 namespace {
+
+/// Which way the equation is asked, or what of it.
+enum class Asking { forward, inverse, jacobian };
 
 template <class T>
 struct DynamicsCall {
   const State<T>& state;
   const Buffer<T>& given;
-  bool inverse;
+  Asking asking;
+  bool inverse() const { return asking == Asking::inverse; }
 };
 
 template <class T>
 void check_dynamics(const Model& model, const DynamicsCall<T>& call, const RolloutOptions& options) {
   const Topology& t = model.topology;
-  const std::string who = call.inverse ? "inverse_dynamics: " : "forward_dynamics: ";
+  const char* const names[] = {"forward_dynamics: ", "inverse_dynamics: ", "jacobian: "};
+  const std::string who = names[static_cast<int>(call.asking)];
   if (t.has_bodies()) usage_error(who + "a model in maximal coordinates; expected the integrator featherstone");
   check_rollout(model, call.state, Control<T>(), options);
   const Buffer<T>& given = call.given;
   const int worlds = call.state.q.worlds();
   if (given.rows() != t.nv || given.worlds() != worlds) {
-    usage_error(who + (call.inverse ? "qdd" : "tau") + " has " + std::to_string(given.rows()) + " rows of " +
+    usage_error(who + (call.inverse() ? "qdd" : "tau") + " has " + std::to_string(given.rows()) + " rows of " +
                 std::to_string(given.worlds()) + " worlds; expected " + std::to_string(t.nv) + " rows of " +
                 std::to_string(worlds));
   }
@@ -34,7 +44,7 @@ void check_dynamics(const Model& model, const DynamicsCall<T>& call, const Rollo
 
 template <class T>
 DynamicsArguments<T> dynamics_arguments(const KernelModel<T>& model, const DynamicsCall<T>& call) {
-  return {launch_of(model, 0.0, 1, call.state.q), call.inverse, call.state.q.address(), call.state.qd.address(),
+  return {launch_of(model, 0.0, 1, call.state.q), call.inverse(), call.state.q.address(), call.state.qd.address(),
           call.given.address()};
 }
 
@@ -50,11 +60,11 @@ Buffer<T> run_dynamics(const KernelModel<T>& model, const DynamicsCall<T>& call,
 template <class T>
 struct DynamicsNode final : Tape<T>::Node {
   DynamicsNode(Recorded<T> r, const DynamicsCall<T>& call)
-      : recorded(std::move(r)), state(call.state), given(call.given), inverse(call.inverse) {
+      : recorded(std::move(r)), state(call.state), given(call.given), asking(call.asking) {
     for (const Buffer<T>* b : {&state.q, &state.qd, &given}) this->inputs.emplace_back(*b, b->version());
   }
   const Model* model() const override { return recorded.model.get(); }
-  DynamicsCall<T> call() const { return {state, given, inverse}; }
+  DynamicsCall<T> call() const { return {state, given, asking}; }
 
   LinkDependence trace(Reach& reach) const override {
     const Topology& t = recorded.model->topology;
@@ -97,7 +107,66 @@ struct DynamicsNode final : Tape<T>::Node {
   Recorded<T> recorded;
   State<T> state;
   Buffer<T> given, result;
-  bool inverse;
+  Asking asking;
+};
+
+/// M has no gradient by it.
+Model without_gravity(const Model& model) {
+  Model weightless = model;
+  for (int k = 0; k < 3; ++k) weightless.gravity.set(0, k, 0);
+  set_requires_grad(weightless, "gravity", false);
+  return weightless;
+}
+
+/// Copies of a state's rows, one behind the other, recorded where there is a tape.
+template <class T>
+Buffer<T> repeated(Tape<T>* tape, const Buffer<T>& rows, int count, Memory& memory) {
+  const int height = rows.rows(), worlds = rows.worlds();
+  Buffer<T> copies(memory, row_count(count, height), worlds);
+  for (int r = 0; r < copies.rows(); ++r) std::copy_n(rows.row(r % height), worlds, copies.write(r));
+  if (!tape) return copies;
+  tape->record({.inputs = {rows}, .outputs = {copies}, .adjoint = [=](Cotangents<T>& bars) {
+                  const Buffer<T>* const bar = bars.find(copies);
+                  if (!bar) return;
+                  Buffer<T>& to = bars.of(rows);
+                  for (int r = 0; r < bar->rows(); ++r) {
+                    for (int w = 0; w < worlds; ++w) to.write(r % height)[w] += (*bar)(r, w);
+                  }
+                }});
+  return copies;
+}
+
+/// Motion of one body where each velocity is one alone (rows column·18 + ...) to the Jacobian of a point.
+template <class T>
+struct PointRows {
+  const Buffer<T>& motions;
+  Vec3<T> point;
+
+  Vec3<T> vector(int column, int first, int world) const {
+    const int row = column * kMotionRows + first;
+    return {motions(row, world), motions(row + 1, world), motions(row + 2, world)};
+  }
+  Vec3<T> lever(int column, int world) const {
+    return vector(column, 3, world) * point.x + vector(column, 6, world) * point.y + vector(column, 9, world) * point.z;
+  }
+  void set(int column, int world, int nv, Buffer<T>& to) const {
+    const Vec3<T> turn = vector(column, 15, world);
+    const Vec3<T> slide = vector(column, 12, world) + cross(turn, lever(column, world));
+    const T numbers[] = {slide.x, slide.y, slide.z, turn.x, turn.y, turn.z};
+    for (int k = 0; k < 6; ++k) to.set(k * nv + column, world, numbers[k]);
+  }
+  void add_bar(int column, int world, int nv, const Buffer<T>& bar, Buffer<T>& to) const {
+    const auto given = [&](int k) { return bar(k * nv + column, world); };
+    const Vec3<T> slide{given(0), given(1), given(2)}, turn{given(3), given(4), given(5)};
+    const Vec3<T> lever_bar = cross(slide, vector(column, 15, world));
+    const auto add = [&](int first, const Vec3<T>& v) {
+      const int row = column * kMotionRows + first;
+      to.write(row)[world] += v.x, to.write(row + 1)[world] += v.y, to.write(row + 2)[world] += v.z;
+    };
+    add(3, lever_bar * point.x), add(6, lever_bar * point.y), add(9, lever_bar * point.z);
+    add(12, slide);
+    add(15, turn + cross(lever(column, world), slide));
+  }
 };
 
 template <class T>
@@ -120,13 +189,13 @@ Buffer<T> dynamics(Tape<T>* tape, const Model& model, const DynamicsCall<T>& cal
 template <class T>
 Buffer<T> forward_dynamics(std::type_identity_t<Tape<T>*> tape, const Model& model, const State<T>& state,
                            const Buffer<T>& tau, int threads, Memory& memory) {
-  return dynamics<T>(tape, model, {state, tau, false}, threads, memory);
+  return dynamics<T>(tape, model, {state, tau, Asking::forward}, threads, memory);
 }
 
 template <class T>
 Buffer<T> inverse_dynamics(std::type_identity_t<Tape<T>*> tape, const Model& model, const State<T>& state,
                            const Buffer<T>& qdd, int threads, Memory& memory) {
-  return dynamics<T>(tape, model, {state, qdd, true}, threads, memory);
+  return dynamics<T>(tape, model, {state, qdd, Asking::inverse}, threads, memory);
 }
 
 template <class T>
@@ -136,13 +205,11 @@ Buffer<T> mass_matrix(const Model& model, const Buffer<T>& q, int threads, Memor
   still.q = q;
   still.qd = Buffer<T>(nv, worlds);
   Buffer<T> unit(nv, worlds);
-  const DynamicsCall<T> call{still, unit, true};
+  const DynamicsCall<T> call{still, unit, Asking::inverse};
   RolloutOptions options;
   options.threads = threads;
   check_dynamics(model, call, options);
-  Model weightless = model;
-  for (int k = 0; k < 3; ++k) weightless.gravity.set(0, k, 0);
-  const Recorded<T> recorded(weightless, options, worlds, memory);
+  const Recorded<T> recorded(without_gravity(model), options, worlds, memory);
   Buffer<T> result(memory, row_count(nv, nv), worlds);
   for (int column = 0; column < nv; ++column) {
     for (int w = 0; w < worlds; ++w) {
@@ -157,10 +224,123 @@ Buffer<T> mass_matrix(const Model& model, const Buffer<T>& q, int threads, Memor
   return result;
 }
 
+template <class T>
+Buffer<T> bias_force(std::type_identity_t<Tape<T>*> tape, const Model& model, const State<T>& state, int threads,
+                     Memory& memory) {
+  return inverse_dynamics<T>(tape, model, state, Buffer<T>(model.topology.nv, state.q.worlds()), threads, memory);
+}
+
+template <class T>
+Buffer<T> mass_matrix(std::type_identity_t<Tape<T>*> tape, const Model& model, const Buffer<T>& q, int threads,
+                      Memory& memory) {
+  if (!tape) return mass_matrix<T>(model, q, threads, memory);
+  const int nv = model.topology.nv, worlds = q.worlds();
+  const Model weightless = without_gravity(model);
+  State<T> still;
+  still.q = q;
+  still.qd = Buffer<T>(nv, worlds);
+  std::vector<Buffer<T>> columns;
+  Buffer<T> result(tape->memory(), row_count(nv, nv), worlds);
+  for (int c = 0; c < nv; ++c) {
+    Buffer<T> unit(nv, worlds);
+    for (int w = 0; w < worlds; ++w) unit.set(c, w, T(1));
+    columns.push_back(inverse_dynamics<T>(tape, weightless, still, unit, threads, memory));
+    for (int row = 0; row < nv; ++row) std::copy_n(columns[c].row(row), worlds, result.write(row * nv + c));
+  }
+  tape->record({.inputs = columns, .outputs = {result}, .adjoint = [=](Cotangents<T>& bars) {
+                  const Buffer<T>* const bar = bars.find(result);
+                  if (!bar) return;
+                  for (int c = 0; c < nv; ++c) {
+                    Buffer<T>& to = bars.of(columns[c]);
+                    for (int row = 0; row < nv; ++row) {
+                      for (int w = 0; w < worlds; ++w) to.write(row)[w] += (*bar)(row * nv + c, w);
+                    }
+                  }
+                }});
+  return result;
+}
+
+template <class T>
+Buffer<T> jacobian(std::type_identity_t<Tape<T>*> tape, const Model& model, const Buffer<T>& q, int body,
+                   const std::array<double, 3>& point, Memory& memory) {
+  const Topology& t = model.topology;
+  const int nv = t.nv, worlds = q.worlds();
+  State<T> still;
+  still.q = q;
+  still.qd = Buffer<T>(nv, worlds);
+  if (tape) tape->check_recording();
+  check_dynamics<T>(model, {still, still.qd, Asking::jacobian}, {});
+  Memory& own = tape ? tape->memory() : memory;
+  State<T> units;
+  units.q = repeated<T>(tape, q, nv, own);
+  units.qd = Buffer<T>(own, row_count(nv, nv), worlds);
+  for (int v = 0; v < nv; ++v) {
+    for (int w = 0; w < worlds; ++w) units.qd.set(v * nv + v, w, T(1));
+  }
+  const Buffer<T> motions = body_motions<T>(tape, model, units, std::array{body}, {}, own);
+  const Vec3<T> at{T(point[0]), T(point[1]), T(point[2])};
+  Buffer<T> result(own, row_count(6, nv), worlds);
+  for (int v = 0; v < nv; ++v) {
+    for (int w = 0; w < worlds; ++w) PointRows<T>{motions, at}.set(v, w, nv, result);
+  }
+  if (!tape) return result;
+  tape->record({.inputs = {motions}, .outputs = {result}, .adjoint = [=](Cotangents<T>& bars) {
+                  const Buffer<T>* const bar = bars.find(result);
+                  if (!bar) return;
+                  Buffer<T>& to = bars.of(motions);
+                  for (int v = 0; v < nv; ++v) {
+                    for (int w = 0; w < worlds; ++w) PointRows<T>{motions, at}.add_bar(v, w, nv, *bar, to);
+                  }
+                }});
+  return result;
+}
+
+template <class T>
+DynamicsDerivatives<T> dynamics_derivatives(const Model& model, const State<T>& state, const Buffer<T>& tau,
+                                            int threads, Memory& memory) {
+  const Topology& t = model.topology;
+  const int nv = t.nv, worlds = state.q.worlds();
+  const DynamicsCall<T> call{state, tau, Asking::forward};
+  RolloutOptions options;
+  options.threads = threads;
+  check_dynamics(model, call, options);
+  const Recorded<T> recorded(model, options, worlds, memory);
+  const std::vector<int> tangent = tangent_rows(t);
+  const auto matrix = [&] { return Buffer<T>(memory, row_count(nv, nv), worlds); };
+  DynamicsDerivatives<T> result{matrix(), matrix(), matrix()};
+  Buffer<T> seed(memory, nv, worlds), q_bar(memory, t.nq, worlds), qd_bar(memory, nv, worlds),
+      tau_bar(memory, nv, worlds);
+  for (int row = 0; row < nv; ++row) {
+    for (int w = 0; w < worlds; ++w) {
+      if (row > 0) seed.set(row - 1, w, T(0));
+      seed.set(row, w, T(1));
+    }
+    DynamicsArguments<T> arguments = dynamics_arguments(recorded.kernel_model, call);
+    arguments.result_bar = seed.address();
+    arguments.q_bar = q_bar.write_address();
+    arguments.qd_bar = qd_bar.write_address();
+    arguments.given_bar = tau_bar.write_address();
+    launch_dynamics_adjoint(arguments, threads, memory);
+    for (int v = 0; v < nv; ++v) {
+      const int to = row * nv + v;
+      std::copy_n(q_bar.row(tangent[v]), worlds, result.by_position.write(to));
+      std::copy_n(qd_bar.row(v), worlds, result.by_velocity.write(to));
+      std::copy_n(tau_bar.row(v), worlds, result.by_effort.write(to));
+    }
+  }
+  return result;
+}
+
 #define BACKDRIVE_INSTANTIATE(T)                                                                                   \
   template Buffer<T> forward_dynamics<T>(Tape<T>*, const Model&, const State<T>&, const Buffer<T>&, int, Memory&); \
   template Buffer<T> inverse_dynamics<T>(Tape<T>*, const Model&, const State<T>&, const Buffer<T>&, int, Memory&); \
-  template Buffer<T> mass_matrix<T>(const Model&, const Buffer<T>&, int, Memory&);
+  template Buffer<T> bias_force<T>(Tape<T>*, const Model&, const State<T>&, int, Memory&);                         \
+  template Buffer<T> mass_matrix<T>(const Model&, const Buffer<T>&, int, Memory&);                                 \
+  template Buffer<T> mass_matrix<T>(Tape<T>*, const Model&, const Buffer<T>&, int, Memory&);                       \
+  template Buffer<T> jacobian<T>(Tape<T>*, const Model&, const Buffer<T>&, int, const std::array<double, 3>&,      \
+                                 Memory&);                                                                         \
+  template DynamicsDerivatives<T> dynamics_derivatives<T>(const Model&, const State<T>&, const Buffer<T>&, int,    \
+                                                          Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 #undef BACKDRIVE_INSTANTIATE

@@ -1,6 +1,8 @@
 #pragma once
 // Dynamics as functions of a batch of states, recorded or not: what controllers, estimators and losses of one's own ask
 // for beside a rollout.
+#include <array>
+
 #include "autodiff/tape/rollout.h"
 
 namespace backdrive {
@@ -23,8 +25,35 @@ template <class T>
 Buffer<T> inverse_dynamics(std::type_identity_t<Tape<T>*> tape, const Model& model, const State<T>& state,
                            const Buffer<T>& qdd, int threads = 1, Memory& memory = default_memory());
 
-/// M(q), rows row · nv + column, kg·m², kg·m or kg; without a tape. O(worlds · nv · links).
+/// h(q, q̇) in the same equation: gravity, Coriolis and centrifugal forces.
+template <class T>
+Buffer<T> bias_force(std::type_identity_t<Tape<T>*> tape, const Model& model, const State<T>& state, int threads = 1,
+                     Memory& memory = default_memory());
+
+/// M(q), rows row · nv + column, kg·m², kg·m or kg; without a tape, or recorded. O(worlds · nv · links).
 template <class T>
 Buffer<T> mass_matrix(const Model& model, const Buffer<T>& q, int threads = 1, Memory& memory = default_memory());
+template <class T>
+Buffer<T> mass_matrix(std::type_identity_t<Tape<T>*> tape, const Model& model, const Buffer<T>& q, int threads = 1,
+                      Memory& memory = default_memory());
+
+/// J(q) of a point of a body, m in the body's axes from its origin: rows row · nv + column, three of the point's
+/// velocity and three of the body's angular velocity, world axes, by q̇. Recorded or not; gradients reach q and where
+/// joints sit. O(worlds · nv · links).
+template <class T>
+Buffer<T> jacobian(std::type_identity_t<Tape<T>*> tape, const Model& model, const Buffer<T>& q, int body,
+                   const std::array<double, 3>& point, Memory& memory = default_memory());
+
+/// Of q̈ of forward_dynamics(): rows row · nv + column.
+template <class T>
+struct DynamicsDerivatives {
+  Buffer<T> by_position;  ///< tangent space (docs/orientations.md)
+  Buffer<T> by_velocity, by_effort;
+};
+
+/// By the adjoint, a row a pass; without a tape. O(worlds · nv · links).
+template <class T>
+DynamicsDerivatives<T> dynamics_derivatives(const Model& model, const State<T>& state, const Buffer<T>& tau,
+                                            int threads = 1, Memory& memory = default_memory());
 
 }  // namespace backdrive

@@ -32,6 +32,7 @@ pinocchio::Inertia inertia(const PeerLink& link) {
 // advantage, as its URDF reader does.
 pinocchio::JointModel joint(const PeerLink& link) {
   using namespace pinocchio;
+  if (link.joint == PeerLink::Joint::free) return JointModelFreeFlyer();
   const Eigen::Vector3d axis = Eigen::Map<const Eigen::Vector3d>(link.axis.data()).normalized();
   const auto along = [&](int i) { return axis == Eigen::Vector3d::Unit(i); };
   if (link.joint == PeerLink::Joint::revolute) {
@@ -72,7 +73,7 @@ pinocchio::Model build(const std::vector<PeerLink>& links, const std::array<doub
       if (ancestor != parent)
         throw std::invalid_argument("peer link " + std::to_string(i) + ": links must be numbered depth first");
       carrier[i] = model.addJoint(parent, joint(link), frame, "joint" + std::to_string(i));
-      model.armature[model.nv - 1] = link.armature;
+      if (link.joint != PeerLink::Joint::free) model.armature[model.nv - 1] = link.armature;
     }
     model.appendBodyToJoint(carrier[i], inertia(link), offset[i]);
   }
@@ -86,6 +87,7 @@ struct PinocchioPeer::Workspace {
 
   // Views of plain arrays go to Pinocchio as they are: nothing is copied on the way in.
   ConstView view(const double* values) const { return {values, model.nv}; }
+  ConstView positions(const double* values) const { return {values, model.nq}; }
   View view(double* values) const { return {values, model.nv}; }
 
   pinocchio::Model model;
@@ -100,6 +102,10 @@ PinocchioPeer& PinocchioPeer::operator=(PinocchioPeer&&) noexcept = default;
 
 int PinocchioPeer::dof() const {
   return workspace_->model.nv;
+}
+
+int PinocchioPeer::positions() const {
+  return workspace_->model.nq;
 }
 
 const char* PinocchioPeer::description() {
@@ -117,17 +123,17 @@ const char* PinocchioPeer::description() {
 
 void PinocchioPeer::aba(const double* q, const double* v, const double* tau, double* qdd) {
   Workspace& w = *workspace_;
-  w.view(qdd) = pinocchio::aba(w.model, w.data, w.view(q), w.view(v), w.view(tau), pinocchio::Convention::LOCAL);
+  w.view(qdd) = pinocchio::aba(w.model, w.data, w.positions(q), w.view(v), w.view(tau), pinocchio::Convention::LOCAL);
 }
 
 void PinocchioPeer::rnea(const double* q, const double* v, const double* qdd, double* tau) {
   Workspace& w = *workspace_;
-  w.view(tau) = pinocchio::rnea(w.model, w.data, w.view(q), w.view(v), w.view(qdd));
+  w.view(tau) = pinocchio::rnea(w.model, w.data, w.positions(q), w.view(v), w.view(qdd));
 }
 
 void PinocchioPeer::aba_derivatives(const double* q, const double* v, const double* tau) {
   Workspace& w = *workspace_;
-  pinocchio::computeABADerivatives(w.model, w.data, w.view(q), w.view(v), w.view(tau));
+  pinocchio::computeABADerivatives(w.model, w.data, w.positions(q), w.view(v), w.view(tau));
 }
 
 const double* PinocchioPeer::qdd_q() const {

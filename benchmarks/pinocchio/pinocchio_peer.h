@@ -13,7 +13,7 @@ namespace backdrive::peers {
 // parent's body by `rotation` and `position`. Units SI; inertia about the centre of mass, body
 // axes.
 struct PeerLink {
-  enum class Joint { revolute, prismatic, fixed };
+  enum class Joint { revolute, prismatic, fixed, free };
 
   int parent = -1;  // index of an earlier link; -1 is the world
   Joint joint = Joint::revolute;
@@ -27,8 +27,9 @@ struct PeerLink {
 };
 
 // A tree of links and the workspace for it. Nothing allocates after construction. Arrays have dof()
-// entries, one per joint that is not fixed, in the order of the links; matrices are dof() x dof(),
-// row major.
+// entries, one per joint that is not fixed, six for a free one, in the order of the links; q has
+// positions(), of a free joint position and quaternion (x, y, z, w). Matrices are dof() x dof(), row
+// major.
 class PinocchioPeer {
  public:
   // Links must be numbered depth first (each subtree contiguous), as Pinocchio's derivatives
@@ -39,6 +40,7 @@ class PinocchioPeer {
   PinocchioPeer& operator=(PinocchioPeer&&) noexcept;
 
   int dof() const;
+  int positions() const;
   // How this peer was compiled, to print beside its times: version, compiler, instruction set.
   static const char* description();
 
@@ -52,7 +54,8 @@ class PinocchioPeer {
   const double* qdd_v() const;
   const double* minv() const;
 
-  // n steps of semi-implicit Euler under constant tau: v += dt * qdd, then q += dt * v, in place.
+  // n steps of semi-implicit Euler under constant tau: v += dt * qdd, then q += dt * v, in place. Not
+  // with free joints.
   void steps(double* q, double* v, const double* tau, double dt, int n);
 
  private:

@@ -186,7 +186,8 @@ BACKDRIVE_HD void step_adjoint_with_contact(Touching<Real, true>& s, const BodyS
   }
   if (touching) adj_contact_kick(s, bar);
   for (int i = 0; i < system.body_count; ++i) ws.body[i].u = s.smooth_bar[i];
-  touching ? solve_for_u(system, ws, KicksOfContact<Real>{s}, bar) : solve_for_u(system, ws, NoKicks<Real>{}, bar);
+  touching ? solve_for_u(system, state, ws, KicksOfContact<Real>{s}, bar)
+           : solve_for_u(system, state, ws, NoKicks<Real>{}, bar);
   for (int i = 0; i < system.body_count; ++i) {
     adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
     if (touching) adj_kick_momentum(s, i, bar);

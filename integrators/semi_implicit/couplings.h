@@ -124,17 +124,6 @@ BACKDRIVE_CALLED void solve_coupled(const System<Real>& system, Workspace<Real>&
   correct(system, ws, wanted);
 }
 
-/// Where the joints of a coupling would be if nothing kicked their bodies.
-template <class Real>
-BACKDRIVE_INLINE void predict_positions(const System<Real>& system, Workspace<Real>& ws, int c) {
-  each_term(system, c, [&](int, int j, int) {
-    Real q[4] = {constant<Real>(0)};
-    joint_positions(system.joints[j], geometry_at(system, ws, j, &BodyScratch<Real>::predicted), ws.joint[j].position,
-                    q);
-    ws.joint[j].predicted = q[0];
-  });
-}
-
 /// (17): what every coupling asks for, and its I.
 template <class Real>
 BACKDRIVE_CALLED void prepare_couplings(const System<Real>& system, Workspace<Real>& ws) {
@@ -147,9 +136,8 @@ BACKDRIVE_CALLED void prepare_couplings(const System<Real>& system, Workspace<Re
     s.in.q = sum([&](int j, int) { return ws.joint[j].position[0]; }) + own.offset;
     s.in.qd = sum([&](int j, int row) { return ws.joint[j].start[row]; });
     if (coupling.holds) {
-      predict_positions(system, ws, c);
       s.increment = constant<Real>(1);
-      s.ask = s.in.qd - (sum([&](int j, int) { return ws.joint[j].predicted; }) + own.offset) / dt;
+      s.ask = -(s.in.q / dt);
       continue;
     }
     const JointForce<Real> force = coupling_force(coupling, own.efforts, s.in, dt);
@@ -172,12 +160,8 @@ BACKDRIVE_HD void adj_prepare_couplings(const System<Real>& system, Workspace<Re
     const CouplingConstants<Real>& own = system.couplings.constants[c];
     CoupledStep<Real>& s = ws.coupled[c];
     s.in_bar = {zero, zero, zero, zero, zero};
-    if (coupling.holds) {
-      const Real ask_bar = -s.push_bar;
-      s.in_bar.qd = ask_bar;
-      s.predicted_bar = -(ask_bar / dt);
+    if (coupling.holds) {  // adj_close_couplings
       s.flown_bar = zero;
-      if (gradient) gradient[c].offset += s.predicted_bar;
       continue;
     }
     const auto sum = [&](const auto& number) { return sum_of_terms(system, c, number); };
@@ -185,7 +169,6 @@ BACKDRIVE_HD void adj_prepare_couplings(const System<Real>& system, Workspace<Re
     const Real gained = sum([&](int j, int row) { return ws.joint[j].next[row]; }) - s.in.qd;
     s.in_bar = adj_coupling_force(coupling, own.efforts, s.in, dt, {w * dt, w * gained + resisted(c)},
                                   gradient ? &gradient[c].efforts : nullptr);
-    s.predicted_bar = zero;
     s.flown_bar = -(w * own.efforts.armature);
     s.in_bar.qd += w * s.increment - s.flown_bar;
     if (!gradient) continue;

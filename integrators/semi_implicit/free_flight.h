@@ -150,4 +150,50 @@ BACKDRIVE_PART Vec3<Real> adj_turn_of(const BodyConstants<Real>& body, const Tur
   return start_bar;
 }
 
+/// Where a free flight begins.
+template <class Real>
+struct FlightStart {
+  const BodyConstants<Real>& body;
+  const Quaternion<Real>& rotation;
+  const Mat3<Real>& axes;  ///< R: the rotation's matrix
+  const Real& dt;
+};
+
+/// How a body turns after a free flight, in axes of R⁺.
+template <class Real>
+struct Spin {
+  Vec3<Real> start;     ///< Ω, in axes of R
+  Vec3<Real> momentum;  ///< Π⁺ = exp(−φ) J Ω
+  Vec3<Real> omega;     ///< J⁻¹ Π⁺
+};
+/// What the free flight of a body comes to; its spin is of the angular velocity that turned it.
+template <class Real>
+struct FreeFlight : Spin<Real> {
+  Turn<Real> turn;
+  Quaternion<Real> rotation;
+  Mat3<Real> axes;   ///< R⁺
+  Vec3<Real> lever;  ///< R⁺ com
+};
+
+/// What an angular velocity, in axes of R, is after the turn φ.
+template <class Real>
+BACKDRIVE_INLINE Spin<Real> spin_after(const BodyConstants<Real>& body, const Vec3<Real>& phi,
+                                       const Vec3<Real>& omega) {
+  const Vec3<Real> momentum = turned_by(-phi, body.inertia * omega);
+  return {omega, momentum, body.inverse_inertia * momentum};
+}
+
+/// (5)-(6): with the angular velocity `velocity` of the world's axes.
+template <class Real>
+BACKDRIVE_PART FreeFlight<Real> flight_of(const FlightStart<Real>& start, const Vec3<Real>& velocity) {
+  FreeFlight<Real> d;
+  const Vec3<Real> omega = transposed_times(start.axes, velocity);
+  d.turn = turn_of(start.body, omega, start.dt);
+  d.rotation = turned<TurnSide::right>(start.rotation, d.turn.angle);
+  d.axes = rotation_matrix(d.rotation);
+  d.lever = d.axes * start.body.com;
+  static_cast<Spin<Real>&>(d) = spin_after(start.body, d.turn.angle, omega);
+  return d;
+}
+
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

@@ -8,55 +8,9 @@
 // is its error where the bodies would be if nobody kicked them: linearly implicit, stable for any K and C ≥ 0, and one
 // Newton step of SHAKE as K grows. Rows that are degrees of freedom act with the efforts of featherstone's joints;
 // their armature resists what the kick and the free flight, as predicted, change their rates by together.
-#include "integrators/semi_implicit/couplings.h"
+#include "integrators/semi_implicit/held_couplings.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
-
-/// Where a free flight begins.
-template <class Real>
-struct FlightStart {
-  const BodyConstants<Real>& body;
-  const Quaternion<Real>& rotation;
-  const Mat3<Real>& axes;  ///< R: the rotation's matrix
-  const Real& dt;
-};
-
-/// How a body turns after a free flight, in axes of R⁺.
-template <class Real>
-struct Spin {
-  Vec3<Real> start;     ///< Ω, in axes of R
-  Vec3<Real> momentum;  ///< Π⁺ = exp(−φ) J Ω
-  Vec3<Real> omega;     ///< J⁻¹ Π⁺
-};
-/// What the free flight of a body comes to; its spin is of the angular velocity that turned it.
-template <class Real>
-struct FreeFlight : Spin<Real> {
-  Turn<Real> turn;
-  Quaternion<Real> rotation;
-  Mat3<Real> axes;   ///< R⁺
-  Vec3<Real> lever;  ///< R⁺ com
-};
-
-/// What an angular velocity, in axes of R, is after the turn φ.
-template <class Real>
-BACKDRIVE_INLINE Spin<Real> spin_after(const BodyConstants<Real>& body, const Vec3<Real>& phi,
-                                       const Vec3<Real>& omega) {
-  const Vec3<Real> momentum = turned_by(-phi, body.inertia * omega);
-  return {omega, momentum, body.inverse_inertia * momentum};
-}
-
-/// (5)-(6): with the angular velocity `velocity` of the world's axes.
-template <class Real>
-BACKDRIVE_PART FreeFlight<Real> flight_of(const FlightStart<Real>& start, const Vec3<Real>& velocity) {
-  FreeFlight<Real> d;
-  const Vec3<Real> omega = transposed_times(start.axes, velocity);
-  d.turn = turn_of(start.body, omega, start.dt);
-  d.rotation = turned<TurnSide::right>(start.rotation, d.turn.angle);
-  d.axes = rotation_matrix(d.rotation);
-  d.lever = d.axes * start.body.com;
-  static_cast<Spin<Real>&>(d) = spin_after(start.body, d.turn.angle, omega);
-  return d;
-}
 
 /// Where the body is and how it moves.
 template <class Real>
@@ -107,7 +61,6 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   rates(s.geometry, &BodyScratch<Real>::velocity, s.start);
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.flown);
   for (Real& q : s.position) q = constant<Real>(0);
-  s.predicted = constant<Real>(0);
   if (!system.holds(j)) {
     for (int row = 0; row < kRows; ++row) s.inertia[row] = s.impulse[row] = constant<Real>(0);
     return;
@@ -169,6 +122,7 @@ BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state,
   for (int j = 0; j < system.joint_count; ++j) {
     for (int row = 0; row < kRows; ++row) ws.joint[j].next[row] = ws.joint[j].rate[row];
   }
+  if (holds_any(system)) close_couplings(system, state, ws);
 }
 
 /// Velocity of the link's origin after a free flight, from that of the com.
@@ -177,12 +131,6 @@ BACKDRIVE_INLINE Spatial<Real> velocity_after(const FreeFlight<Real>& d, const S
                                               const Vec3<Real>& of_com) {
   const Vec3<Real> omega = d.axes * spin.omega;
   return {omega, plus_cross(of_com, d.lever, omega)};  // v_c − ω × lever
-}
-/// Where the step of body i begins.
-template <class Real>
-BACKDRIVE_INLINE FlightStart<Real> flight_start(const System<Real>& system, const BodyState<Real>* state,
-                                                const Workspace<Real>& ws, int i) {
-  return {system.bodies[i], state[i].rotation, ws.body[i].pose.axes, system.dt};
 }
 /// The state after a free flight.
 template <class Real>

@@ -7,7 +7,7 @@
 //
 // with u and v⁺ held: one more solve with the factors of the step, and nothing of the solve is differentiated.
 #include "integrators/contact/shape_constants.h"
-#include "integrators/semi_implicit/step.h"
+#include "integrators/semi_implicit/flight_adjoint.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
@@ -30,72 +30,6 @@ struct StepBar {
   BACKDRIVE_INLINE bool wants_parameters() const { return bodies; }
   BACKDRIVE_INLINE Real& mass(int body) const { return bodies[body].mass; }
 };
-
-/// Cotangents of R⁺, in world axes, and of φ.
-template <class Real>
-struct TurnBar {
-  Vec3<Real> axes, angle;
-};
-
-/// Adjoint of spin_after: the cotangent of the spin's angular velocity in world axes to that of the one at the start,
-/// in axes of R; adds to that of the turn.
-template <class Real>
-BACKDRIVE_INLINE Vec3<Real> adj_spin_after(const BodyConstants<Real>& body, const FreeFlight<Real>& d,
-                                           const Spin<Real>& spin, const Vec3<Real>& omega_bar, TurnBar<Real>& turn_bar,
-                                           BodyGradient<Real>* gradient) {
-  turn_bar.axes += cross(d.axes * spin.omega, omega_bar);
-  const Vec3<Real> momentum_bar = body.inverse_inertia * transposed_times(d.axes, omega_bar);
-  turn_bar.angle -= cross(spin.momentum, momentum_bar);
-  const Vec3<Real> start_bar = turned_by(d.turn.angle, momentum_bar);  // of J Ω
-  if (gradient) {
-    add_bilinear(gradient->inertia, -momentum_bar, spin.omega);
-    add_bilinear(gradient->inertia, start_bar, spin.start);
-  }
-  return body.inertia * start_bar;
-}
-/// Adjoint of the turn: its cotangents to that of the angular velocity that turns, in axes of R.
-template <class Real>
-BACKDRIVE_INLINE Vec3<Real> adj_turn(const FlightStart<Real>& start, const FreeFlight<Real>& d,
-                                     const TurnBar<Real>& turn_bar, BodyGradient<Real>* gradient) {
-  const Vec3<Real> phi_bar =
-      left_jacobian_times(d.turn.angle, transposed_times(d.axes, turn_bar.axes) + turn_bar.angle);
-  return adj_turn_of(start.body, d.turn, start.dt, phi_bar, gradient ? &gradient->inertia : nullptr);
-}
-
-/// Cotangents, in world axes, of the turn that a flight ends in and of its angular velocity there.
-template <class Real>
-struct FlightBar {
-  Vec3<Real> turn, omega;
-};
-/// Adjoint of flight_of. Adds to the cotangent of the turn that it starts from and returns that of the angular
-/// velocity.
-template <class Real>
-BACKDRIVE_PART Vec3<Real> adj_flight_of(const FlightStart<Real>& start, const Vec3<Real>& velocity,
-                                        const FreeFlight<Real>& d, const FlightBar<Real>& bar,
-                                        Vec3<Real>& start_turn_bar, BodyGradient<Real>* gradient) {
-  TurnBar<Real> turn_bar{bar.turn, zero3<Real>()};
-  const Vec3<Real> carried = adj_spin_after<Real>(start.body, d, d, bar.omega, turn_bar, gradient);
-  const Vec3<Real> own = adj_turn(start, d, turn_bar, gradient);
-  const Vec3<Real> velocity_bar = start.axes * (own + carried);  // Ω = Rᵀ ω
-  start_turn_bar += turn_bar.axes - cross(velocity, velocity_bar);
-  return velocity_bar;
-}
-
-/// Cotangent of the free flight and of the state that it ends in (7): of v⁺ into body.u, of the pose before into `bar`.
-template <class Real>
-BACKDRIVE_PART void adj_state_after(const FlightStart<Real>& start, const BodyStateBar<Real>& after,
-                                    BodyScratch<Real>& s, BodyBar<Real>& bar, BodyGradient<Real>* gradient) {
-  const FreeFlight<Real> d = flight_of(start, s.next.ang);
-  // p⁺ = c⁺ − lever, ṗ⁺ = v_c − ω × lever
-  const Vec3<Real>& velocity_bar = after.velocity.lin;
-  const Vec3<Real> lever_bar = -after.position - cross(velocity_bar, d.axes * d.omega);
-  if (gradient) gradient->com += transposed_times(d.axes, lever_bar);
-  bar.turn = zero3<Real>();
-  const FlightBar<Real> end{after.turn + cross(d.lever, lever_bar), after.velocity.ang - cross(d.lever, velocity_bar)};
-  s.u.ang = adj_flight_of(start, s.next.ang, d, end, bar.turn, gradient);
-  s.u.lin = after.position * start.dt + velocity_bar;
-  bar.centre = after.position;
-}
 
 /// What the momenta of a body pass back (8): u is at hand.
 template <class Real>
@@ -343,12 +277,10 @@ BACKDRIVE_CALLED void add_coupling_bars(const System<Real>& system, Workspace<Re
       bar.next[row] += of.push_bar * ratio;
       bar.start[row] += of.in_bar.qd * ratio;
       bar.flown[row] += of.flown_bar * ratio;
-      bar.error[row] += of.predicted_bar * ratio;
       bar.position[row] += of.in_bar.q * ratio;
       if (!out.ratios) return;
       out.ratios[t] += of.push * s.rate[row] + of.push_bar * s.next[row] + of.in_bar.q * s.position[0] +
-                       of.in_bar.qd * s.start[row] + of.flown_bar * s.flown[row] + of.predicted_bar * s.predicted +
-                       kicks.of_ratio(c, j, row);
+                       of.in_bar.qd * s.start[row] + of.flown_bar * s.flown[row] + kicks.of_ratio(c, j, row);
     });
   }
 }
@@ -414,11 +346,101 @@ BACKDRIVE_PART void adj_prepare_body(const FlightStart<Real>& start, const BodyS
   adj_set_motion(s, bar, state, gradient);
 }
 
+/// Σ weight s⁺ of the couplings that hold, weights in coupled[].trial: to the poses held.bar (added), and, unless null,
+/// to gradients of ratios, offsets and where joints sit.
+template <class Real>
+BACKDRIVE_CALLED void adj_held_positions(const System<Real>& system, Workspace<Real>& ws, const StepBar<Real>* out) {
+  for (int c = 0; c < system.couplings.count; ++c) {
+    if (!system.couplings.couplings[c].holds) continue;
+    const Real& weight = ws.coupled[c].trial;
+    if (out && out->couplings) out->couplings[c].offset += weight;
+    each_term(system, c, [&](int t, int j, int) {
+      const Joint& joint = system.joints[j];
+      const int child = joint.child, parent = joint.parent;
+      const JointGeometry<Real> g = held_geometry(system, ws, j);
+      const bool turns = joint.type == JointType::revolute;
+      if (out && out->ratios) out->ratios[t] += weight * held_position(system, ws, j, g);
+      const Real bar = weight * system.couplings.ratios[t];
+      const GeometryBar<Real> to{out && out->bodies && parent >= 0 ? out->bodies + parent : nullptr,
+                                 out && out->bodies ? out->bodies + child : nullptr,
+                                 out && out->joint_parameters ? out->joint_parameters + j : nullptr,
+                                 parent >= 0 ? &ws.held.bar[parent].turn : nullptr,
+                                 parent >= 0 ? &ws.held.bar[parent].centre : nullptr,
+                                 &ws.held.bar[child].turn,
+                                 &ws.held.bar[child].centre};
+      adj_errors(g, ws.held.pose[child].axes, parent >= 0 ? &ws.held.pose[parent].axes : nullptr,
+                 turns ? g.turn[2] * bar : zero3<Real>(), turns ? zero3<Real>() : g.P.cz * bar, to);
+    });
+  }
+}
+
+/// From there over the free flight: the cotangents of velocities after the kick, added to body[].u, and, unless `out`
+/// is null, of poses at the start and of parameters.
+template <class Real>
+BACKDRIVE_CALLED void adj_held_flight(const System<Real>& system, const BodyState<Real>* state, Workspace<Real>& ws,
+                                      const StepBar<Real>* out) {
+  for (int i = 0; i < system.body_count; ++i) {
+    BodyScratch<Real>& body = ws.body[i];
+    const PoseBar<Real>& bar = ws.held.bar[i];
+    const FlightStart<Real> start = flight_start(system, state, ws, i);
+    const FreeFlight<Real> d = flight_of(start, body.next.ang);
+    Vec3<Real> turn_bar = zero3<Real>();
+    body.u += Spatial<Real>{adj_flight_of<Real>(start, body.next.ang, d, {bar.turn, zero3<Real>()}, turn_bar,
+                                                out && out->bodies ? out->bodies + i : nullptr),
+                            bar.centre * system.dt};
+    if (!out) continue;
+    ws.bar[i].turn += turn_bar;
+    ws.bar[i].centre += bar.centre;
+  }
+}
+
+/// (19): adds what keeps positions held to the cotangents of v⁺ in body[].u, such that what these couplings ask for has
+/// none: y of s⁺ with push_bar = 0.
+template <class Real>
+BACKDRIVE_CALLED void adj_close_couplings(const System<Real>& system, const BodyState<Real>* state, Workspace<Real>& ws,
+                                          const StepBar<Real>& out) {
+  const int n = system.couplings.count, bodies = system.body_count;
+  const Real zero = constant<Real>(0), one = constant<Real>(1);
+  const auto holds = [&](int c) { return system.couplings.couplings[c].holds; };
+  const auto pushes_back = [&]() __attribute__((always_inline)) {
+    solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors,
+                  {ws.response, &CoupledStep<Real>::push_bar, false, false});
+  };
+  const auto clear = [&]() __attribute__((always_inline)) {
+    for (int i = 0; i < bodies; ++i) ws.held.bar[i] = {zero3<Real>(), zero3<Real>()};
+  };
+  for (int i = 0; i < bodies; ++i) ws.coupled_bodies[i] = ws.body[i].u;
+  fly_held(system, state, ws);
+  for (int c = 0; c < n; ++c) {
+    for (int k = 0; k < n; ++k) ws.coupled[k].trial = k == c ? one : zero;
+    clear();
+    for (int i = 0; i < bodies; ++i) ws.body[i].u = zero6<Real>();
+    if (holds(c)) {
+      adj_held_positions<Real>(system, ws, nullptr);
+      adj_held_flight<Real>(system, state, ws, nullptr);
+      pushes_back();
+    }
+    for (int k = 0; k < n; ++k) {
+      ws.held.matrix[k * n + c] = holds(c) && holds(k) ? ws.coupled[k].push_bar : k == c ? one : zero;
+    }
+  }
+  for (int i = 0; i < bodies; ++i) ws.body[i].u = ws.coupled_bodies[i];
+  pushes_back();
+  for (int k = 0; k < n; ++k) ws.coupled[k].trial = holds(k) ? -ws.coupled[k].push_bar : zero;
+  eliminate(ws.held.matrix, n);
+  substitute(ws.held.matrix, n, [&](int k) -> Real& { return ws.coupled[k].trial; });
+  clear();
+  adj_held_positions(system, ws, &out);
+  for (int i = 0; i < bodies; ++i) ws.body[i].u = ws.coupled_bodies[i];
+  adj_held_flight(system, state, ws, &out);
+}
+
 /// (8): u, with its rates, and what couplings ask for back.
 template <class Real, class Kicks>
-BACKDRIVE_HD void solve_for_u(const System<Real>& system, Workspace<Real>& ws, const Kicks& kicks,
-                              const StepBar<Real>& bar) {
+BACKDRIVE_HD void solve_for_u(const System<Real>& system, const BodyState<Real>* state, Workspace<Real>& ws,
+                              const Kicks& kicks, const StepBar<Real>& bar) {
   if (!is_coupled(system)) return solve(system, ws);
+  if (holds_any(system)) adj_close_couplings(system, state, ws, bar);
   solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors,
                 {ws.response, &CoupledStep<Real>::push_bar, false, false});
   adj_prepare_couplings(
@@ -437,7 +459,7 @@ BACKDRIVE_HD void step_adjoint(const System<Real>& system, const BodyState<Real>
     ws.bar[i].predicted_turn = ws.bar[i].predicted_centre = zero3<Real>();
     ws.bar[i].predicted_velocity = zero6<Real>();
   }
-  solve_for_u(system, ws, NoKicks<Real>{}, bar);
+  solve_for_u(system, state, ws, NoKicks<Real>{}, bar);
   for (int i = 0; i < system.body_count; ++i) adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
   for (int j = 0; j < system.joint_count; ++j) adj_joint(system, ws, j, in.joints[j], NoKicks<Real>{}, bar);
   for (int i = 0; i < system.body_count; ++i) {

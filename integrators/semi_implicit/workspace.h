@@ -35,7 +35,6 @@ struct JointScratch {
   JointGeometry<Real> geometry;
   /// Of joints that a spring, a limit or a drive acts on, by degree of freedom; of a ball its quaternion.
   Real position[4];
-  Real predicted;       ///< of joints of couplings that hold, at the predicted pose; else 0
   Real error[kRows];    ///< at the predicted pose
   Real inertia[kRows];  ///< A: what resists a change of the row's rate beside the bodies
   Real impulse[kRows];  ///< r: of the row at rate zero
@@ -70,7 +69,7 @@ struct CoupledStep {
   Real kick, kick_bar;  ///< f of Δv and of w; with contact only
   Real trial;           ///< f of solves on the way there
   JointInputBar<Real> in_bar;
-  Real predicted_bar, flown_bar;  ///< of its position at the predicted poses, its rate after a free flight
+  Real flown_bar;  ///< of its rate after a free flight
 };
 template <class Real>
 struct RowRates {
@@ -84,6 +83,19 @@ struct CouplingResponse {
   Real* matrix = nullptr;           ///< [coupling][coupling]
 };
 
+/// Cotangents of a body's pose: a left tangent, and its centre of mass.
+template <class Real>
+struct PoseBar {
+  Vec3<Real> turn, centre;
+};
+/// Where couplings that hold hold their joints: held_couplings.h.
+template <class Real>
+struct HeldPoses {
+  BodyPose<Real>* pose = nullptr;  ///< [body_count]: after the free flight that no contact bends
+  PoseBar<Real>* bar = nullptr;    ///< [body_count]; of adjoints only
+  Real* matrix = nullptr;          ///< [coupling][coupling]; likewise
+};
+
 template <class Real>
 struct Workspace {
   BodyScratch<Real>* body;                  ///< [body_count]
@@ -93,7 +105,15 @@ struct Workspace {
   CoupledStep<Real>* coupled = nullptr;     ///< [coupling]
   Spatial<Real>* coupled_bodies = nullptr;  ///< [body_count], with couplings
   CouplingResponse<Real> response = {};
+  HeldPoses<Real> held = {};  ///< with couplings
 };
+
+/// Where the step of body i begins.
+template <class Real>
+BACKDRIVE_INLINE FlightStart<Real> flight_start(const System<Real>& system, const BodyState<Real>* state,
+                                                const Workspace<Real>& ws, int i) {
+  return {system.bodies[i], state[i].rotation, ws.body[i].pose.axes, system.dt};
+}
 
 /// Where a joint finds its bodies, at the start or at the predicted pose.
 template <class Real>
@@ -131,6 +151,10 @@ BACKDRIVE_HD void take_arrays(const System<Real>& system, bool adjoint, Arena& a
   ws.coupled = arena.take<CoupledStep<Real>>(couplings);
   ws.coupled_bodies = arena.take<Spatial<Real>>(couplings > 0 ? system.body_count : 0);
   ws.response = take_response(system, arena);
+  const int bodies = couplings > 0 ? system.body_count : 0;
+  ws.held.pose = arena.take<BodyPose<Real>>(bodies);
+  ws.held.bar = adjoint ? arena.take<PoseBar<Real>>(bodies) : nullptr;
+  ws.held.matrix = adjoint ? arena.take<Real>(couplings * couplings) : nullptr;
 }
 
 /// Bytes of a workspace, aligned to 64.

@@ -21,7 +21,8 @@ bool is_robot_key(std::string_view key) {
 
 /// One more of the scene's entries beneath those of a robot.
 NodePtr merged(const NodePtr& below, const NodePtr& above, std::string_view key) {
-  if ((key == "exclude" || key == "include") && below->kind == NodeKind::list && above->kind == NodeKind::list) {
+  const bool adds = key == "exclude" || key == "exclude_shapes" || key == "include";
+  if (adds && below->kind == NodeKind::list && above->kind == NodeKind::list) {
     auto both = std::make_shared<Node>(*above);
     both->list.insert(both->list.begin(), below->list.begin(), below->list.end());
     return both;
@@ -202,9 +203,11 @@ class Expander {
     has_shapes_.push_back({request.group, has_shape(*parts.bodies) || !parts.shapes->map.empty()});
     add_looks(parts);
     for (const RobotNote& note : parts.notes) {
-      scene_.notes.push_back({sources_.name(note.place) + ": " + note.what + (note.times > 1 ? " (" : "") +
-                                  (note.times > 1 ? std::to_string(note.times) + " times)" : ""),
-                              note.changes_motion});
+      const std::string times = note.times > 1 ? " (" + std::to_string(note.times) + " times)" : "";
+      const std::string text = sources_.name(note.place) + ": " + note.what + times;
+      // Of several robots of one file, once.
+      if (std::ranges::find(scene_.notes, text, &SceneNote::text) != scene_.notes.end()) continue;
+      scene_.notes.push_back({text, note.changes_motion});
     }
   }
 
@@ -238,7 +241,8 @@ class Expander {
   void add_rest(const RobotParts& parts, bool alone) {
     for (const Entry& entry : parts.initial_state->map) initial_state_->map.push_back(entry);
     for (const Entry& entry : parts.controls->map) controls_->map.push_back(entry);
-    const std::pair<const char*, const NodePtr&> lists[] = {{"exclude", parts.exclude}, {"include", parts.include}};
+    const std::pair<const char*, const NodePtr&> lists[] = {
+        {"exclude", parts.exclude}, {"exclude_shapes", parts.exclude_shapes}, {"include", parts.include}};
     for (const auto& [key, list] : lists) {
       if (list->list.empty()) continue;
       NodePtr& contacts = part("contacts");

@@ -45,16 +45,29 @@ void MjcfReading::add_limit(const std::array<double, 2>& ends, Place place, cons
 
 void MjcfReading::add_drive(const MjcfDrive& drive, const std::string& name, const NodePtr& node) {
   const double most = drive.is_unlimited ? 0 : drive.effort_limit;
-  if (drive.stiffness == 0 && drive.damping == 0 && most == 0) return;
   const Place place = drive.drive_place;
-  NodePtr own = make_map(place);
-  if (drive.stiffness > 0) set_key(own, "stiffness", scalar_of(drive.stiffness, place), place);
-  if (drive.damping > 0) set_key(own, "damping", scalar_of(drive.damping, place), place);
-  if (most > 0) set_key(own, "effort_limit", scalar_of(most, place), place);
-  set_key(node, "drive", own, place);
-  if (drive.stiffness == 0 || drive.target == 0) return;
+  const bool has_gains = drive.stiffness > 0 || drive.damping > 0 || drive.has_gains_by_control;
+  if (has_gains || most > 0) {
+    NodePtr own = make_map(place);
+    if (drive.stiffness > 0) set_key(own, "stiffness", scalar_of(drive.stiffness, place), place);
+    // A path for who wants other gains than those of the key.
+    if (drive.damping > 0 || drive.has_gains_by_control) {
+      set_key(own, "damping", scalar_of(drive.damping, place), place);
+    }
+    if (most > 0) set_key(own, "effort_limit", scalar_of(most, place), place);
+    set_key(node, "drive", own, place);
+  }
+  if (cleaned(drive.constant) == 0) return;
+  // What is constant moves a target, where there is one that pulls.
+  const char* channel = "effort";
+  double value = drive.constant;
+  if (drive.stiffness > 0) {
+    channel = "target_position", value /= drive.stiffness;
+  } else if (drive.damping > 0) {
+    channel = "target_velocity", value /= drive.damping;
+  }
   NodePtr control = make_map(place);
-  set_key(control, "target_position", scalar_of(drive.target, place), place);
+  set_key(control, channel, scalar_of(value, place), place);
   set_key(parts_.controls, name, control, place);
 }
 

@@ -29,13 +29,10 @@ class MjcfKeyReader : MjcfReading {
   void read() {
     if (request_.key.empty()) return;
     std::vector<std::string> known;
-    const XmlElement* key = nullptr;
     for (const XmlElement* const one : document_.section("keyframe")) {
-      const XmlAttribute* const name = one->attribute("name");
-      if (!name) continue;
-      known.push_back(name->value);
-      if (name->value == request_.key) key = one;
+      if (const XmlAttribute* const name = one->attribute("name")) known.push_back(name->value);
     }
+    const XmlElement* const key = key_of_request();
     if (!key && document_.lacks_files()) Mistakes::leave_off();
     if (!key) {
       fail(sources_, request_.key_place, "keyframe", "value '" + excerpt(request_.key) + "'",
@@ -64,7 +61,7 @@ class MjcfKeyReader : MjcfReading {
     const bool has_positions = mistakes_.attempt([&] { q = numbers("qpos", positions); });
     v = numbers("qvel", velocities);
     if (!has_positions) Mistakes::leave_off();
-    static const Names known{"name", "qpos", "qvel", "time"};
+    static const Names known{"name", "qpos", "qvel", "time", "ctrl"};
     tell_rest(key, known);
     for (const MjcfBody& body : model_.bodies) {
       for (const int j : body.joints) set_state(model_.joints[j], key.place, q, v);

@@ -64,10 +64,28 @@ MjcfSoftness MjcfMaterials::mixed_softness(const MjcfGeom& geom) {
 }
 
 NodePtr MjcfMaterials::material(int body, const MjcfGeom& geom) {
-  const XmlElement& element = geom.element;
   std::array<double, 3> friction{1, 0.005, 0.0001};
+  const XmlAttribute* const given = geom.element.attribute("friction");
+  if (given) std::ranges::copy(values_.list(geom.element, *given, 1, 3), friction.begin());
+  // Between a body and what stands there is one spring, the body's, and the mean of the widths of both.
+  return material(body, geom.element, friction, model_.bodies[body].moves ? mixed_softness(geom) : softness(geom));
+}
+
+std::array<double, 5> MjcfMaterials::pair_friction(const XmlElement& pair) const {
+  std::array<double, 5> friction{1, 1, 0.005, 0.0001, 0.0001};
+  const XmlAttribute* const given = pair.attribute("friction");
+  if (given) std::ranges::copy(values_.list(pair, *given, 1, 5), friction.begin());
+  return friction;
+}
+
+NodePtr MjcfMaterials::pair_material(int body, const XmlElement& pair) {
+  const auto [along, across, turn, roll, pitch] = pair_friction(pair);
+  return material(body, pair, {0.5 * (along + across), turn, 0.5 * (roll + pitch)}, softness(pair, "solref", "solimp"));
+}
+
+NodePtr MjcfMaterials::material(int body, const XmlElement& element, const std::array<double, 3>& friction,
+                                const MjcfSoftness& law) {
   const XmlAttribute* const given = element.attribute("friction");
-  if (given) std::ranges::copy(values_.list(element, *given, 1, 3), friction.begin());
   const int directions = values_.whole_or(element, "condim", 3);
   const Place place = given ? given->place : element.place;
   NodePtr material = make_map(place);
@@ -78,13 +96,11 @@ NodePtr MjcfMaterials::material(int body, const MjcfGeom& geom) {
   const XmlAttribute* const softened =
       element.attribute("solref") ? element.attribute("solref") : element.attribute("solimp");
   const Place soft = softened ? softened->place : element.place;
-  // Between a body and what stands there is one spring, the body's, and the mean of the widths of both.
-  const bool moves = model_.bodies[body].moves;
-  const MjcfSoftness law = moves ? mixed_softness(geom) : softness(geom);
   const MjcfSpring spring = contact_spring(law, kWeight);
   if (!is_a_number_above_zero(spring.rate) || !is_a_number_above_zero(spring.width)) return material;
   const double inverse_mass = model_.bodies[body].inverse_mass;
   const double stiffness = std::min(spring.rate, most_rate(time_step_, kContactSteps)) / inverse_mass;
+  const bool moves = model_.bodies[body].moves;
   if (moves && is_a_number_above_zero(stiffness)) set_key(material, "stiffness", scalar_of(stiffness, soft), soft);
   set_key(material, "width", scalar_of(spring.width, soft), soft);
   return material;

@@ -19,6 +19,10 @@ class MjcfMaterials : MjcfReading {
 
   /// Of a geom of the model, by the index of its body. Notes what is left out. Throws Error (input).
   NodePtr material(int body, const MjcfGeom& geom);
+  /// Of one of the two geoms of a <pair>, by the index of its body.
+  NodePtr pair_material(int body, const XmlElement& pair);
+  /// Of a <pair>: along two directions, about the normal, about two directions.
+  std::array<double, 5> pair_friction(const XmlElement& pair) const;
   /// Adds spring and damper to the limit of a joint.
   void add_limit_law(const MjcfJoint& joint, const NodePtr& limit);
 
@@ -28,6 +32,7 @@ class MjcfMaterials : MjcfReading {
   /// With what of the world it touches.
   MjcfSoftness mixed_softness(const MjcfGeom& geom);
   void find_grounds();
+  NodePtr material(int body, const XmlElement& element, const std::array<double, 3>& friction, const MjcfSoftness& law);
 
   const MjcfModel& model_;
   double time_step_;

@@ -20,9 +20,10 @@ using Names = std::set<std::string, std::less<>>;
 /// What actuators make of a joint or a tendon.
 struct MjcfDrive {
   double stiffness = 0, damping = 0, effort_limit = 0;
-  double target = 0;          ///< of its drive, where MuJoCo's controls are zero
-  bool is_unlimited = false;  ///< whether an actuator of it has no limit
-  Place drive_place;          ///< of the first actuator with gains or limits
+  double constant = 0;                ///< what they push with at position and velocity zero
+  bool has_gains_by_control = false;  ///< whether one has gains that its control makes, which are zero without
+  bool is_unlimited = false;          ///< whether an actuator of it has no limit
+  Place drive_place;                  ///< of the first actuator with gains or limits
   bool has_drive = false;
 };
 
@@ -123,6 +124,16 @@ class MjcfReading {
   template <class Read>
   void each_of_section(std::string_view name, const Read& read) {
     for (const XmlElement* const one : document_.section(name)) mistakes_.attempt([&] { read(*one); });
+  }
+
+  /// The keyframe that the scene names; null: none, or the file has no such key.
+  const XmlElement* key_of_request() const {
+    if (request_.key.empty()) return nullptr;
+    for (const XmlElement* const one : document_.section("keyframe")) {
+      const XmlAttribute* const name = one->attribute("name");
+      if (name && name->value == request_.key) return one;
+    }
+    return nullptr;
   }
 
   /// Refuses a name that is not among `known`, unless it is that of an element with mistakes or may be in a file that

@@ -5,10 +5,14 @@
 
 #include "models/model_validity.h"
 #include "models/parameter_list.h"
-#include "scenes/robots/mjcf_materials.h"
+#include "scenes/robots/mjcf_pairs.h"
 
 namespace backdrive::scene {
 namespace {
+
+/// Of a body's mass and inertia for each body between its joints, where none may be without: little beside what a step
+/// of loose bodies differs by, and enough for its attachments in float32.
+constexpr double kShareOfLink = 1e-3;
 
 /// Writes a model as the parts of a scene.
 class MjcfWriter : MjcfReading {
@@ -20,6 +24,7 @@ class MjcfWriter : MjcfReading {
     read_options();
     model_ = read_mjcf_bodies(*this);
     find_mjcf_mobility(model_);
+    for (MjcfJoint& joint : model_.joints) mistakes_.attempt([&] { take_spring_damper(joint); });
     materials_.emplace(static_cast<const MjcfReading&>(*this), model_, time_step_);
     read_mjcf_tendons(*this, model_);
     add_mjcf_actuators(*this, model_);
@@ -47,6 +52,7 @@ class MjcfWriter : MjcfReading {
   }
 
   void read_options() {
+    parts_.time_step = scalar_of(time_step_, document_.root().place);  // MuJoCo's own, where the file says none
     for (const XmlElement& element : document_.root().children) {
       if (element.name != "option") continue;
       const auto read = [&](const char* name, const auto& take) {
@@ -99,20 +105,7 @@ class MjcfWriter : MjcfReading {
       const Place where = body.element->attribute("gravcomp")->place;
       set_key(node, "gravity_compensation", scalar_of(share, where), where);
     });
-    if (body.mass.mass > 0 || principal_moments(body.mass.inertia).most > 0) {
-      const Place at_mass = body.inertial ? body.inertial->place : place;
-      const MassProperties<double> mass = placed(body.mass, back);
-      set_key(node, "mass", scalar_of(mass.mass, at_mass), at_mass);
-      const Numbers3 com{cleaned(mass.com.x), cleaned(mass.com.y), cleaned(mass.com.z)};
-      if (!is_zero(com)) set_key(node, "com", list_of(com, at_mass), at_mass);
-      const Sym3<double>& J = mass.inertia;
-      const std::array<double, 6> all{J.xx, J.yy, J.zz, cleaned(J.xy), cleaned(J.xz), cleaned(J.yz)};
-      set_key(node, "inertia", list_of(all, at_mass), at_mass);
-      if (fault_of(principal_moments(J)) != InertiaFault::none) {
-        parts_.note(at_mass, "<inertial> that no rigid body has: taken as it is", false);
-        set_key(node, "unphysical_inertia", make_scalar("true", at_mass), at_mass);
-      }
-    }
+    add_mass(body, 1 - links_of(body) * kShareOfLink, back, node);
     for (MjcfGeom& geom : body.geoms) {
       if (geom.visual) add_visual(index, geom, back);
       if (!geom.geometry || !request_.collision) continue;
@@ -122,6 +115,33 @@ class MjcfWriter : MjcfReading {
     if (index == 0) return;
     if (!shapes->list.empty()) set_key(node, "shapes", shapes, place);
     set_key(parts_.bodies, body.name, node, place);
+  }
+
+  /// How many bodies between its joints have a share of its mass: with loose bodies, none of which may be without.
+  int links_of(const MjcfBody& body) const {
+    return request_.closes_loops && has_mass(body) && body.joints.size() > 1 ? static_cast<int>(body.joints.size()) - 1
+                                                                             : 0;
+  }
+  static bool has_mass(const MjcfBody& body) {
+    return body.mass.mass > 0 || principal_moments(body.mass.inertia).most > 0;
+  }
+
+  /// A share of a body's mass, about the axes of `back`.
+  void add_mass(const MjcfBody& body, double share, const Pose& back, const NodePtr& node) {
+    if (!has_mass(body)) return;
+    const Place at_mass = body.inertial ? body.inertial->place : body.element->place;
+    const MassProperties<double> mass = placed(body.mass, back);
+    set_key(node, "mass", scalar_of(share * mass.mass, at_mass), at_mass);
+    const Numbers3 com{cleaned(mass.com.x), cleaned(mass.com.y), cleaned(mass.com.z)};
+    if (!is_zero(com)) set_key(node, "com", list_of(com, at_mass), at_mass);
+    const Sym3<double>& J = mass.inertia;
+    std::array<double, 6> all{J.xx, J.yy, J.zz, cleaned(J.xy), cleaned(J.xz), cleaned(J.yz)};
+    for (double& number : all) number *= share;
+    set_key(node, "inertia", list_of(all, at_mass), at_mass);
+    if (fault_of(principal_moments(J)) != InertiaFault::none) {
+      parts_.note(at_mass, "<inertial> that no rigid body has: taken as it is", false);
+      set_key(node, "unphysical_inertia", make_scalar("true", at_mass), at_mass);
+    }
   }
 
   void add_visual(int index, MjcfGeom& geom, const Pose& back) {
@@ -169,13 +189,25 @@ class MjcfWriter : MjcfReading {
       }
       add_resistances(joint, node);
       set_key(parts_.joints, joint.name, node, here);
-      if (!last) set_key(parts_.bodies, child, make_map(here), here);
+      if (!last) add_link(body, joint, child);
       // Bodies between would part pairs that a joint keeps from touching.
       if (!last && i == 0 && hangs_on != "world") excluded_.push_back({hangs_on, body.name, here});
       hangs_on = child;
       frame = at(negative(joint.anchor));
       body.anchor = joint.anchor;
     }
+  }
+
+  /// A body between two joints of one.
+  void add_link(const MjcfBody& body, const MjcfJoint& joint, const std::string& name) {
+    const Place here = joint.element.place;
+    NodePtr node = make_map(here);
+    if (links_of(body) > 0) {
+      add_mass(body, kShareOfLink, at(negative(joint.anchor)), node);
+      parts_.note(here,
+                  "several joints of a body: with semi_implicit what is between them has a thousandth of its mass");
+    }
+    set_key(parts_.bodies, name, node, here);
   }
 
   void begin_free(const MjcfJoint& joint, const Pose& pose) {
@@ -220,11 +252,8 @@ class MjcfWriter : MjcfReading {
         parts_.note(found->place, "<joint " + std::string(name) + "=...>: friction has a law of its own");
       }
     }
-    for (const char* const name : {"springdamper", "actuatorgravcomp"}) {
-      const XmlAttribute* const found = element.attribute(name);
-      if (found && found->value != "false") {
-        parts_.note(found->place, "<joint " + std::string(name) + "=...>");
-      }
+    if (const XmlAttribute* const found = element.attribute("actuatorgravcomp"); found && found->value != "false") {
+      parts_.note(found->place, "<joint actuatorgravcomp=...>");
     }
     add_losses(element, node);
     mistakes_.attempt([&] { add_joint_spring(joint, node); });
@@ -232,6 +261,22 @@ class MjcfWriter : MjcfReading {
     mistakes_.attempt([&] {
       if (joint.has_one_degree()) add_drive(drive_of(joint), joint.name, node);
     });
+  }
+
+  /// A time constant and a damping ratio, where both are above zero, say what spring and damper the joint has, by the
+  /// inertia that it moves where the file shows it.
+  void take_spring_damper(MjcfJoint& joint) const {
+    const XmlAttribute* const given = joint.element.attribute("springdamper");
+    if (!given) return;
+    const auto [time, ratio] = values_.numbers<2>(joint.element, *given);
+    if (!(time > 0 && ratio > 0)) return;
+    constexpr double kTiny = 1e-15;  // MuJoCo's mjMINVAL
+    const double inertia = 1 / std::max(kTiny, joint.inverse_inertia), square = time * time * ratio * ratio;
+    const Place place = given->place;
+    std::erase_if(joint.element.attributes,
+                  [](const XmlAttribute& one) { return one.name == "stiffness" || one.name == "damping"; });
+    joint.element.attributes.push_back({"stiffness", shortest(inertia / std::max(kTiny, square)), place});
+    joint.element.attributes.push_back({"damping", shortest(2 * inertia / std::max(kTiny, time)), place});
   }
 
   void add_joint_spring(const MjcfJoint& joint, const NodePtr& node) {
@@ -345,7 +390,8 @@ class MjcfWriter : MjcfReading {
     } else {
       listed->list.push_back(shape);
     }
-    if (!geom.name.empty()) shape_of_name_.emplace(geom.name, name);
+    if (geom.name.empty()) return;
+    shapes_.emplace(geom.name, MjcfShape{index, &geom, name, shape, of_world ? nullptr : listed, touches, {}});
   }
 
   void add_contacts() {
@@ -367,14 +413,15 @@ class MjcfWriter : MjcfReading {
       set_key(shape, "collision", node, shape->place);
     }
     for (const auto& [a, b, place] : excluded_) parts_.exclude->list.push_back(list_of_names({a, b}, place));
+    MjcfPairs pairs(*this, model_, *materials_, shapes_, shape_names_);
     each_of_section("contact", [&](const XmlElement& contact) {
       if (contact.name == "exclude") {
         std::string a;
         const bool has_first = mistakes_.attempt([&] { a = body_named(contact, "body1"); });
         const std::string b = body_named(contact, "body2");
         if (has_first) parts_.exclude->list.push_back(list_of_names({a, b}, contact.place));
-      } else if (contact.name == "pair") {
-        add_pair(contact);
+      } else if (contact.name == "pair" && touches_) {
+        pairs.add(contact);
       }
     });
   }
@@ -389,36 +436,15 @@ class MjcfWriter : MjcfReading {
     refuse_name(element, name, "the name of a body", known, model_);
   }
 
-  std::vector<std::string> names_of_geoms() const { return {model_.geom_names.begin(), model_.geom_names.end()}; }
-
-  void add_pair(const XmlElement& pair) {
-    const auto named = [&](const char* key) -> const std::string* {
-      const XmlAttribute& name = values_.attribute(pair, key, "the name of a geom");
-      const auto found = shape_of_name_.find(name.value);
-      if (found != shape_of_name_.end()) return &found->second;
-      if (!model_.geom_names.contains(name.value))
-        refuse_name(pair, name, "the name of a geom", names_of_geoms(), model_);
-      return nullptr;  // left away
-    };
-    const std::string* a = nullptr;
-    const bool has_first = mistakes_.attempt([&] { a = named("geom1"); });
-    const std::string* const b = named("geom2");
-    if (!has_first) return;
-    if (!a || !b) return;
-    parts_.include->list.push_back(list_of_names({*a, *b}, pair.place));
-    static const Names known{"name", "class", "geom1", "geom2", "condim"};
-    tell_rest(pair, known);
-  }
-
   struct Excluded {
     std::string a, b;
     Place place;
   };
 
   MjcfModel model_;
-  double time_step_ = 0.002;                                       ///< of the file, s
-  std::optional<MjcfMaterials> materials_;                         ///< of the model
-  std::map<std::string, std::string, std::less<>> shape_of_name_;  ///< of geoms, by their names in the file
+  double time_step_ = 0.002;                ///< of the file, s
+  std::optional<MjcfMaterials> materials_;  ///< of the model
+  MjcfShapes shapes_;
   Names shape_names_;
   std::vector<Excluded> excluded_;
   std::set<Filter> filters_;

@@ -46,7 +46,7 @@ struct RobotParts {
   std::string name;
   NodePtr bodies = make_map(), joints = make_map(), shapes = make_map(), couplings = make_map();
   NodePtr initial_state = make_map(), controls = make_map();
-  NodePtr exclude = make_list(), include = make_list();  ///< of `contacts`
+  NodePtr exclude = make_list(), exclude_shapes = make_list(), include = make_list();  ///< of `contacts`
   NodePtr gravity, time_step;                            ///< null: not said
   std::vector<Visual> visuals;
   std::vector<RobotNote> notes;

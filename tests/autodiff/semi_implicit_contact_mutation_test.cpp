@@ -64,11 +64,11 @@ std::vector<std::pair<std::string, double>> along_mutant(const Model& model, con
   return test::products(model, d, {q0, qd0, control, parameters});
 }
 
-/// Largest error of a block, of a tree and of a tree with loops.
+/// Largest error of a block, of a tree, of a tree with loops, and of one that slides.
 double worst_error() {
   double worst = 0;
-  for (const int seed : {1, 2}) {
-    const Model model = test::touching_model(seed);
+  for (const auto& [seed, slides] : {std::pair{1, false}, {2, false}, {2, true}}) {
+    const Model model = test::touching_model(seed, slides);
     test::Random random(seed + 100);
     OutputWeights w = test::random_weights(model, random);
     const InputDirection d = test::random_direction(model, random);

@@ -9,10 +9,11 @@ namespace backdrive::test {
 
 /// Trees with every type of joint and every force, whose shapes lie softly in each other and in the floor; every other
 /// one has loops.
-inline Model touching_model(std::uint64_t seed) {
+inline Model touching_model(std::uint64_t seed, bool slides = false) {
   TreeOptions options;
   options.links = 9;
   options.forces = options.shapes = options.rotations = options.contact = true;
+  options.slides = slides;
   options.integrator = Integrator::semi_implicit;
   options.loops = seed % 2 ? 2 : 0;
   options.couplings = static_cast<int>(seed % 4);

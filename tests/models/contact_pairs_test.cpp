@@ -189,6 +189,19 @@ TEST(ContactPairs, ExcludedBodiesDoNotTouch) {
   EXPECT_EQ(pairs_of(scenery), (Pairs{{"b", "floor"}}));
 }
 
+TEST(ContactPairs, ExcludedShapesDoNotTouch) {
+  Scenery scenery;
+  const int a = scenery.body("a", kWorld), b = scenery.body("b", kWorld);
+  const int sa = scenery.shape("a", a), sb = scenery.shape("b", b);
+  scenery.shape("a2", a);
+  const int floor = scenery.shape("floor", kWorld, GeometryType::plane);
+  scenery.builder.exclude_shapes(sb, sa);
+  scenery.builder.exclude_shapes(sa, floor);
+  EXPECT_EQ(pairs_of(scenery), (Pairs{{"b", "a2"}, {"b", "floor"}, {"a2", "floor"}}));
+  scenery.builder.include_contact(floor, sa);
+  EXPECT_EQ(pairs_of(scenery), (Pairs{{"a", "floor"}, {"b", "a2"}, {"b", "floor"}, {"a2", "floor"}}));
+}
+
 TEST(ContactPairs, IncludedShapesTouchWhateverElseIsSaid) {
   Scenery scenery;
   const int a = scenery.body("a", kWorld), b = scenery.body("b", a);

@@ -92,7 +92,8 @@ class Robot:
                                                           int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
             one = on_joint and model.jnt_type[model.actuator_trnid[i, 0]] in (SLIDE, HINGE)
             plain = (model.actuator_dyntype[i] == int(mujoco.mjtDyn.mjDYN_NONE) and
-                     model.actuator_gaintype[i] == int(mujoco.mjtGain.mjGAIN_FIXED) and
+                     int(model.actuator_gaintype[i]) in (int(mujoco.mjtGain.mjGAIN_FIXED),
+                                                         int(mujoco.mjtGain.mjGAIN_AFFINE)) and
                      int(model.actuator_biastype[i]) in (int(mujoco.mjtBias.mjBIAS_NONE),
                                                          int(mujoco.mjtBias.mjBIAS_AFFINE)))
             if not (one and plain):

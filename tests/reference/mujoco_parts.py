@@ -28,6 +28,18 @@ def rounded(value):
     return numbers(value) if isinstance(value, (list, tuple)) else float(value)
 
 
+def efforts_of(robot):
+    """Of springs, dampers and actuators, at the state of the last forward(), by joint."""
+    acting, efforts = robot.acting(), {}
+    for joint, name in enumerate(robot.names):
+        first, kind = robot.model.jnt_dofadr[joint], robot.model.jnt_type[joint]
+        if kind in (SLIDE, HINGE):
+            efforts[name] = float(acting[first])
+        elif kind == BALL:
+            efforts[name] = numbers(acting[first:first + 3])
+    return efforts
+
+
 def model(file):
     robot = Robot(None, file)
     robot.model.opt.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
@@ -40,16 +52,13 @@ def model(file):
         forward = numpy.linalg.solve(M, tau - bias)
         assert abs(M @ forward + bias - tau).max() < 1e-10 * abs(M).max()
         states.append(rounded(state))
-        acting = robot.acting()
-        efforts = {}
-        for joint, name in enumerate(robot.names):
-            first, kind = robot.model.jnt_dofadr[joint], robot.model.jnt_type[joint]
-            if kind in (SLIDE, HINGE):
-                efforts[name] = float(acting[first])
-            elif kind == BALL:
-                efforts[name] = numbers(acting[first:first + 3])
         expected.append({"forward_dynamics": numbers(forward), "inverse_dynamics": numbers(M @ a + bias),
-                         "mass_matrix": [numbers(row) for row in M], "efforts": rounded(efforts)})
+                         "mass_matrix": [numbers(row) for row in M], "efforts": rounded(efforts_of(robot))})
+        if robot.model.nkey:
+            robot.data.ctrl[:] = robot.model.key_ctrl[0]
+            robot.forward(q, v)
+            expected[-1]["efforts_of_key"] = rounded(efforts_of(robot))
+            robot.data.ctrl[:] = 0
     bodies = range(1, robot.model.nbody)
     return {"states": states, "expected": expected,
             "inverse_masses": rounded({robot.model.body(body).name: robot.model.body_invweight0[body, 0]

@@ -151,5 +151,37 @@ TEST_F(MjcfLoops, WhatHoldsNothingIsRefused) {
   refused("<weld site1=\"s\"/>", "'site2'");
 }
 
+// What is between the joints of one body has a thousandth of its mass there, and the body the rest: where the file
+// shows them they weigh the same in all. Motions differ by no more than the integrators do.
+TEST_F(MjcfLoops, SeveralJointsOfABodyShareItsMass) {
+  const std::filesystem::path robot = file(R"(<option timestep="0.001"/><worldbody>
+    <body name="trunk" pos="0 0 1"><joint name="slide" type="slide" axis="1 0 0" damping="0.5"/>
+      <joint name="yaw" axis="0 0 1" pos="0.1 0 0" armature="0.01"/><joint name="motor" axis="0 1 0" pos="0.1 0 0.05"/>
+      <inertial pos="0.2 0.1 -0.1" mass="2" diaginertia="0.02 0.03 0.025"/>
+      <body name="arm" pos="0.4 0 0"><joint name="elbow" axis="0 1 0"/><joint name="twist" axis="1 0 0"/>
+        <inertial pos="0.1 0.02 0" mass="0.5" diaginertia="0.002 0.003 0.0025"/></body></body></worldbody>)");
+  const Scene loose = load_scene(robot, kLoops), tree = load_scene(robot);
+  const Model& m = loose.problem.model;
+  const int trunk = m.find_body("trunk"), first = m.find_body("slide_link"), second = m.find_body("yaw_link");
+  EXPECT_NEAR(m.bodies.mass(trunk), 2 * 0.998, 1e-15);
+  EXPECT_EQ(m.bodies.mass(first), 2e-3);
+  EXPECT_NEAR(m.bodies.inertia(second, 1), 3e-5, 1e-18);
+  expect_near(numbers(m.bodies.com, first), {0.2, 0.1, -0.1}, 1e-15);
+  expect_near(numbers(m.bodies.com, second), {0.1, 0.1, -0.1}, 1e-15);
+  expect_near(numbers(m.bodies.com, trunk), {0.1, 0.1, -0.15}, 1e-15);
+  ASSERT_EQ(loose.notes.size(), 1u);
+  EXPECT_TRUE(loose.notes[0].changes_motion);
+  EXPECT_NE(loose.notes[0].text.find("a thousandth of its mass (3 times)"), std::string::npos) << loose.notes[0].text;
+  EXPECT_EQ(tree.problem.model.bodies.mass(tree.problem.model.find_body("trunk")), 2);
+  EXPECT_TRUE(tree.notes.empty());
+  const Trajectory<double> a = motion(loose, 2), b = motion(tree, 2);
+  double moved = 0;
+  for (int j = 0; j < 5; ++j) {
+    EXPECT_NEAR(a.final.q(j, 0), b.final.q(j, 0), 2e-3) << j;
+    moved = std::max(moved, std::abs(b.final.q(j, 0)));
+  }
+  EXPECT_GT(moved, 0.3);
+}
+
 }  // namespace
 }  // namespace backdrive

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "scenes/scene.h"
-#include "tests/scenes/robot_values.h"
+#include "tests/scenes/mjcf_folder.h"
 #include "tests/support/places.h"
 
 namespace backdrive {
@@ -17,33 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::numbers::pi;
 
-class Mjcf : public RobotFolder {
- protected:
-  fs::path write_model(const std::string& elements) const {
-    return write("m.xml", "<mujoco>" + elements + "</mujoco>");
-  }
-  Scene model(const std::string& elements, const std::vector<Override>& set = {}) const {
-    return load_scene(write_model(elements), set);
-  }
-  /// A body on the world with these elements, and a sphere of 1 kg.
-  Scene body(const std::string& inner, const std::string& rest = "") const {
-    return model("<worldbody><body name=\"b\">" + inner + "<geom size=\"0.1\" mass=\"1\"/></body></worldbody>" + rest);
-  }
-  /// The error of a model that does not load.
-  std::string refused(const std::string& elements, const std::vector<Override>& set = {},
-                      const LoadOptions& options = {}) const {
-    return refusal(write_model(elements), set, options);
-  }
-  static std::string notes(const Scene& scene) {
-    std::string text;
-    for (const SceneNote& note : scene.notes) text += (note.changes_motion ? "! " : "- ") + note.text + "\n";
-    return text;
-  }
-};
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+class Mjcf : public MjcfFolder {};
 
 TEST_F(Mjcf, JointsOfABodyAreChained) {
   const Model m =
@@ -89,6 +63,21 @@ TEST_F(Mjcf, DegreesReferencesAndSpringsAreConverted) {
   EXPECT_EQ(slide.joints.limit.lower(j), -1.5);
 }
 
+/// A pendulum's I = 1.004 kg·m² about its hinge, with an armature of 0.5 kg·m² more.
+TEST_F(Mjcf, TimeConstantsBecomeSpringsAndDampers) {
+  const auto joint = [&](const std::string& more) {
+    return model("<worldbody><body><joint name=\"j\" armature=\"0.5\" stiffness=\"7\" damping=\"3\" " + more +
+                 "/><geom size=\"0.1\" pos=\"1 0 0\" mass=\"1\"/></body></worldbody>")
+        .problem.model;
+  };
+  const Model m = joint("springdamper=\"0.2 0.5\"");
+  EXPECT_NEAR(m.joints.spring.stiffness(0), 1.504 / (0.2 * 0.2 * 0.5 * 0.5), 1e-10);
+  EXPECT_NEAR(m.joints.damping(0), 2 * 1.504 / 0.2, 1e-12);
+  const Model plain = joint("springdamper=\"0.2 0\"");
+  EXPECT_EQ(plain.joints.spring.stiffness(0), 7);
+  EXPECT_EQ(plain.joints.damping(0), 3);
+}
+
 TEST_F(Mjcf, LimitsActWhereTheyAreSwitchedOn) {
   const auto upper = [&](const std::string& joint, const std::string& compiler = "") {
     const Model m = body("<joint name=\"j\" type=\"slide\" " + joint + "/>", compiler).problem.model;
@@ -106,13 +95,6 @@ TEST_F(Mjcf, LimitsActWhereTheyAreSwitchedOn) {
   EXPECT_NEAR(m.joints.limit.lower(m.find_joint("j")), -pi / 2 + 0.25, 1e-14);
   const Model ball = body("<joint name=\"j\" type=\"ball\" range=\"0 90\" margin=\"0.25\"/>").problem.model;
   EXPECT_NEAR(ball.joints.limit.upper(ball.find_joint("j")), pi / 2 - 0.25, 1e-14);
-}
-
-/// A damper's control multiplies a velocity, which no drive does: the note says what else would.
-TEST_F(Mjcf, DampersAreTold) {
-  const Scene scene =
-      body("<joint name=\"j\"/>", "<actuator><damper joint=\"j\" kv=\"2\" ctrlrange=\"0 1\"/></actuator>");
-  EXPECT_TRUE(contains(notes(scene), "<actuator> <damper>: nothing without a control")) << notes(scene);
 }
 
 TEST_F(Mjcf, MassesAreThoseOfGeoms) {
@@ -206,50 +188,6 @@ TEST_F(Mjcf, FramesAndReplicasPlaceWhatIsInThem) {
   EXPECT_GE(m.find_shape("g_2"), 0);
 }
 
-TEST_F(Mjcf, ActuatorsBecomeDrives) {
-  const auto drive = [&](const std::string& actuator, const std::string& more = "") {
-    return body("<joint name=\"j\"/>", more + "<actuator>" + actuator + "</actuator>").problem;
-  };
-  const auto expect = [&](const Problem& p, double stiffness, double damping, double limit) {
-    const Model& m = p.model;
-    const int j = m.find_joint("j");
-    EXPECT_EQ(m.joints.drive.stiffness(j), stiffness);
-    EXPECT_EQ(m.joints.drive.damping(j), damping);
-    EXPECT_EQ(m.joints.drive.effort_limit(j), limit);
-  };
-  expect(drive("<motor joint=\"j\" gear=\"-5\" ctrlrange=\"-2 2\"/>"), 0, 0, 10);
-  expect(drive("<motor joint=\"j\" ctrlrange=\"-2 2\" ctrllimited=\"false\"/>"), 0, 0, kInfinity);
-  expect(drive("<position joint=\"j\" kp=\"3\" kv=\"0.5\" gear=\"2\" ctrlrange=\"-1 1\"/>"), 12, 2, kInfinity);
-  expect(drive("<velocity joint=\"j\" kv=\"4\" forcerange=\"-6 6\"/>"), 0, 4, 6);
-  expect(drive("<general joint=\"j\" gainprm=\"7\" biastype=\"affine\" biasprm=\"0 -6 -0.5\"/>"), 6, 0.5, kInfinity);
-  // A class that was written for another kind of actuator says what a general one does.
-  expect(drive("<general joint=\"j\"/>", "<default><position kp=\"3\"/></default>"), 3, 0, kInfinity);
-  // Several on one joint add up; one without a limit leaves none.
-  expect(drive("<motor joint=\"j\" ctrlrange=\"-2 2\"/><position joint=\"j\" kp=\"3\" forcerange=\"-5 5\"/>"), 3, 0, 7);
-  expect(drive("<motor joint=\"j\"/><position joint=\"j\" kp=\"3\" forcerange=\"-5 5\"/>"), 3, 0, kInfinity);
-  const auto bound = [&](const std::string& joint, const std::string& compiler = "") {
-    const Model m = body("<joint name=\"j\" actuatorfrcrange=\"-3 3\" " + joint + "/>", compiler).problem.model;
-    return m.joints.drive.effort_limit(m.find_joint("j"));
-  };
-  EXPECT_EQ(bound(""), 3);
-  EXPECT_EQ(bound("actuatorfrclimited=\"false\""), kInfinity);
-  EXPECT_EQ(bound("", "<compiler autolimits=\"false\"/>"), kInfinity);
-  EXPECT_EQ(bound("actuatorfrclimited=\"true\"", "<compiler autolimits=\"false\"/>"), 3);
-  // A constant part moves the target.
-  const Scene scene =
-      body("<joint name=\"j\"/>", "<actuator><general joint=\"j\" biastype=\"affine\" biasprm=\"3 -6 0\"/></actuator>");
-  ASSERT_EQ(scene.problem.controls.size(), 1u);
-  EXPECT_EQ(scene.problem.controls[0].channel, ControlChannel::target_position);
-  EXPECT_EQ(scene.problem.controls[0].values, std::vector<double>{0.5});
-  for (const char* const other :
-       {"<muscle joint=\"j\"/>", "<general joint=\"j\" dyntype=\"integrator\"/>", "<motor tendon=\"t\"/>",
-        "<motor site=\"s\"/>", "<damper joint=\"j\" ctrlrange=\"0 1\"/>"}) {
-    const Scene left = body("<joint name=\"j\"/>", std::string("<actuator>") + other + "</actuator>");
-    EXPECT_TRUE(contains(notes(left), "! ")) << other;
-    EXPECT_EQ(left.problem.model.joints.drive.stiffness(left.problem.model.find_joint("j")), 0);
-  }
-}
-
 TEST_F(Mjcf, BitsOfContactDecideWhoTouchesWhom) {
   // 1 and 2 meet by contype & conaffinity in either direction, 0 and 0 touch nothing.
   const auto pairs = [&](const std::string& a, const std::string& b, const std::string& rest = "") {
@@ -310,6 +248,7 @@ TEST_F(Mjcf, ModelsSayGravityAndTimeUnlessTheSceneDoes) {
       "<mujoco><option gravity=\"0 0 -3\" timestep=\"0.01\"/><worldbody><body name=\"b\"><freejoint "
       "name=\"f\"/><geom size=\"1\"/></body></worldbody></mujoco>";
   write("g.xml", text);
+  EXPECT_EQ(body("<joint/>").problem.simulation.time_step, 0.002);  // MuJoCo's own
   const Scene alone = load_scene(folder_ / "g.xml");
   EXPECT_EQ(alone.problem.simulation.time_step, 0.01);
   EXPECT_EQ(alone.problem.model.gravity(0, 2), -3);
@@ -322,6 +261,9 @@ TEST_F(Mjcf, ModelsSayGravityAndTimeUnlessTheSceneDoes) {
   EXPECT_EQ(several.problem.model.gravity(0, 2), -9.81);
   EXPECT_GE(several.problem.model.find_body("b_b"), 0);
   EXPECT_EQ(several.problem.model.topology.contact_pairs.size(), 1u);
+  // What is left out of a file is told once, however many robots there are of it.
+  write("h.xml", "<mujoco><worldbody><body mocap=\"true\"><joint/><geom size=\"1\"/></body></worldbody></mujoco>");
+  EXPECT_EQ(load_scene(write("u.yaml", "model: {robots: {a: {file: h.xml}, b: {file: h.xml}}}\n")).notes.size(), 1u);
 }
 
 TEST_F(Mjcf, KeyframesAreInitialStates) {
@@ -379,13 +321,13 @@ TEST_F(Mjcf, FilesAreIncludedAndMeshesFound) {
 
 TEST_F(Mjcf, WhatIsNotTakenOverIsTold) {
   const Scene scene =
-      body("<joint name=\"j\" springdamper=\"1 1\" margin=\"0\"/><site name=\"s\"/><camera/><light/>",
+      body("<joint name=\"j\" actuatorgravcomp=\"true\" margin=\"0\"/><site name=\"s\"/><camera/><light/>",
            "<equality><connect body1=\"b\" anchor=\"0 0 0\"/><weld body1=\"b\" active=\"false\"/></equality>"
            "<tendon><spatial stiffness=\"3\"><site site=\"s\"/></spatial></tendon>"
            "<sensor><jointpos joint=\"j\"/></sensor><extension/><visual/>");
   const std::string told = notes(scene);
   for (const char* const words :
-       {"! ", "<joint springdamper=...>", "<equality> <connect>", "<tendon> <spatial>", "! ", "<extension>"}) {
+       {"! ", "<joint actuatorgravcomp=...>", "<equality> <connect>", "<tendon> <spatial>", "! ", "<extension>"}) {
     EXPECT_TRUE(contains(told, words)) << words << "\n" << told;
   }
   EXPECT_FALSE(contains(told, "weld")) << told;

@@ -188,6 +188,7 @@ Model random_tree(std::uint64_t seed, const TreeOptions& options) {
                                      JointType::planar};
       type = i > 0 && i % 5 == 0 ? JointType::ball : types[i % 5];
       if (i > 0 && parent < 0) type = i % 2 ? JointType::free : JointType::ball;
+      if (options.slides && type == JointType::revolute) type = JointType::prismatic;
     }
     JointOptions joint;
     joint.frame = {random_vector(random, options.spread), random_orientation(random)};

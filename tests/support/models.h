@@ -12,6 +12,7 @@ struct TreeOptions {
   int links = 6;
   bool branched = true;  ///< each parent is any body before it, sometimes the world; false: a chain
   bool sliding = true;   ///< prismatic joints among the revolute
+  bool slides = false;   ///< with rotations: prismatic ones in place of the revolute
   bool fixed = true;     ///< fixed joints too (never the last)
   bool forces = false;   ///< damping, friction, limits, drives and effort limits, by turns; armature on all
   bool shapes = false;   ///< one shape with a density per solid geometry type, and one on a body with mass of its own
