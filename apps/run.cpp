@@ -7,6 +7,7 @@
 #include "apps/console.h"
 #include "apps/crossings.h"
 #include "apps/doubts.h"
+#include "apps/energy.h"
 #include "apps/fast_turns.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"
@@ -100,6 +101,7 @@ int run_run(const Options& options) {
   int exit_code = kDone;
   warn_of_unsolved(problem, result.status);
   if (const std::string line = fast_turns(problem, result); !line.empty()) log_warning(line);
+  if (const std::string line = energy_growth(problem, result); !line.empty()) log_warning(line);
   const contact::Crossings crossings = find_crossings(problem, result);
   if (const std::string line = crossing_words(problem, crossings); !line.empty()) log_warning(line);
   if (result.status.stopped()) {

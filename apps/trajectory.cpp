@@ -10,6 +10,7 @@
 
 #include "apps/body_states.h"
 #include "apps/csv.h"
+#include "apps/energy.h"
 #include "autodiff/problem/inputs.h"
 #include "engine/quaternion.h"
 #include "models/coordinates.h"
@@ -181,53 +182,11 @@ class Columns {
     add_vector("momentum/linear", [this](int row) { return bodies_->momentum(row); });
     add_vector("momentum/angular", [this](int row) { return bodies_->angular_momentum(row); });
   }
-  /// Σ of(body)
-  double sum_over_bodies(const std::function<double(int)>& of) const {
-    double sum = 0;
-    for (int body = 0; body < bodies_->bodies(); ++body) sum = sum + of(body);
-    return sum;
-  }
   void energy() {
-    add("energy/kinetic", [this](int row) {
-      double energy = sum_over_bodies([&](int body) {
-        const BodyStates::Center c = bodies_->center(row, body);
-        return 0.5 * (c.mass * dot(c.velocity, c.velocity) +
-                      dot(bodies_->angular_velocity(row, body), bodies_->spin(row, body)));
-      });
-      for (const Link& link : t_.links) {
-        for (int k = 0; k < joint_size(link.type).nv; ++k) {
-          energy += 0.5 * model_.joints.armature(link.joint) * std::pow(velocity(row, link.v + k), 2);
-        }
-      }
-      for (int c = 0; c < couplings(); ++c) {
-        const double rate = coupling_velocity(model_, c, state(result_.qd, row, t_.nv));
-        energy += 0.5 * model_.couplings.armature(c) * rate * rate;
-      }
-      return energy;
-    });
-    add("energy/potential", [this](int row) {
-      const Vec gravity{model_.gravity(0, 0), model_.gravity(0, 1), model_.gravity(0, 2)};
-      double energy = -sum_over_bodies([&](int body) {
-        const double share = 1 - model_.bodies.gravity_compensation(body);
-        return share * bodies_->mass(body) * dot(gravity, bodies_->center(row, body).position);
-      });
-      for (const Link& link : t_.links) {
-        const double stiffness = model_.joints.spring.stiffness(link.joint);
-        if (!may_be_driven(link.type) || stiffness == 0) continue;
-        const double* const q = &result_.q[static_cast<std::size_t>(row) * t_.nq + link.q];
-        const bool ball = link.type == JointType::ball;
-        const double angle =
-            2 * std::atan2(std::hypot(q[0], ball ? q[1] : 0, ball ? q[2] : 0), std::abs(ball ? q[3] : 1));
-        const double stretch = ball ? angle : q[0] - model_.joints.spring.rest(link.joint);
-        energy += 0.5 * stiffness * stretch * stretch;
-      }
-      for (int c = 0; c < couplings(); ++c) {
-        const double stretch =
-            coupling_position(model_, c, state(result_.q, row, t_.nq)) - model_.couplings.spring.rest(c);
-        energy += 0.5 * model_.couplings.spring.stiffness(c) * stretch * stretch;
-      }
-      return energy;
-    });
+    add("energy/kinetic",
+        [this](int row) { return kinetic_energy(model_, *bodies_, row, state(result_.qd, row, t_.nv)); });
+    add("energy/potential",
+        [this](int row) { return potential_energy(model_, *bodies_, row, state(result_.q, row, t_.nq)); });
     // What actuators have done so far.
     work_.assign(static_cast<std::size_t>(result_.steps) + 1, 0.0);
     for (std::size_t k = 0; k < efforts_.size(); ++k) {
