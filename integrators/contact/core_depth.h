@@ -3,7 +3,7 @@
 // contact pushes the shortest way out, which from then on is out on the other side. docs/contact.md, section 1.
 //
 //   D = (r_i + r_j)/4, H = 2000    r: radius of a ball inside of the shape
-//   D = l/2, H = 200               on planes and height fields, which have one side: l the largest half length
+//   D = l, H = 200                 on planes and height fields, which have one side: l the largest half length
 //
 // Between two shapes H is what stops a pair of mass m at (r_i + r_j) √(H k/m)/2 or so, with auto 200 m/s of 10 cm; on
 // the ground, which nothing passes, it carries what is heavy. D is linear in the scale of each shape, with weights that
@@ -42,7 +42,7 @@ BACKDRIVE_INLINE Vec3<Real> pick_extreme(const Vec3<Real>& v, bool largest) {
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> core_weights(const Geometry<ScalarOf<Real>>& geometry, const Vec3<Real>& s,
                                          bool on_ground) {
-  const Real zero = constant<Real>(0), part = constant<Real>(on_ground ? 0.5 : 0.25);
+  const Real zero = constant<Real>(0), part = constant<Real>(on_ground ? 1 : 0.25);
   switch (geometry.kind) {
     case GeometryType::sphere:
       return {part, zero, zero};
@@ -57,7 +57,7 @@ BACKDRIVE_INLINE Vec3<Real> core_weights(const Geometry<ScalarOf<Real>>& geometr
       return pick_extreme(s, on_ground) * part;
     case GeometryType::mesh: {
       // Inside of a mesh is a ball of half its bounding box's size at least, of a tetrahedron for example.
-      const Real size = constant<Real>(on_ground ? 0.5 : 0.125);
+      const Real size = constant<Real>(on_ground ? 1 : 0.125);
       const Vec3<Real> box = {constant<Real>(1) * geometry.half[0], constant<Real>(1) * geometry.half[1],
                               constant<Real>(1) * geometry.half[2]};
       const Vec3<Real> picked = pick_extreme<Real>({s.x * box.x, s.y * box.y, s.z * box.z}, on_ground) * size;

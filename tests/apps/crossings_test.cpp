@@ -8,13 +8,13 @@ namespace {
 
 class SimctlCrossingsTest : public SimctlTest {
  protected:
-  /// A ball of 5 cm at 20 m/s against a box of 4 cm; `scored`: with a loss.
+  /// A ball of 5 cm at 20 m/s against a box of 4 cm, too soft to stop it; `scored`: with a loss.
   std::string ball(bool scored) const {
     return write("ball.yaml", std::string(R"(
 simulation: {duration: 0.05 s, time_step: 0.0020833333333}
 model:
   gravity: [0, 0, 0]
-  bodies: {ball: {shapes: [{density: 1000, geometry: {type: sphere, scale: 5 cm}}]}}
+  bodies: {ball: {shapes: [{density: 1000, geometry: {type: sphere, scale: 5 cm}, material: {stiffness: 1}}]}}
   joints: {flight: {type: free, child: ball}}
   shapes: {box: {body: world, geometry: {type: box, scale: [2 cm, 2 cm, 2 cm]}}}
 initial_state: {flight: {position: [0, 0, 0.3], velocity: [0, 0, -20]}}
