@@ -42,17 +42,16 @@ struct OptimizeArguments : Options {
 };
 
 std::string progress_text(const OptimizeProgress& p) {
-  if (p.evaluated < 1) {
-    const double left = p.evaluated > 0 ? p.evaluation_seconds * (1 / p.evaluated - 1) : INFINITY;
-    return "iteration " + std::to_string(p.iteration) + "/" + std::to_string(p.iterations) + "  loss " +
-           (std::isfinite(p.best_loss) ? number(p.best_loss) : "not known yet") + "  evaluation " +
-           number(std::floor(100 * p.evaluated)) + " % done, about " + duration(left) + " left of it";
-  }
+  const double rest = p.evaluated > 0 ? p.evaluation_seconds * (1 / p.evaluated - 1) : INFINITY;
+  const std::string evaluation =
+      "  evaluation " + number(std::floor(100 * p.evaluated)) + " % done, about " + duration(rest) + " left of it";
+  if (!std::isfinite(p.best_loss) && p.evaluated < 1) return "the loss is not known yet" + evaluation;
   const int left = p.iterations - p.iteration;
   const double time_left = p.iteration > 0 ? p.seconds / p.iteration * left : INFINITY;
   return "iteration " + std::to_string(p.iteration) + "/" + std::to_string(p.iterations) + "  loss " +
          number(p.best_loss) + "  gradient " + number(p.gradient_norm) + "  " + with_prefix(p.world_steps_per_second) +
-         " world-steps/s  " + count(p.running, "start") + " running  about " + duration(time_left) + " left";
+         " world-steps/s  " + count(p.running, "start") + " running  about " + duration(time_left) + " left" +
+         (p.evaluated < 1 ? evaluation : "");
 }
 
 OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet,
@@ -110,6 +109,11 @@ void warn_of_contacts(const std::vector<ContactCheck>& checks) {
       "more starts may help");
 }
 
+/// What comes next needs memory of other sizes.
+void give_back_memory() {
+  for (const Device& device : devices_in_use()) default_memory(device).trim();
+}
+
 /// What is to be said of a result beside it. After an interrupt what takes its time stays unsaid.
 struct Findings {
   std::vector<ZeroGradient> zeros;
@@ -123,8 +127,10 @@ Findings find_doubts(const Problem& problem, const OptimizeResult& result, const
   patient.passed = [&patience](std::int64_t) { patience(); };
   try {
     findings.zeros = warn_of_zero_gradients(problem, result, patient);
+    give_back_memory();
     findings.checks = check_contacts(problem, result, patient);
     warn_of_contacts(findings.checks);
+    give_back_memory();
     for (const std::string& line :
          gradient_doubts(problem, gradient_reach(problem, result.starts[result.best].x, patient))) {
       log_warning("at the best point " + line);
@@ -294,7 +300,7 @@ int run_optimize(const OptimizeArguments& options) {
   if (interrupted()) log_warning("interrupted; the best so far is kept");
   if (scene.problem.optimize.window.clip > 0)
     log_info(window_text(result.history.empty() ? WindowCounts{} : result.history.back().windows));
-  for (const Device& device : devices_in_use()) default_memory(device).trim();  // the replay needs other sizes
+  give_back_memory();
 
   // The trajectory and the table come from the very text that is written, so that a replay shows the same numbers.
   const std::string text = scene_with_values(scene, result.problem);

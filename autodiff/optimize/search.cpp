@@ -156,7 +156,8 @@ void Search::begin_evaluation(int worlds) {
 void Search::on_the_way(std::int64_t steps) {
   constexpr double kSilence = 0.5;  // s
   evaluated_ += static_cast<double>(steps);
-  if (!progress_ || seconds() < last_told_ + kSilence) return;
+  // At the end of it there is a report.
+  if (!progress_ || evaluated_ >= to_evaluate_ || seconds() < last_told_ + kSilence) return;
   last_told_ = seconds();
   OptimizeProgress now = progress_now();
   now.evaluated = std::min(0.99, evaluated_ / to_evaluate_);
