@@ -42,6 +42,7 @@ std::vector<ContactCheck> check_contacts(const Problem& problem, const OptimizeR
     for (std::size_t i = 0; i < ratios.size(); ++i) rows[begin + i]->slope_ratio = ratios[i];
   }
   for (std::size_t k = 0; k < points.size(); ++k) {
+    if (how.passed) how.passed(0);
     rows[k]->changes = contact_changes(simulate(with_values(problem, points[k]), here));
   }
   return checks;

@@ -5,6 +5,7 @@
 #include "apps/console.h"
 #include "apps/crossings.h"
 #include "apps/doubts.h"
+#include "apps/energy.h"
 #include "apps/fast_turns.h"
 #include "apps/gradcheck_text.h"
 #include "apps/log.h"
@@ -41,6 +42,14 @@ void print_changes(const std::vector<ChangedRow>& changed, const CheckArguments&
   std::cout << '\n' << table.text();
 }
 
+/// What cannot be written or read is told before minutes of work.
+BaselineRows check_files(const CheckArguments& options) {
+  for (const std::string& path : {options.junit, options.record}) {
+    if (!path.empty()) OutputFile(path, options.force);
+  }
+  return options.against.empty() ? BaselineRows{} : read_baseline(options.against);
+}
+
 void write_file(const std::string& path, const std::string& text, bool force) {
   if (path.empty()) return;
   OutputFile file(path, force);
@@ -66,7 +75,8 @@ void warn_of_motions(const std::vector<CheckPlace>& places) {
     unscored.loss.clear();
     const SimulationResult motion = simulate(unscored, {});
     const std::string crossed = crossing_words(unscored, find_crossings(unscored, motion));
-    for (const std::string& line : {unsolved_words(unscored, motion.status), fast_turns(unscored, motion), crossed}) {
+    for (const std::string& line : {unsolved_words(unscored, motion.status), fast_turns(unscored, motion),
+                                    energy_growth(unscored, motion), crossed}) {
       if (!line.empty()) log_warning("at " + place.name + ": " + line);
     }
   }
@@ -95,6 +105,7 @@ int run_gradcheck(const CheckArguments& options) {
   const ExecutionOptions how = execution(options);
   const PlaceNames names = parse_places(options.at, options.states);
   const Scene scene = load(options);
+  BaselineRows before = check_files(options);
   check_motion_fits(scene.problem);
   for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   log_info("checking the gradients of '" + scene.name + "' over " + count(scene.problem.simulation.steps, "step") +
@@ -108,7 +119,7 @@ int run_gradcheck(const CheckArguments& options) {
   write_file(options.junit, junit_xml(scene.name, checked), options.force);
   write_file(options.record, gradient_baseline(scene.name, made_by(options, how), checked), options.force);
   std::vector<ChangedRow> changed;
-  if (!options.against.empty()) changed = changed_rows(options.against, checked, options.change);
+  if (!options.against.empty()) changed = changed_rows(std::move(before), checked, options.change);
   const int exit_code = all_passed(checked) && changed.empty() ? kDone : kNotReached;
   if (options.json) {
     nlohmann::json object = gradcheck_json(scene, checked);

@@ -90,9 +90,65 @@ std::string gradient_baseline(const std::string& scene, const nlohmann::json& ma
 
 namespace {
 
+/// Takes the rows as the text goes by: a document of it would take seventy times the room of what is no baseline.
+class BaselineReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  BaselineRows rows;
+  bool has_rows = false;
+  std::string error;
+
+  bool null() override { return take(NAN); }  // as JSON has what is no number
+  bool boolean(bool) override { return other(); }
+  bool number_integer(number_integer_t x) override { return take(static_cast<double>(x)); }
+  bool number_unsigned(number_unsigned_t x) override { return take(static_cast<double>(x)); }
+  bool number_float(number_float_t x, const string_t&) override { return take(x); }
+  bool string(string_t&) override { return other(); }
+  bool binary(binary_t&) override { return other(); }
+  bool start_object(std::size_t) override { return descend(depth_ > 1); }
+  bool end_object() override { return ascend(); }
+  bool start_array(std::size_t) override { return descend(depth_ != 2); }
+  bool end_array() override { return ascend(); }
+  bool key(string_t& name) override {
+    if (depth_ == 1) in_rows_ = name == "rows";
+    has_rows = has_rows || in_rows_;
+    if (in_rows_ && depth_ == 2) row_ = &rows[name];
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& what) override {
+    return fail(what.what());
+  }
+
+ private:
+  bool fail(const std::string& why) {
+    if (error.empty()) error = why;
+    return false;
+  }
+  bool other() { return in_rows_ ? fail("rows of other than numbers") : true; }
+  bool take(double number) {
+    if (!in_rows_) return true;
+    if (depth_ != 3) return other();
+    row_->push_back(number);
+    return true;
+  }
+  /// `elsewhere`: in rows no such thing begins here.
+  bool descend(bool elsewhere) {
+    constexpr int kDeepest = 8;
+    if (in_rows_ && elsewhere) return other();
+    return ++depth_ <= kDeepest ? true : fail("nested more than " + std::to_string(kDeepest) + " deep");
+  }
+  bool ascend() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  bool in_rows_ = false;
+  std::vector<double>* row_ = nullptr;
+};
+
 /// Adds the row to those that changed, and takes it out of the baseline.
-void compare_row(const std::string& name, const GradientCheckRow& row, double tolerance,
-                 std::map<std::string, std::vector<double>>& before, std::vector<ChangedRow>& changed) {
+void compare_row(const std::string& name, const GradientCheckRow& row, double tolerance, BaselineRows& before,
+                 std::vector<ChangedRow>& changed) {
   const auto found = before.find(name);
   if (found == before.end() || found->second.size() != row.gradient.size()) {
     changed.push_back({name, 0, row.adjoint, INFINITY, "new"});
@@ -115,16 +171,7 @@ void compare_row(const std::string& name, const GradientCheckRow& row, double to
 
 }  // namespace
 
-std::vector<ChangedRow> changed_rows(const std::filesystem::path& baseline, const std::vector<CheckedPlace>& places,
-                                     double tolerance) {
-  std::ifstream stream(baseline);
-  if (!stream) input_error(baseline.string() + ": expected a file of gradcheck --record that can be read");
-  std::map<std::string, std::vector<double>> before;
-  try {
-    before = nlohmann::json::parse(stream).at("rows").get<decltype(before)>();
-  } catch (const nlohmann::json::exception& error) {
-    input_error(baseline.string() + ": expected a file of gradcheck --record (" + error.what() + ")");
-  }
+std::vector<ChangedRow> changed_rows(BaselineRows before, const std::vector<CheckedPlace>& places, double tolerance) {
   std::vector<ChangedRow> changed;
   for (const CheckedPlace& p : places) {
     for (const GradientCheckRow& row : p.check.rows) {
@@ -136,6 +183,17 @@ std::vector<ChangedRow> changed_rows(const std::filesystem::path& baseline, cons
   }
   std::ranges::stable_sort(changed, std::greater{}, &ChangedRow::change);
   return changed;
+}
+
+BaselineRows read_baseline(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) input_error(file.string() + ": expected a file of gradcheck --record that can be read");
+  BaselineReader reader;
+  if (nlohmann::json::sax_parse(stream, &reader) && !reader.has_rows) reader.error = "no rows";
+  if (!reader.error.empty()) {
+    input_error(file.string() + ": expected a file of gradcheck --record (" + reader.error + ")");
+  }
+  return std::move(reader.rows);
 }
 
 }  // namespace backdrive::app

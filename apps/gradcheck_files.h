@@ -1,6 +1,7 @@
 #pragma once
 // What gradcheck leaves for others: a report that CI reads, and gradients to be held against later ones.
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -31,9 +32,13 @@ struct ChangedRow {
   std::string what;            ///< "new", "gone", or empty
 };
 
-/// Rows that differ from a file of gradient_baseline() by more than `tolerance` of the row's largest number and their
-/// rounding, the most changed first. Throws Error (input) naming a file that is none.
-std::vector<ChangedRow> changed_rows(const std::filesystem::path& baseline, const std::vector<CheckedPlace>& places,
-                                     double tolerance);
+/// Rows of a baseline by their names.
+using BaselineRows = std::map<std::string, std::vector<double>>;
+/// Those of a file of gradient_baseline(). Throws Error (input) naming a file that is none.
+BaselineRows read_baseline(const std::filesystem::path& file);
+
+/// Rows that differ from the baseline by more than `tolerance` of the row's largest number and their rounding, the most
+/// changed first.
+std::vector<ChangedRow> changed_rows(BaselineRows before, const std::vector<CheckedPlace>& places, double tolerance);
 
 }  // namespace backdrive::app

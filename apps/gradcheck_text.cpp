@@ -155,6 +155,7 @@ void print_counts(const std::vector<CheckedPlace>& places) {
     sum.rough_rows += p.check.rough_rows;
     sum.parted_rows += p.check.parted_rows;
     sum.macroscopic_rows += p.check.macroscopic_rows;
+    sum.step_defect = std::max(sum.step_defect, p.check.step_defect);
   }
   const std::vector<std::string> zeros = zero_everywhere(places);
   if (!zeros.empty()) {
@@ -163,6 +164,11 @@ void print_counts(const std::vector<CheckedPlace>& places) {
                  "others): ";
     for (size_t i = 0; i < zeros.size() && i < 4; ++i) std::cout << (i > 0 ? ", " : "") << zeros[i];
     std::cout << (zeros.size() > 4 ? ", ...\n" : "\n");
+  }
+  if (sum.step_defect > 0) {
+    std::cout << "steps in dual numbers end up to " << number(sum.step_defect)
+              << " from the same steps in float64, as each solves contact to its own limits: where adjoint and dual "
+                 "part, that is how they were held to each other\n";
   }
   tell(sum.undecided_rows,
        " undecided: rounding moves what adjoint and dual numbers are compared in by more than a tenth of the gradient; "
@@ -211,9 +217,13 @@ nlohmann::json gradcheck_json(const Scene& scene, const std::vector<CheckedPlace
   for (const auto& [name, member] : counts) object[name] = 0;
   double seconds = 0;
   for (const CheckedPlace& p : places) {
-    nlohmann::json place = {{"place", p.place.name},      {"words", p.place.words},
-                            {"loss", p.check.loss},       {"passed", p.check.passed},
-                            {"seconds", p.check.seconds}, {"state", state_json(p.place.problem)}};
+    nlohmann::json place = {{"place", p.place.name},
+                            {"words", p.place.words},
+                            {"loss", p.check.loss},
+                            {"passed", p.check.passed},
+                            {"seconds", p.check.seconds},
+                            {"state", state_json(p.place.problem)},
+                            {"step_defect", p.check.step_defect}};
     for (const auto& [name, member] : counts) {
       place[name] = p.check.*member;
       object[name] = object[name].get<int>() + p.check.*member;

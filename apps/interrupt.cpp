@@ -30,8 +30,18 @@ void catch_interrupts() {
   action.sa_handler = ask;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
+  struct sigaction now {};
+  const bool outlives_terminal = sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
   const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-  for (const int number : numbers) sigaction(number, &action, nullptr);
+  for (const int number : numbers) {
+    if (number != SIGHUP || !outlives_terminal) sigaction(number, &action, nullptr);
+  }
+  survive_closed_pipes();
+}
+
+void end_at_interrupts() {
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
   survive_closed_pipes();
 }
 
@@ -42,6 +52,13 @@ void survive_closed_pipes() {
 
 bool interrupted() {
   return asked != 0;
+}
+
+void Patience::operator()() {
+  using Clock = std::chrono::steady_clock;
+  if (!interrupted()) return;
+  if (asked_ == Clock::time_point{}) asked_ = Clock::now();
+  if (Clock::now() - asked_ > std::chrono::seconds(2)) throw Hurried{};
 }
 
 }  // namespace backdrive::app

@@ -158,7 +158,7 @@ int run_command_line(int argc, char** argv) {
   }
   try {
     start_log(invocation.quiet);
-    invocation.keeps_results ? catch_interrupts() : survive_closed_pipes();
+    invocation.keeps_results ? catch_interrupts() : end_at_interrupts();
     const int code = invocation.body();
     finish_stdout();
     return code;

@@ -10,6 +10,7 @@
 #include "apps/contact_check.h"
 #include "apps/crossings.h"
 #include "apps/doubts.h"
+#include "apps/energy.h"
 #include "apps/fast_turns.h"
 #include "apps/found_values.h"
 #include "apps/gradient_reach.h"
@@ -42,11 +43,16 @@ struct OptimizeArguments : Options {
 };
 
 std::string progress_text(const OptimizeProgress& p) {
+  const double rest = p.evaluated > 0 ? p.evaluation_seconds * (1 / p.evaluated - 1) : INFINITY;
+  const std::string evaluation =
+      "  evaluation " + number(std::floor(100 * p.evaluated)) + " % done, about " + duration(rest) + " left of it";
+  if (!std::isfinite(p.best_loss) && p.evaluated < 1) return "the loss is not known yet" + evaluation;
   const int left = p.iterations - p.iteration;
   const double time_left = p.iteration > 0 ? p.seconds / p.iteration * left : INFINITY;
   return "iteration " + std::to_string(p.iteration) + "/" + std::to_string(p.iterations) + "  loss " +
          number(p.best_loss) + "  gradient " + number(p.gradient_norm) + "  " + with_prefix(p.world_steps_per_second) +
-         " world-steps/s  " + count(p.running, "start") + " running  about " + duration(time_left) + " left";
+         " world-steps/s  " + count(p.running, "start") + " running  about " + duration(time_left) + " left" +
+         (p.evaluated < 1 ? evaluation : "");
 }
 
 OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOptions& how, bool quiet,
@@ -54,7 +60,7 @@ OptimizeResult optimize_with_progress(const Problem& problem, const ExecutionOpt
   ProgressLine line(quiet);
   const auto progress = [&](const OptimizeProgress& now) {
     line.update([&] { return progress_text(now); });
-    if (view) view->update(now);
+    if (view && std::isfinite(now.best_loss)) view->update(now);
     return !interrupted();
   };
   return optimize(problem, how, progress, [&](const OptimizeProgress& row) { history.add(row); });
@@ -102,6 +108,38 @@ void warn_of_contacts(const std::vector<ContactCheck>& checks) {
       "says (slope_ratio in history.csv): contacts come and go there; a softer or wider contact, a shorter time step "
       "or "
       "more starts may help");
+}
+
+/// What comes next needs memory of other sizes.
+void give_back_memory() {
+  for (const Device& device : devices_in_use()) default_memory(device).trim();
+}
+
+/// What is to be said of a result beside it. After an interrupt what takes its time stays unsaid.
+struct Findings {
+  std::vector<ZeroGradient> zeros;
+  std::vector<ContactCheck> checks;
+};
+
+Findings find_doubts(const Problem& problem, const OptimizeResult& result, const ExecutionOptions& how) {
+  Findings findings;
+  Patience patience;
+  ExecutionOptions patient = how;
+  patient.passed = [&patience](std::int64_t) { patience(); };
+  try {
+    findings.zeros = warn_of_zero_gradients(problem, result, patient);
+    give_back_memory();
+    findings.checks = check_contacts(problem, result, patient);
+    warn_of_contacts(findings.checks);
+    give_back_memory();
+    for (const std::string& line :
+         gradient_doubts(problem, gradient_reach(problem, result.starts[result.best].x, patient))) {
+      log_warning("at the best point " + line);
+    }
+  } catch (const Hurried&) {
+    log_detail("interrupted: what more there is to say of the gradients at the result was not worked out");
+  }
+  return findings;
 }
 
 void log_start(const Scene& scene, const OptimizeArguments& options, const ExecutionOptions& how) {
@@ -233,6 +271,13 @@ void write_details(OutputFolder& folder, const Problem& problem, const OptimizeR
   }
 }
 
+/// Interrupted before a gradient was there: nothing is better than the scene itself.
+int tell_of_nothing(const Scene& scene, const OptimizeArguments& options) {
+  log_warning("interrupted before the loss was known once; nothing is written");
+  if (options.json) print_json({{"scene", scene.name}, {"output", nullptr}, {"exit_code", kInterrupted}});
+  return kInterrupted;
+}
+
 int run_optimize(const OptimizeArguments& options) {
   ExecutionOptions how = execution(options);
   how.worlds = options.worlds;
@@ -251,11 +296,12 @@ int run_optimize(const OptimizeArguments& options) {
   const std::unique_ptr<OptimizeView> view = make_view(scene, how, options);
   const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet, history, view.get());
   log_starts(scene.problem, result);
+  if (interrupted() && result.history.empty()) return tell_of_nothing(scene, options);
   check_finite(scene.problem, result);
   if (interrupted()) log_warning("interrupted; the best so far is kept");
   if (scene.problem.optimize.window.clip > 0)
     log_info(window_text(result.history.empty() ? WindowCounts{} : result.history.back().windows));
-  for (const Device& device : devices_in_use()) default_memory(device).trim();  // the replay needs other sizes
+  give_back_memory();
 
   // The trajectory and the table come from the very text that is written, so that a replay shows the same numbers.
   const std::string text = scene_with_values(scene, result.problem);
@@ -269,15 +315,10 @@ int run_optimize(const OptimizeArguments& options) {
   }
   warn_of_unsolved(written.problem, replay.status);
   if (const std::string line = fast_turns(written.problem, replay); !line.empty()) log_warning(line);
+  if (const std::string line = energy_growth(written.problem, replay); !line.empty()) log_warning(line);
   const contact::Crossings crossings = find_crossings(written.problem, replay);
   if (const std::string line = crossing_words(written.problem, crossings); !line.empty()) log_warning(line);
-  const std::vector<ZeroGradient> zeros = warn_of_zero_gradients(scene.problem, result, how);
-  const std::vector<ContactCheck> checks = check_contacts(scene.problem, result, how);
-  warn_of_contacts(checks);
-  for (const std::string& line :
-       gradient_doubts(scene.problem, gradient_reach(scene.problem, result.starts[result.best].x, how))) {
-    log_warning("at the best point " + line);
-  }
+  const auto [zeros, checks] = find_doubts(scene.problem, result, how);
   history.finish(result, checks);
   write_trajectory(folder.file("trajectory.csv"), written.problem, scene.record, replay);
   write_before(folder, scene, result, how);

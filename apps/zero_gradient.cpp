@@ -194,6 +194,7 @@ std::vector<ZeroGradient> zero_gradients(const Problem& problem, const std::vect
   const std::size_t motions = std::min(points.size(), kMotions);
   for (std::size_t m = 0; m < motions; ++m) {
     // Some from the beginning of the list, and the last: what was found.
+    if (how.passed) how.passed(0);
     const Problem at = with_values(problem, m + 1 < motions ? points[m] : points.back());
     const SimulationResult motion = simulate(at, how);
     for (std::size_t k = 0; k < zeros.size(); ++k) {

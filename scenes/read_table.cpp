@@ -15,6 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::size_t kMostColumns = 100'000;
+
 std::size_t cells_of(std::string_view row) {
   std::string storage;
   std::size_t cells = 0;
@@ -40,6 +42,10 @@ class Table {
     std::string_view rest = text_;
     if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);  // as spreadsheets begin UTF-8
     header_text_ = next_line(rest);
+    // Thirty times the room of their commas.
+    if (const std::size_t columns = cells_of(header_text_); columns > kMostColumns) {
+      refuse_cell(sources_, 1, kMostColumns, header_text_, "at most " + std::to_string(kMostColumns) + " columns");
+    }
     std::string storage;
     for (std::string_view row = header_text_; row.data();) header_.emplace_back(next_cell(row, storage));
     for (int line = 2; rest.data(); ++line) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -11,6 +10,7 @@
 
 #include "autodiff/check/differences.h"
 #include "autodiff/check/gradient_probes.h"
+#include "autodiff/check/gradient_rows.h"
 #include "models/model_validity.h"
 
 namespace backdrive {
@@ -22,23 +22,15 @@ constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kSmallest = 0x1p-24, kSmallestAgain = 0x1p-39;
 constexpr int kSteps = Ladder::kSteps;
 constexpr double kRatio = Ladder::kRatio;
-/// Worlds with disturbed inputs, and how much they are disturbed: some 45 ulp, what a rollout's own
-/// rounding amounts to.
+/// Worlds with disturbed inputs.
 constexpr int kDisturbedWorlds = 16;
-constexpr double kDisturbance = 1e-14;
-/// Rounding that a disturbance of the inputs does not show, relative to the row's largest gradient.
-constexpr double kRelativeFloor = 1e-12;
 /// A loss that a disturbance of its inputs moves by more than this part of itself has no difference quotients.
 constexpr double kNoisyLoss = 1e-3;
+/// Rounding that a disturbance of the inputs does not show, relative to the row's largest gradient.
+constexpr double kRelativeFloor = 1e-12;
 /// What would move the loss by less than this part of what the largest gradient does, over numbers of their own size,
 /// is what rounding leaves of zero.
 constexpr double kNegligible = 1e-12;
-/// Adjoint and dual that agree to this part of the derivative are the same.
-constexpr double kAgreement = 1e-9;
-/// A tolerance above this part of the gradient resolves nothing of it.
-constexpr double kResolved = 0.1;
-/// A tolerance above this part of the gradient is pointed out.
-constexpr double kRough = 1e-2;
 /// In float32: how much inputs are disturbed, as many ulp as in float64; what is left of a zero, as kNegligible; and
 /// which part of a row's largest gradient is another gradient, not rounding: impacts and stiff friction cost some per
 /// cent.
@@ -47,12 +39,6 @@ constexpr double kDisturbanceFloat32 = 5.4e-6, kNegligibleFloat32 = 1e-6, kAnoth
 constexpr double kParts = 0.5;
 /// Changes of the loss over a distance are none below this part of the largest.
 constexpr double kSmallChange = 1e-6;
-
-std::string text(const char* format, auto... arguments) {
-  char buffer[400];
-  std::snprintf(buffer, sizeof buffer, format, arguments...);
-  return buffer;
-}
 
 /// How far anything computed moves under the disturbance.
 struct Rounding {
@@ -73,144 +59,6 @@ Rounding measure_rounding(const ProbedGradients& disturbed) {
     }
   }
   return rounding;
-}
-
-/// The numbers of one probe, as they go into a row.
-struct Comparison {
-  double adjoint, per_world, dual, dual_tolerance;
-  double small;  ///< what would change the loss by kSmallChange of the largest change
-  Difference difference;
-
-  double difference_error() const { return std::abs(adjoint - difference.value); }
-  /// The adjoint runs on two routes, uniform and per-world parameters; both must agree with the
-  /// dual.
-  double dual_error() const { return std::max(std::abs(adjoint - dual), std::abs(per_world - dual)); }
-  /// Largest error in units of its tolerance; NaN counts as infinite.
-  double badness() const {
-    const auto ratio = [](double error, double tolerance) {
-      if (error == 0 && std::isfinite(tolerance)) return 0.0;
-      const double r = error / tolerance;
-      return std::isfinite(error) && std::isfinite(tolerance) && !std::isnan(r) ? r : kInfinity;
-    };
-    const double of_difference = difference.taken ? ratio(difference_error(), difference.tolerance()) : 0;
-    return std::max(of_difference, ratio(dual_error(), dual_tolerance));
-  }
-  bool is_derivative() const { return dual_error() <= dual_tolerance; }
-};
-
-/// `noisy_loss`: as in kNoisyLoss.
-void fill_row(GradientCheckRow& row, const std::vector<Comparison>& all, const std::vector<int>& index,
-              bool noisy_loss) {
-  size_t worst = 0;
-  bool exact_zero = true, near_zero = true, derivative = true;
-  double largest = 0, widest = 0;  // widest: tolerance of what does not agree as it is
-  for (const Comparison& c : all) largest = std::max(largest, std::abs(c.dual));
-  for (const Comparison& c : all) {
-    if (!(c.dual_error() <= kAgreement * largest)) widest = std::max(widest, c.dual_tolerance);
-  }
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Comparison& c = all[i];
-    row.gradient.push_back(c.adjoint);
-    derivative = derivative && c.is_derivative();
-    if (c.is_derivative() < all[worst].is_derivative() ||
-        (c.is_derivative() == all[worst].is_derivative() && c.badness() > all[worst].badness())) {
-      worst = i;
-    }
-    exact_zero = exact_zero && c.adjoint == 0 && c.dual == 0;
-    // What rounding may make anything of is not known to be zero.
-    near_zero = near_zero && c.dual_tolerance <= std::max(c.small, 1e-300) && std::abs(c.adjoint) <= c.dual_tolerance &&
-                std::abs(c.dual) <= c.dual_tolerance &&
-                (!c.difference.taken || std::abs(c.difference.value) <= c.difference.tolerance());
-  }
-  // Of those equally good show the largest gradient.
-  for (size_t i = 0; i < all.size(); ++i) {
-    const bool as_bad =
-        all[i].badness() == all[worst].badness() && all[i].is_derivative() == all[worst].is_derivative();
-    if (as_bad && std::abs(all[i].adjoint) > std::abs(all[worst].adjoint)) worst = i;
-  }
-  const Comparison& c = all[worst];
-  row.count = static_cast<int>(all.size());
-  row.worst = index[worst];
-  row.adjoint = c.adjoint;
-  row.dual = c.dual;
-  row.differences = c.difference.value;
-  row.step = c.difference.step;
-  row.differences_error = c.difference_error();
-  row.differences_tolerance = c.difference.tolerance();
-  row.dual_error = c.dual_error();
-  row.dual_tolerance = c.dual_tolerance;
-  const bool agrees = c.badness() <= 1;
-  const bool taken = c.difference.taken;
-  row.passed = derivative && (!taken || std::isfinite(c.difference.value));
-  row.zero = agrees && (near_zero || exact_zero);
-  row.undecided = row.passed && !row.zero && !c.difference.kink && widest > kResolved * largest;
-  row.unresolved = row.passed && !row.zero && taken && c.difference.tolerance() > kResolved * std::abs(c.dual);
-  row.truncation = kSafety * c.difference.truncation;
-  row.round_off = kSafety * c.difference.round_off;
-  row.tolerance_source = text(
-      "differences: %.0f × (truncation, from h against 8h, + round-off, from the loss with inputs "
-      "disturbed by %.0e, over h); dual: %.0f × rounding, from the gradient with the same inputs",
-      kSafety, kDisturbance, kSafety);
-  if (row.zero) row.note = exact_zero ? "zero: the loss does not depend on it" : "zero to rounding";
-  if (!row.zero && taken && c.difference.tolerance() > kRough * std::abs(c.dual)) {
-    row.note = text("differences resolve only %.0e of it here", c.difference.tolerance() / std::abs(c.dual));
-  }
-  if (c.difference.kink) {
-    row.note =
-        text("on a kink of the loss: slopes %.6g and %.6g to its sides", c.difference.value, c.difference.other_slope);
-  }
-  if (row.undecided) row.note = text("rounding leaves %.0e of it uncertain", widest / largest);
-  // Only then do the differences say nothing of the gradient, which two ways of computing it agree on.
-  const bool no_measure = noisy_loss || (!c.difference.settles && !c.difference.kink);
-  row.rough = row.passed && !agrees && no_measure;
-  row.parted = row.passed && !agrees && !no_measure;
-  if (row.rough) row.note = "differences do not settle as their step shrinks";
-  if (row.parted) row.note = text("over %.0e to each side the loss has another slope", c.difference.step);
-  if (taken && !std::isfinite(c.difference.value)) row.note = "differences: the loss is not finite at any step";
-  if (!std::isfinite(c.adjoint)) row.note = "the adjoint's gradient is not finite";
-}
-
-void fill_float32(GradientCheckRow& row, std::span<const Float32Check> all, const std::vector<int>& index) {
-  double worst = -1;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Float32Check& c = all[i];
-    const double badness = c.passed ? c.error / std::max(c.tolerance, 1e-300) : kInfinity;
-    if (!(badness > worst)) continue;
-    worst = badness;
-    row.float32 = c;
-    row.float32.worst = index[i];
-    row.float32.unresolved = c.passed && !row.zero && c.resolution > kResolved * std::abs(c.dual);
-  }
-  row.passed = row.passed && row.float32.passed;
-  if (!row.float32.passed) row.note = "in float32 the adjoint is another";
-}
-
-void fill_macroscopic(GradientCheckRow& row, std::span<const MacroscopicSlope> all, const std::vector<int>& index) {
-  double worst = -1;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const MacroscopicSlope& m = all[i];
-    const double gap = std::isfinite(m.slope) ? std::abs(m.slope - m.derivative) * m.distance : kInfinity;
-    const double badness = m.parts ? 1 + gap : gap / (1 + gap);
-    if (!m.done || !(badness > worst)) continue;
-    worst = badness;
-    row.macroscopic = m;
-    row.macroscopic.worst = index[i];
-  }
-}
-
-/// A parameter that no motion depends on must have a gradient of exactly zero.
-void fill_unused(GradientCheckRow& row, const ProbeGroup& group, const Parameters& gradient) {
-  row.used = false;
-  row.passed = row.zero = true;
-  row.note = std::string("not used: ") + group.unused;
-  const Parameter& p = group.field.field->in(gradient);
-  for (int c = 0; c < p.components(); ++c) {
-    if (p(group.field.item, c) == 0) continue;
-    row.adjoint = p(group.field.item, c);
-    row.worst = c;
-    row.passed = row.zero = false;
-    row.note += ", but its gradient is not zero";
-  }
 }
 
 /// How much the solve of a step amplifies rounding: with attachments Δt² K/m or Δt² K/J of the lightest body, which a
@@ -333,6 +181,9 @@ struct Findings {
   ProbedGradients adjoint, disturbed;
   Rounding rounding;
   std::vector<double> dual;
+  /// Of duals that are not the adjoint within what it was measured to move by: how far they move themselves.
+  std::vector<double> dual_rounding;
+  double step_defect = 0;  ///< where there are such
   std::vector<Difference> differences;
   std::vector<MacroscopicSlope> macroscopic;
   std::vector<Float32Check> float32;  ///< empty: not asked for
@@ -379,6 +230,7 @@ Findings find_all(const ProbedProblem& probed, const GradientCheckOptions& optio
   f.disturbed = probed.disturbed_gradients<double>(kDisturbedWorlds, kDisturbance);
   f.rounding = measure_rounding(f.disturbed);
   f.dual = probed.derivatives(probes);
+  f.dual_rounding.assign(probes.size(), 0);
   const std::vector<size_t> sample = sampled(probes.size(), options.differences, options.seed);
   std::vector<Probe> chosen;
   std::vector<Slopes> slopes;
@@ -404,21 +256,66 @@ Findings find_all(const ProbedProblem& probed, const GradientCheckOptions& optio
   return f;
 }
 
-/// The probes of a group, which begin at `first`, as they go into its row. `stiff`: amplification().
-std::vector<Comparison> comparisons(const Findings& f, const ProbeGroup& group, size_t first, double stiff,
+/// How far adjoint and dual may be apart in a row: numbers `first` to `first` + count. `stiff`: amplification().
+struct RowTolerance {
+  const Findings& f;
+  std::span<const Probe> probes;
+  size_t first;
+  double stiff, largest = 0;
+
+  RowTolerance(const Findings& found, const ProbeGroup& group, size_t at, double amplified)
+      : f(found), probes(group.probes), first(at), stiff(amplified) {
+    for (size_t i = 0; i < probes.size(); ++i) largest = std::max(largest, std::abs(f.dual[first + i]));
+  }
+  double operator()(size_t i) const {
+    const double floor = std::max(kRelativeFloor, 16 * kEpsilon * stiff) * largest +
+                         std::max(kNegligible, 4 * kEpsilon * stiff) * f.largest / probes[i].scale;
+    const double rounding = f.rounding.gradient[first + i] + f.dual_rounding[first + i];
+    return std::max(kSafety * (rounding + floor), kAgreement * std::abs(f.dual[first + i]));
+  }
+};
+
+/// The probes of a group, which begin at `first`, as they go into its row.
+std::vector<Comparison> comparisons(const Findings& f, const ProbeGroup& group, const RowTolerance& tolerance,
                                     double factor) {
-  double row_largest = 0;
-  for (size_t i = 0; i < group.probes.size(); ++i) row_largest = std::max(row_largest, std::abs(f.dual[first + i]));
   std::vector<Comparison> all;
   for (size_t i = 0; i < group.probes.size(); ++i) {
-    const size_t at = first + i;
-    const double floor = std::max(kRelativeFloor, 16 * kEpsilon * stiff) * row_largest +
-                         std::max(kNegligible, 4 * kEpsilon * stiff) * f.largest / group.probes[i].scale;
-    all.push_back({factor * f.adjoint.gradient[0][at], factor * f.disturbed.gradient[0][at], f.dual[at],
-                   std::max(kSafety * (f.rounding.gradient[at] + floor), kAgreement * std::abs(f.dual[at])),
+    const size_t at = tolerance.first + i;
+    all.push_back({factor * f.adjoint.gradient[0][at], factor * f.disturbed.gradient[0][at], f.dual[at], tolerance(i),
                    kSmallChange * f.largest / group.probes[i].scale, f.differences[at]});
   }
   return all;
+}
+
+/// Adjoint and dual round on different ways: numbers that cancel to zero in one of them need not in the other, and how
+/// far the adjoint moves says nothing of that. And each is taken at its own solution of contact. Where they part, the
+/// rounding of both is measured, under a disturbance of what steps in their two kinds of numbers differ by.
+void measure_where_they_part(const ProbedProblem& probed, const GradientCheckOptions& options, double stiff,
+                             Findings& f) {
+  std::vector<Probe> parted;
+  std::vector<size_t> which;
+  size_t first = 0;
+  for (const ProbeGroup& group : probed.groups()) {
+    const RowTolerance tolerance(f, group, first, stiff);
+    const double factor = group.name == options.fault_row ? options.fault_factor : 1;
+    const std::vector<Comparison> all = comparisons(f, group, tolerance, factor);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].is_derivative()) continue;
+      parted.push_back(group.probes[i]);
+      which.push_back(first + i);
+    }
+    first += group.probes.size();
+  }
+  if (which.empty()) return;
+  f.step_defect = probed.step_defect();
+  const double disturbance = std::max(kDisturbance, f.step_defect);
+  const std::vector<double> of_dual = probed.derivative_rounding(parted, kDisturbedWorlds, disturbance);
+  const Rounding of_adjoint = measure_rounding(probed.disturbed_gradients<double>(kDisturbedWorlds, disturbance));
+  for (size_t k = 0; k < which.size(); ++k) {
+    const size_t at = which[k];
+    f.rounding.gradient[at] = std::max(f.rounding.gradient[at], of_adjoint.gradient[at]);
+    f.dual_rounding[at] = of_dual[k];
+  }
 }
 
 void count_row(const GradientCheckRow& row, GradientCheck& check) {
@@ -440,8 +337,10 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
   const ProbedProblem probed(problem, options);
   Findings found = find_all(probed, options);
   const double stiff = amplification(problem);
+  measure_where_they_part(probed, options, stiff, found);
   GradientCheck check;
   check.loss = found.adjoint.loss[0];
+  check.step_defect = found.step_defect;
   check.passed = true;
   size_t at = 0;
   for (const ProbeGroup& group : probed.groups()) {
@@ -454,7 +353,8 @@ GradientCheck check_gradients(const Problem& problem, const GradientCheckOptions
       fill_unused(row, group, found.adjoint.parameters);
     } else {
       const bool faulty = row.name == options.fault_row;
-      fill_row(row, comparisons(found, group, at, stiff, faulty ? options.fault_factor : 1), group.index,
+      const RowTolerance tolerance(found, group, at, stiff);
+      fill_row(row, comparisons(found, group, tolerance, faulty ? options.fault_factor : 1), group.index,
                found.rounding.loss > kNoisyLoss * std::abs(check.loss));
       if (options.float32) {
         fill_float32(row, std::span(found.float32).subspan(at, count), group.index);

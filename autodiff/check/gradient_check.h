@@ -98,6 +98,9 @@ struct GradientCheck {
   int float32_unresolved_rows = 0;
   int macroscopic_rows = 0;  ///< whose slopes over the user's distance part from their derivatives
   bool passed = false;
+  /// Where adjoint and dual were further apart than the rounding of the adjoint: how far steps in their two kinds of
+  /// numbers end from one another, at most (relative to max(1, |x|)), as each solves contact to its own limits.
+  double step_defect = 0;
   double seconds = 0;
 };
 
@@ -113,8 +116,9 @@ struct GradientCheck {
 /// - against the rollout of a dual number along that direction, which has no truncation. The
 ///   tolerance is four times the rounding, measured by how far the gradient
 ///   itself moves under the same disturbance, or 1e-9 of the derivative, whichever is
-///   more. A row where that is more than a tenth of its largest number is undecided: neither an agreement nor a
-///   failure.
+///   more. Where they are further apart, what both of them move by is added, under a disturbance as large as what steps
+///   in float64 and in dual numbers differ by: contact that sticks is solved to less than the last digits. A row where
+///   that is more than a tenth of its largest number is undecided: neither an agreement nor a failure.
 ///
 /// - with options.float32 the adjoint in float32 against the same dual. The tolerance is four times how far that
 ///   gradient, or that in float64, moves when all inputs are disturbed by some 45 ulp of float32, and a tenth of the

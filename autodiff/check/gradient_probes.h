@@ -1,11 +1,13 @@
 #pragma once
 // What a gradient check varies: one number or direction at a time, in worlds of a batch.
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "autodiff/check/gradient_check.h"
+#include "autodiff/check/step_defect.h"
 #include "autodiff/problem/variables.h"
 
 namespace backdrive {
@@ -40,6 +42,11 @@ struct ProbedGradients {
   Parameters parameters;
 };
 
+/// A random number in [0, 1), the same on every platform.
+inline double unit_interval(std::mt19937_64& generator) {
+  return static_cast<double>(generator() >> 11) * 0x1p-53;
+}
+
 class ProbedProblem {
  public:
   ProbedProblem(const Problem& problem, const GradientCheckOptions& options);
@@ -64,14 +71,22 @@ class ProbedProblem {
   std::vector<double> losses(std::span<const Step> steps) const;
   /// Whether the number may be lower by so much.
   bool may_fall(const Probe& probe, double amount) const;
+  /// How far steps in dual numbers end from those in float64 (step_defect.h).
+  double step_defect() const { return backdrive::step_defect(problem_, options_); }
   /// Exact derivatives of the loss along the probes.
   std::vector<double> derivatives(std::span<const Probe> probes) const;
+  /// How far each of these moves under a disturbance as that of disturbed_gradients(): so many worlds for each probe.
+  std::vector<double> derivative_rounding(std::span<const Probe> probes, int worlds, double relative) const;
 
  private:
   template <class T>
   struct Batch;
   template <class T>
   Batch<T> batch(std::span<const Step> steps) const;
+  /// Every input but those of world 0 by a random amount. Parameters get a value for each world.
+  template <class T>
+  void disturb(Batch<T>& batch, double relative) const;
+  std::vector<double> derivatives_of(const Batch<Dual<double>>& batch) const;
   /// Moves a position by an amount, where T is dual its dot; a row of a quaternion turns it.
   template <class T>
   void move_position(Buffer<T>& q, int row, int world, double amount) const;

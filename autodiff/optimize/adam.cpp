@@ -227,7 +227,12 @@ void run_adam(Search& search, std::span<const int> starts) {
   for (int k = 0; k < search.starts(); ++k) others += search.is_running(k);
   int evaluation = 0;
   for (int running = count; running > 0; ++evaluation) {
-    for (AdamBatch& batch : batches) batch.post(evaluation);
+    search.begin_evaluation(running);
+    try {
+      for (AdamBatch& batch : batches) batch.post(evaluation);
+    } catch (const SearchInterrupted&) {
+      break;
+    }
     for (AdamBatch& batch : batches) batch.collect();
     running = 0;
     for (const AdamBatch& batch : batches) running += search.goal_reached() ? 0 : batch.running();

@@ -41,21 +41,25 @@ OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
   Search search(problem, options, progress, history);
   std::vector<int> starts(search.starts());
   std::iota(starts.begin(), starts.end(), 0);
-  const int batch = std::min(largest_batch(problem, options), search.starts());
-  for (int begin = 0; begin < search.starts(); begin += batch) {
-    const int count = std::min(batch, search.starts() - begin);
-    const std::span<const int> chunk(starts.data() + begin, count);
-    if (const StopReason reason = search.stop_reason(begin); reason != StopReason::none) {
-      for (const int k : chunk) search.start(k).stopped_by = reason;
-    } else {
-      method == OptimizeMethod::adam ? run_adam(search, chunk) : run_lbfgs(search, chunk);
-    }
-  }
   int rounds = 0;
-  if (method == OptimizeMethod::lbfgs && std::isfinite(problem.optimize.goal) && !search.goal_reached()) {
-    // As many as share a pack: they take no more memory and hardly more time than the start alone.
-    const int neighbours = options.precision == Precision::float32 ? kPackWorlds<float> : kPackWorlds<double>;
-    rounds = look_around(search, initial_points(problem, search.starts(), options.seed), neighbours, options.seed);
+  try {
+    const int batch = std::min(largest_batch(problem, options), search.starts());
+    for (int begin = 0; begin < search.starts(); begin += batch) {
+      const int count = std::min(batch, search.starts() - begin);
+      const std::span<const int> chunk(starts.data() + begin, count);
+      if (const StopReason reason = search.stop_reason(begin); reason != StopReason::none) {
+        for (const int k : chunk) search.start(k).stopped_by = reason;
+      } else {
+        method == OptimizeMethod::adam ? run_adam(search, chunk) : run_lbfgs(search, chunk);
+      }
+    }
+    if (method == OptimizeMethod::lbfgs && std::isfinite(problem.optimize.goal) && !search.goal_reached()) {
+      // As many as share a pack: they take no more memory and hardly more time than the start alone.
+      const int neighbours = options.precision == Precision::float32 ? kPackWorlds<float> : kPackWorlds<double>;
+      rounds = look_around(search, initial_points(problem, search.starts(), options.seed), neighbours, options.seed);
+    }
+  } catch (const SearchInterrupted&) {
+    search.end_interrupted();
   }
   OptimizeResult result = std::move(search).result(problem);
   result.rounds_around = rounds;

@@ -19,9 +19,11 @@ struct OptimizeProgress {
   double evaluations = 0;    ///< world-evaluations so far
   double world_steps_per_second = 0;
   double seconds = 0;
-  int running = 0;       ///< starts still going
-  WindowCounts windows;  ///< of all evaluations so far
-  std::int64_t row = 0;  ///< of the history, from 0
+  int running = 0;                ///< starts still going
+  WindowCounts windows;           ///< of all evaluations so far
+  std::int64_t row = 0;           ///< of the history, from 0
+  double evaluated = 1;           ///< while an evaluation takes its time: about how much of it is done
+  double evaluation_seconds = 0;  ///< and since when
   /// In the history of problems with contact, or where it was asked for (ExecutionOptions::keep_points): the best
   /// start's numbers, scaled; of at most 1024 rows, the others have none.
   std::vector<double> x;
@@ -71,9 +73,10 @@ struct OptimizeResult {
   double seconds = 0;
 };
 
-/// `progress` is called after every iteration of the batch; returning false interrupts. `history`: is given each row of
-/// the history as it comes; then the result keeps only the rows that have points, and the last, so that memory does not
-/// grow with iterations. Throws Error when the problem has no variables or no loss.
+/// `progress` is called after every iteration of the batch and, on processors, now and then in evaluations that take
+/// more than half a second; returning false interrupts. `history`: is given each row of the history as it comes; then
+/// the result keeps only the rows that have points, and the last, so that memory does not grow with iterations. Throws
+/// Error when the problem has no variables or no loss.
 OptimizeResult optimize(const Problem& problem, const ExecutionOptions& options,
                         const std::function<bool(const OptimizeProgress&)>& progress = {},
                         const std::function<void(const OptimizeProgress&)>& history = {});

@@ -19,7 +19,10 @@ Search::Search(const Problem& problem, const ExecutionOptions& options,
       bounds_(variable_bounds(problem)),
       progress_(std::move(progress)),
       tell_(std::move(history)) {
-  for (const Device& device : options.devices) objectives_.push_back(make_objective(problem, options, device));
+  ExecutionOptions own = options;
+  own.passed = [this](std::int64_t steps) { on_the_way(steps); };
+  memory_plan_ = plan_objective(problem, own);
+  for (const Device& device : options.devices) objectives_.push_back(make_objective(problem, own, device));
   const int count = options.worlds > 0 ? options.worlds : problem.optimize.starts;
   for (std::vector<double>& x : initial_points(problem, count, options.seed)) {
     StartResult start;
@@ -34,6 +37,7 @@ void Search::evaluate(std::span<const int> which, const std::vector<std::vector<
   const int worlds = static_cast<int>(which.size()), parts = static_cast<int>(objectives_.size());
   loss.resize(worlds);
   gradient.resize(worlds);
+  begin_evaluation(worlds);
   for (int part = 0; part < parts; ++part) {
     const Range own = share(worlds, parts, part);
     objectives_[part]->post(std::span(x).subspan(own.begin, own.size()));
@@ -129,11 +133,9 @@ bool Search::report() {
   return report(running);
 }
 
-bool Search::report(int running) {
+OptimizeProgress Search::progress_now() const {
   const StartResult& start = starts_[best()];
   OptimizeProgress now;
-  // Forwards, also when another start with fewer iterations becomes the best.
-  iteration_ = std::max(iteration_, start.iterations);
   now.iteration = iteration_;
   now.iterations = options_.iterations;
   now.best_loss = start.loss;
@@ -142,6 +144,42 @@ bool Search::report(int running) {
   now.windows = windows_;
   now.seconds = seconds();
   now.world_steps_per_second = now.seconds > 0 ? evaluations_ * steps_ / now.seconds : 0;
+  return now;
+}
+
+void Search::begin_evaluation(int worlds) {
+  evaluation_begin_ = last_told_ = seconds();
+  evaluated_ = 0;
+  to_evaluate_ = evaluated_steps(memory_plan_, worlds);
+}
+
+void Search::on_the_way(std::int64_t steps) {
+  constexpr double kSilence = 0.5;  // s
+  evaluated_ += static_cast<double>(steps);
+  // At the end of it there is a report.
+  if (!progress_ || evaluated_ >= to_evaluate_ || seconds() < last_told_ + kSilence) return;
+  last_told_ = seconds();
+  OptimizeProgress now = progress_now();
+  now.evaluated = std::min(0.99, evaluated_ / to_evaluate_);
+  now.evaluation_seconds = last_told_ - evaluation_begin_;
+  for (int k = 0; k < starts(); ++k) now.running += is_running(k);
+  now.best_x = starts_[best()].x;
+  if (progress_(now)) return;
+  interrupted_ = true;
+  throw SearchInterrupted{};
+}
+
+void Search::end_interrupted() {
+  for (StartResult& start : starts_) {
+    if (start.stopped_by == StopReason::none) start.stopped_by = StopReason::interrupted;
+  }
+}
+
+bool Search::report(int running) {
+  const StartResult& start = starts_[best()];
+  // Forwards, also when another start with fewer iterations becomes the best.
+  iteration_ = std::max(iteration_, start.iterations);
+  OptimizeProgress now = progress_now();
   now.running = running;
   if (rows_ == 0 || last_.iteration != now.iteration || last_.best_loss != now.best_loss) {
     now.row = rows_++;

@@ -9,6 +9,9 @@
 
 namespace backdrive {
 
+/// Ends an evaluation whose search was interrupted: what was found before it counts.
+struct SearchInterrupted {};
+
 class Search {
  public:
   Search(const Problem& problem, const ExecutionOptions& options, std::function<bool(const OptimizeProgress&)> progress,
@@ -40,6 +43,11 @@ class Search {
   /// evaluated with these windows, and the lowest loss so far.
   void count(int evaluated, const WindowCounts& windows, double best_loss);
 
+  /// To be called before objectives evaluate so many worlds. Throws SearchInterrupted on the way.
+  void begin_evaluation(int worlds);
+  /// After such an interruption: what still ran is interrupted.
+  void end_interrupted();
+
   /// One per device; each computes its share() of a batch.
   std::span<const std::unique_ptr<BatchObjective>> objectives() const { return objectives_; }
 
@@ -59,6 +67,9 @@ class Search {
   void keep(OptimizeProgress row, const std::vector<double>& x);
   void keep_courses();
   double seconds() const;
+  OptimizeProgress progress_now() const;
+  /// Tells now and then how far an evaluation is.
+  void on_the_way(std::int64_t steps);
 
   OptimizeOptions options_;
   int steps_;
@@ -75,6 +86,9 @@ class Search {
   OptimizeProgress last_;  ///< row of history, without its point
   std::int64_t rows_ = 0;  ///< of history
   int iteration_ = 0;      ///< of the last report
+  ObjectiveMemory memory_plan_;
+  double evaluation_begin_ = 0, last_told_ = 0;  ///< s
+  double evaluated_ = 0, to_evaluate_ = 0;       ///< steps times worlds, of the evaluation at hand
   double evaluations_ = 0;
   WindowCounts windows_;
   bool goal_reached_ = false, interrupted_ = false;

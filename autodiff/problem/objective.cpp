@@ -35,6 +35,7 @@ class RolloutObjective final : public BatchObjective {
     rollout_options_.window = problem.optimize.window;
     rollout_options_.checked = true;  // impossible points are found by write_parameters()
     rollout_options_.plan = plan_objective(problem, options).plan;
+    rollout_options_.passed = options.passed;
     for (const Field& field : fields()) {
       Parameter& parameter = field.of(problem_.model);
       for (int item = 0; item < parameter.items(); ++item) parameter.requires_grad(item, false);
@@ -378,7 +379,12 @@ ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& o
                      sizeof(double) * kept_vectors(problem, options);
   ObjectiveMemory memory{size, {}};
   if (options.memory_budget > 0) memory.plan = plan_memory(size, options.memory_budget);
+  if (memory.plan.keeps_all() && options.devices.front().is_cpu()) memory.plan = plan_in_pieces(size);
   return memory;
+}
+
+double evaluated_steps(const ObjectiveMemory& memory, int worlds) {
+  return (2 + cost_of(memory.size, memory.plan).recomputed) * memory.size.steps * static_cast<double>(worlds);
 }
 
 std::unique_ptr<BatchObjective> make_objective(const Problem& problem, const ExecutionOptions& options,

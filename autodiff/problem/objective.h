@@ -1,5 +1,6 @@
 #pragma once
 // The loss of a problem and its gradient with respect to its variables, in many worlds at once.
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -21,6 +22,9 @@ struct ExecutionOptions {
   std::size_t memory_budget = 0;
   bool keep_points = false;                  ///< optimize: rows of the history keep their point, also without contact
   std::vector<Device> devices = {Device{}};  ///< worlds are split over them; at least one
+  /// Of evaluations on processors: is called on the way, with the steps times worlds since the last time, forwards and
+  /// backwards; what it throws ends them.
+  std::function<void(std::int64_t)> passed{};
 };
 
 /// Starts that are searched from at a time where numbers are the host's, and so worlds of a batch at most.
@@ -47,6 +51,9 @@ struct ObjectiveMemory {
   MemoryPlan plan;
 };
 ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& options);
+/// Steps times worlds, forwards and backwards, that ExecutionOptions::passed hears of in an evaluation of so many
+/// worlds.
+double evaluated_steps(const ObjectiveMemory& memory, int worlds);
 
 /// Losses and their gradients with respect to the scaled variables, in many worlds at once, on one device. A world that
 /// stops gets an infinite loss and a zero gradient, and its status says where.

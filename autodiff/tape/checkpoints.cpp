@@ -125,6 +125,18 @@ MemoryPlan plan_memory(const RolloutSize& size, std::size_t budget_bytes) {
   return best;
 }
 
+MemoryPlan plan_in_pieces(const RolloutSize& size) {
+  constexpr std::size_t kSteps = 1 << 16, kLeastSteps = 1 << 12, kBytes = std::size_t{4} << 30;
+  const std::size_t row = bytes_of_rows(size, static_cast<std::size_t>(size.state_rows));
+  const std::size_t wanted = std::clamp(kBytes / std::max<std::size_t>(row, 1), kLeastSteps, kSteps);
+  const auto window = static_cast<std::size_t>(std::max(1, size.window));
+  const std::size_t piece = std::max<std::size_t>(1, wanted / window) * window;
+  if (piece >= static_cast<std::size_t>(size.steps)) return {};
+  MemoryPlan plan{static_cast<int>(piece), 0};
+  plan.slots = static_cast<int>(pieces_of(size, plan.piece)) - 1;
+  return plan;
+}
+
 std::string describe(const RolloutSize& size, const MemoryPlan& plan) {
   const MemoryCost cost = cost_of(size, plan);
   std::string text;

@@ -43,6 +43,10 @@ MemoryCost cost_of(const RolloutSize& size, const MemoryPlan& plan);
 /// Error (usage) that names the least budget when none fits. O(√steps · log steps).
 MemoryPlan plan_memory(const RolloutSize& size, std::size_t budget_bytes);
 
+/// The plan that keeps all, or of long rollouts one of pieces that take seconds, not minutes, each: between two of them
+/// there is somebody to ask how far it is, or to end it.
+MemoryPlan plan_in_pieces(const RolloutSize& size);
+
 /// Bytes in words: "1.5 MiB".
 std::string bytes_text(std::size_t bytes);
 /// "every 1000-th of 1000000 states (1.9 MiB), 1.00 extra forward rollouts".

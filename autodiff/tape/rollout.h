@@ -1,5 +1,7 @@
 #pragma once
 // Rollouts, single steps and link poses, with or without a tape.
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <type_traits>
 
@@ -24,6 +26,9 @@ struct RolloutOptions {
   GradientWindow window{};  ///< recorded rollouts
   bool checked = false;     ///< parameters are known to be good: else those that changed since validate() are checked
   MemoryPlan plan{};        ///< recorded rollouts: which states are kept; Trajectory::q and qd are empty unless all are
+  /// Of recorded rollouts on processors: is called after each part, forwards and backwards, with its steps times
+  /// worlds; what it throws ends them.
+  std::function<void(std::int64_t)> passed{};
 };
 
 /// Cotangents of the states of a piece, row by row as in its Trajectory: of q, of velocity(), of the forces in

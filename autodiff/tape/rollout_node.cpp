@@ -1,5 +1,7 @@
 #include "autodiff/tape/rollout_node.h"
 
+#include <algorithm>
+
 namespace backdrive {
 namespace {
 
@@ -91,12 +93,20 @@ RolloutPart<T> RolloutNode<T>::run_piece(const State<T>& begin, int piece, Memor
   RolloutPart<T> part({first, std::min(piece_, steps_ - first), true, recorded_.options.keep_contact}, begin, model,
                       memory);
   run_part({recorded_.kernel_model, control_, recorded_.options, *this->status, memory}, part);
+  pass(part.steps, memory);
   return part;
 }
 
 template <class T>
 void RolloutNode<T>::observe(const RolloutPart<T>& piece) {
   if (observer_) observer_->forward(trajectory_of(piece, this->status), piece.first_step);
+}
+
+template <class T>
+void RolloutNode<T>::pass(int steps, const Memory& memory) const {
+  if (recorded_.options.passed && !memory.backend()) {
+    recorded_.options.passed(std::int64_t{steps} * state_.q.worlds());
+  }
 }
 
 template <class T>
@@ -110,10 +120,18 @@ State<T> RolloutNode<T>::advanced(const State<T>& state, int from, int to, bool 
     }
     return at;
   }
-  const Model& model = *recorded_.model;
-  RolloutPart<T> part({from * piece_, (to - from) * piece_, false}, state, model, memory);
-  run_part({recorded_.kernel_model, control_, recorded_.options, *this->status, memory}, part);
-  return part.end;
+  // By whole pieces, as many as make a part that is neither nothing nor without end.
+  constexpr int kSteps = 4096;
+  const int most = std::max(1, kSteps / piece_);
+  State<T> at = state;
+  for (int piece = from; piece < to; piece += most) {
+    const int count = std::min(most, to - piece);
+    RolloutPart<T> part({piece * piece_, count * piece_, false}, at, *recorded_.model, memory);
+    run_part({recorded_.kernel_model, control_, recorded_.options, *this->status, memory}, part);
+    pass(part.steps, memory);
+    at = part.end;
+  }
+  return at;
 }
 
 template <class T>
@@ -165,6 +183,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
   }
   launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
   out.resume = true;
+  pass(piece.steps, bars.memory());
   if (observer_) observer_->passed(out.q, out.qd, piece.first_step);
 }
 

@@ -81,6 +81,8 @@ class RolloutNode final : public Tape<T>::Node {
   /// The state at the start of the last piece before `end`; sets checkpoints on the way while there are slots.
   State<T> reach_piece_before(int end, bool first_time, Memory& memory);
   void observe(const RolloutPart<T>& piece);
+  /// Tells whom options.passed says.
+  void pass(int steps, const Memory& memory) const;
   void walk_back(const RolloutPart<T>& piece, Bars& out, Cotangents<T>& bars);
 
   Recorded<T> recorded_;

@@ -121,6 +121,38 @@ TEST_F(SimctlGradcheckTest, WritesAReportForCi) {
   EXPECT_NE(read("other.xml").find("classname=\"&lt;&amp;&quot;x at scene\""), std::string::npos);
 }
 
+// Not after minutes of work.
+TEST_F(SimctlGradcheckTest, FilesThatCannotBeAreToldFirst) {
+  write("there.json", "{}");
+  write("none.json", "{\"rows\": {\"a\": [1, [2]]}}");
+  const std::vector<std::string> asked[] = {
+      {"--record", "there.json"}, {"--junit", "there.json"}, {"--record", "."}, {"--against", "none.json"}};
+  for (const std::vector<std::string>& options : asked) {
+    const Outcome o = simctl({"gradcheck", "pendulum.yaml", options[0], options[1]});
+    EXPECT_EQ(o.exit, options[0] == "--against" ? 3 : 2) << o.err;
+    EXPECT_EQ(o.err.find("checking"), std::string::npos) << o.err;
+  }
+  EXPECT_EQ(read("there.json"), "{}");
+  EXPECT_EQ(entries(), (std::vector<std::string>{"none.json", "pendulum.yaml", "there.json"}));
+}
+
+// What is no number has none in JSON, and is one that changed.
+TEST_F(SimctlGradcheckTest, ABaselineMayHaveWhatIsNoNumber) {
+  const std::vector<std::string> words = {"gradcheck", "pendulum.yaml", "--quiet", "--at", "scene"};
+  std::vector<std::string> record = words, against = words;
+  record.insert(record.end(), {"--record", "before.json"});
+  against.insert(against.end(), {"--against", "after.json", "--json"});
+  ASSERT_EQ(simctl(record).exit, 0);
+  nlohmann::json baseline = nlohmann::json::parse(read("before.json"));
+  baseline.at("rows").at("scene: joints/hinge/damping")[0] = nullptr;
+  write("after.json", baseline.dump());
+  const Outcome o = simctl(against);
+  EXPECT_EQ(o.exit, 1) << o.err;
+  const nlohmann::json changed = o.json().at("changed");
+  ASSERT_EQ(changed.size(), 1u) << changed;
+  EXPECT_EQ(changed[0].at("name"), "scene: joints/hinge/damping");
+}
+
 TEST_F(SimctlGradcheckTest, HoldsGradientsAgainstABaseline) {
   ASSERT_EQ(simctl({"gradcheck", "pendulum.yaml", "--quiet", "--record", "before.json"}).exit, 0);
   const Outcome same = simctl({"gradcheck", "pendulum.yaml", "--quiet", "--against", "before.json"});

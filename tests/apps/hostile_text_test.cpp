@@ -164,6 +164,23 @@ TEST_F(SimctlHostileTextTest, LargeTablesTakeLittleMemory) {
   EXPECT_LT(o.peak_kib, 300 * 1024) << o.err;
 }
 
+// Sixteen million columns without a name, and a baseline of sixteen million lists, each in the one before.
+TEST_F(SimctlHostileTextTest, OtherFilesTakeLittleMemory) {
+  constexpr std::size_t kAlmostAll = (std::size_t{16} << 20) - 100;
+  write("u.csv", std::string(kAlmostAll, ','));
+  write("lists.json", std::string(kAlmostAll, '['));
+  const std::string pendulum = write("pendulum.yaml", kPendulum);
+  const std::vector<std::string> asked[] = {
+      {"validate", pendulum, "--set", "controls={hinge: {effort: {file: u.csv}}}"},
+      {"gradcheck", pendulum, "--against", "lists.json"}};
+  for (const std::vector<std::string>& words : asked) {
+    const Outcome o = simctl(words);
+    EXPECT_EQ(o.exit, 3) << o.err.substr(0, 300);
+    EXPECT_NE(o.err.find("expected"), std::string::npos) << o.err.substr(0, 300);
+    EXPECT_LT(o.peak_kib, 200 * 1024) << words[0];
+  }
+}
+
 TEST_F(SimctlHostileTextTest, ShapesOfTheWorldAreNoPairs) {
   std::string text =
       "simulation: {duration: 0.1 s}\nmodel:\n  bodies: {rod: {mass: 1, inertia: [1, 1, 1]}}\n"

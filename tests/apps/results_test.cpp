@@ -359,6 +359,48 @@ TEST_F(SimctlResultsTest, ChecksEndAtOnce) {
   }
 }
 
+// A script's background jobs find SIGINT ignored, `nohup` has SIGHUP ignored: the one does not mean that a check goes
+// on for minutes, the other does mean that a run outlives its terminal.
+TEST_F(SimctlResultsTest, WhatScriptsIgnoreAndWhatNohupDoes) {
+  Settings settings;
+  settings.interrupt_at = "checking";
+  settings.ignored = {SIGINT};
+  const Outcome check = simctl({"gradcheck", scene("quadruped_hop"), "--set", "simulation/duration=10"}, settings);
+  EXPECT_EQ(check.exit, 128 + SIGINT) << check.err;
+  settings.interrupt_at = "optimising";
+  settings.ignored = {SIGHUP};
+  settings.signals = {SIGHUP};
+  const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--json", "--iterations", "100", "--set",
+                            "optimize/tolerance=0", "--set", "optimize/goal=0", "--set", "optimize/method=adam"},
+                           settings);
+  EXPECT_EQ(o.exit, 1) << o.err;
+}
+
+// An evaluation that takes minutes says how far it is, and ends when it is asked to, with what was found before it.
+TEST_F(SimctlResultsTest, AnInterruptCutsALongEvaluation) {
+  Settings settings;
+  settings.interrupt_at = "% done";
+  const std::string start = "simulation: {time_step: 1 ms, steps: 8388608}\n";
+  const std::string text = kPendulum;
+  const std::string scene =
+      write("long.yaml", start + text.substr(text.find("model:"), text.find("optimize:") - text.find("model:")) +
+                             "optimize:\n  variables: [{parameter: joints/hinge/damping}]\n"
+                             "  loss: {terminal: [{joint: hinge, position: 1}]}\n");
+  for (const char* const method : {"lbfgs", "adam"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome o = simctl({"optimize", scene, "--worlds", "512", "--memory-budget", "100MiB", "--json", "--set",
+                              std::string("optimize/method=") + method},
+                             settings);
+    EXPECT_EQ(o.exit, 130) << o.err;
+    EXPECT_NE(o.err.find("evaluation "), std::string::npos) << o.err;
+    EXPECT_NE(o.err.find("nothing is written"), std::string::npos) << o.err;
+    EXPECT_EQ(o.json().at("exit_code"), 130);
+    EXPECT_TRUE(o.json().at("output").is_null());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
+    EXPECT_EQ(entries(), (Names{"long.yaml", "pendulum.yaml"}));
+  }
+}
+
 // Rows of the history lie in the folder in the making long before the end; it comes into being whole all the same.
 TEST_F(SimctlResultsTest, HistoryIsWrittenAsItGoes) {
   std::atomic<bool> done = false;

@@ -79,12 +79,11 @@ std::vector<std::string> SimctlTest::entries(const std::string& folder) const {
 namespace {
 
 [[noreturn]] void become_simctl(const fs::path& folder, const fs::path& out, const fs::path& err,
-                                const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-                                const std::vector<int>& closed, long address_space_mib) {
+                                const std::vector<std::string>& arguments, const CallSettings& settings) {
   const int out_fd = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   const int err_fd = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   if (out_fd < 0 || err_fd < 0 || dup2(out_fd, 1) < 0 || dup2(err_fd, 2) < 0 || chdir(folder.c_str()) != 0) _exit(126);
-  for (const std::string& one : environment) {
+  for (const std::string& one : settings.environment) {
     const size_t equals = one.find('=');
     setenv(one.substr(0, equals).c_str(), one.substr(equals + 1).c_str(), 1);
   }
@@ -94,14 +93,15 @@ namespace {
   // What was opened for them would be handed on, too.
   close(out_fd);
   close(err_fd);
-  for (const int descriptor : closed) close(descriptor);
-  if (address_space_mib > 0) {
-    const auto bytes = static_cast<rlim_t>(address_space_mib) << 20;
+  for (const int descriptor : settings.closed) close(descriptor);
+  if (settings.address_space_mib > 0) {
+    const auto bytes = static_cast<rlim_t>(settings.address_space_mib) << 20;
     const rlimit limit{bytes, bytes};
     setrlimit(RLIMIT_AS, &limit);
   }
   // Whoever runs the tests may ignore them: nohup, a shell in the background.
   for (const int one : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM}) signal(one, SIG_DFL);
+  for (const int one : settings.ignored) signal(one, SIG_IGN);
   execv(test::kSimctl.c_str(), argv.data());
   _exit(127);
 }
@@ -113,8 +113,7 @@ Outcome SimctlTest::simctl(const std::vector<std::string>& arguments, const Sett
   const fs::path out = settings.stdout_to.empty() ? fs::path(folder_.string() + ".out") : fs::path(settings.stdout_to);
   const fs::path err = folder_.string() + ".err";
   const pid_t child = fork();
-  if (child == 0)
-    become_simctl(folder_, out, err, arguments, settings.environment, settings.closed, settings.address_space_mib);
+  if (child == 0) become_simctl(folder_, out, err, arguments, settings);
   int status = 0;
   rusage usage{};
   if (settings.interrupt_at.empty()) {

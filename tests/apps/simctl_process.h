@@ -25,6 +25,7 @@ struct CallSettings {
   std::string interrupt_at;
   std::vector<int> signals;
   std::string stdout_to;       ///< a file in place of the one that is read back
+  std::vector<int> ignored;    ///< signals that it finds ignored, as nohup has them
   std::vector<int> closed;     ///< descriptors that it finds closed
   long address_space_mib = 0;  ///< as of `ulimit -v`; 0: no limit
 };

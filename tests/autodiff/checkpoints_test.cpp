@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "autodiff/problem/loss.h"
@@ -89,11 +91,13 @@ struct Result {
   WindowCounts windows;
 };
 
+/// `passed`: as RolloutOptions says.
 template <class T>
 Result<T> gradient(const Problem& problem, const MemoryPlan& plan, const GradientWindow& window = {}, int threads = 1,
-                   int worlds = 3) {
+                   int worlds = 3, const std::function<void(std::int64_t)>& passed = {}) {
   Memory memory;
   RolloutOptions options;
+  options.passed = passed;
   options.time_step = problem.simulation.time_step;
   options.steps = problem.simulation.steps;
   options.threads = threads;
@@ -120,10 +124,55 @@ void expect_same(const Result<T>& a, const Result<T>& b) {
   EXPECT_TRUE(test::expect_equal_parameters(a.parameters, b.parameters));
 }
 
+/// Ends an evaluation.
+struct Ended {};
+
 template <class T>
 class SeedsCheckpoints : public testing::Test {};
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(SeedsCheckpoints, Precisions);
+
+// Between the parts of a long rollout there is somebody who may end it; what is told adds up to what is done.
+TYPED_TEST(SeedsCheckpoints, TellOfTheirParts) {
+  const Problem problem = busy_problem(9001);
+  const Result<TypeParam> all = gradient<TypeParam>(problem, {}, {}, 1, 1);
+  for (const MemoryPlan& plan : {MemoryPlan{64, 2}, MemoryPlan{4500, 2}, MemoryPlan{}}) {
+    std::int64_t steps = 0, longest = 0;
+    const auto count = [&](std::int64_t part) {
+      steps += part;
+      longest = std::max(longest, part);
+    };
+    expect_same(all, gradient<TypeParam>(problem, plan, {}, 1, 1, count));
+    RolloutSize size;
+    size.steps = 9001;
+    size.worlds = 1;
+    EXPECT_NEAR(static_cast<double>(steps), 9001 * (2 + cost_of(size, plan).recomputed), plan.piece + 1) << plan.piece;
+    EXPECT_LE(longest, plan.keeps_all() ? 9001 : std::max(plan.piece, 4096)) << plan.piece;
+  }
+  int parts = 0;
+  const auto end = [&](std::int64_t) {
+    if (++parts == 150) throw Ended{};
+  };
+  EXPECT_THROW(gradient<TypeParam>(problem, {64, 2}, {}, 1, 1, end), Ended);
+  EXPECT_EQ(parts, 150);
+}
+
+TEST(MemoryPlans, OfLongRolloutsHavePieces) {
+  RolloutSize size;
+  size.worlds = 256;
+  size.state_rows = 2;
+  size.steps = 60'000;
+  EXPECT_TRUE(plan_in_pieces(size).keeps_all());
+  size.steps = 8'388'608;
+  MemoryPlan plan = plan_in_pieces(size);
+  EXPECT_EQ(plan.piece, 65'536);
+  EXPECT_EQ(plan.slots, 127) << "each step is repeated once at most";
+  EXPECT_LE(cost_of(size, plan).recomputed, 1);
+  size.window = 50'000;
+  EXPECT_EQ(plan_in_pieces(size).piece, 50'000) << "whole windows";
+  size.window = size.steps;
+  EXPECT_TRUE(plan_in_pieces(size).keeps_all());
+}
 
 // The promise: whatever is kept, the gradient has the same bits.
 TYPED_TEST(SeedsCheckpoints, SameBitsForEveryPlan) {
