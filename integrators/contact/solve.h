@@ -52,8 +52,8 @@ struct SolveLimits {
   static constexpr double rounding = narrow ? 3e-8 : 5e-17;
   /// Of the velocities: slips below it count as this long in the slope of friction.
   static constexpr double least_slip = 3e-4;
-  static constexpr int bold_steps =
-      6;  ///< after which one that helps little is not taken without looking where it leads
+  /// After which a step that helps little is not taken without looking where it leads.
+  static constexpr int bold_steps = 6;
   static constexpr int newton_steps = kIsDual<Real> ? 200 : 60;
   /// Of the energy of the residual, by which conjugate gradients end.
   static constexpr double gradients_tolerance = narrow ? 1e-6 : 1e-12;
@@ -515,7 +515,7 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
     advance(ws, one);
     Balance<Real> balance = evaluate<false>(ws, active, bold);
     if (k > SolveLimits<Real>::bold_steps) {
-      // Stiff contact that a fast body meets takes ten steps and more, each of which halves what is left at least.
+      // Stiff contact that a fast body meets takes some ten steps, each of which halves what is left.
       bold = bold && !(active && !(balance.residual[0] < last.residual[0] * value_of(constant<Real>(0.25))));
       if (any(active && !bold)) {
         balance = evaluate<false>(ws, active, bold);
