@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "apps/console.h"
-#include "autodiff/problem/inputs.h"
 #include "models/coordinates.h"
 
 namespace backdrive::app {
@@ -27,9 +26,8 @@ bool is_driven_at_all(const Problem& problem) {
   for (int c = 0; c < static_cast<int>(model.coupling_names.size()); ++c) {
     if (model.couplings.drive.stiffness(c) > 0 || model.couplings.drive.damping(c) > 0) return true;
   }
-  const Control<double> control = initial_control<double>(problem, 1);
-  for (int row = 0; row < control.u.rows(); ++row) {
-    if (control.u(row, 0) != 0) return true;
+  for (const ControlSignal& signal : problem.controls) {
+    if (std::ranges::any_of(signal.values, [](double value) { return value != 0; })) return true;
   }
   return false;
 }

@@ -516,11 +516,13 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
     Balance<Real> balance = evaluate<false>(ws, active, bold);
     if (k > SolveLimits<Real>::bold_steps) {
       // Stiff contact that a fast body meets takes some ten steps, each of which halves what is left.
-      bold = bold && !(active && !(balance.residual[0] < last.residual[0] * value_of(constant<Real>(0.25))));
-      if (any(active && !bold)) {
+      const auto halves = balance.residual[0] < last.residual[0] * value_of(constant<Real>(0.25));
+      const auto stalls = active && bold && !halves;
+      if (any(stalls)) {
+        bold = bold && !stalls;
         balance = evaluate<false>(ws, active, bold);
-        balance = search_line(ws, active, bold, fall, balance);
       }
+      if (any(active && !bold)) balance = search_line(ws, active, bold, fall, balance);
     }
     active = active && !balance.will_settle(SolveLimits<Real>::tolerance, last);
     last = balance;
