@@ -104,10 +104,9 @@ class ModelReader {
       if (!has_child || child == ModelBuilder::world) child = any_body;
       if (has_type) mistakes_.attempt([&] { joint_options(view, type, options); });
       if (!has_type) unread_.joints.insert(name);
-      if (!has_type || !has_parent || !has_child || !has_loop) {
-        tree_is_known_ = false;
-        doubtful_.insert("joints/" + name);
-      }
+      if (!has_type || !has_loop) doubtful_.insert("joints/" + name);
+      if (!has_parent || !has_child) misplaced_.insert("joints/" + name);
+      if (!has_type || !has_parent || !has_child || !has_loop) tree_is_known_ = false;
       joints_[name] = builder_.add_joint(name, type, parent, child, options);
       joint_names_.push_back(name);
       types_.push_back(type);
@@ -326,17 +325,22 @@ class ModelReader {
     }
     int body = ModelBuilder::world;
     ShapeOptions options;
-    Parts parts(mistakes_);
-    parts.read([&] { body = listed_with ? bodies_.at(*listed_with) : body_named(view["body"]); });
-    parts.read([&] { read_geometry(view["geometry"], options); });
-    parts.read([&] { options.frame = read_frame(view["frame"]); });
-    parts.read([&] { options.density = view["density"].number(); });
-#define BACKDRIVE_READ(at, name, ...) parts.read([&] { options.name = view["material"][#name].number(); });
+    const bool has_body =
+        mistakes_.attempt([&] { body = listed_with ? bodies_.at(*listed_with) : body_named(view["body"]); });
+    const bool has_geometry = mistakes_.attempt([&] { read_geometry(view["geometry"], options); });
+    mistakes_.attempt([&] { options.frame = read_frame(view["frame"]); });
+    mistakes_.attempt([&] { options.density = view["density"].number(); });
+#define BACKDRIVE_READ(at, name, ...) mistakes_.attempt([&] { options.name = view["material"][#name].number(); });
     BACKDRIVE_MATERIAL_PARAMETERS(BACKDRIVE_READ, )
 #undef BACKDRIVE_READ
-    parts.read([&] { options.filter = groups_.filter(view["collision"], mistakes_); });
-    parts.need_all();
-    shapes_[name] = builder_.add_shape(name, body, options);
+    mistakes_.attempt([&] { options.filter = groups_.filter(view["collision"], mistakes_); });
+    if (!has_geometry) return;
+    const int index = builder_.add_shape(name, body, options);
+    if (has_body) {
+      shapes_[name] = index;
+    } else {
+      misplaced_.insert("shapes/" + name);
+    }
   }
 
   void read_geometry(const View& geometry, ShapeOptions& options) {
@@ -388,6 +392,15 @@ class ModelReader {
     return scale;
   }
 
+  /// Whether what is wrong there may be so because of what else is.
+  bool is_doubtful(const std::string& path) const {
+    const std::string item = item_of(path);
+    if (doubtful_.contains(item)) return true;
+    const std::string part = path.substr(item.size());
+    const bool of_bodies = part.empty() || part == "/parent" || part == "/child" || part == "/body";
+    return of_bodies && misplaced_.contains(item);
+  }
+
   /// Tells what the builder says with the places of the entries it names, or of the nearest ones above them.
   void report(const ModelMistakes& found) {
     if (found.size() == 0) return;
@@ -398,7 +411,7 @@ class ModelReader {
   }
 
   [[noreturn]] void tell(const ModelMistake& found, const std::vector<std::string>& location) const {
-    if (doubtful_.contains(item_of(found.path))) Mistakes::leave_off();
+    if (is_doubtful(found.path)) Mistakes::leave_off();
     NodePtr node = root_.node();
     Place place = node->place;
     for (const std::string& segment : location) {
@@ -438,7 +451,9 @@ class ModelReader {
   const std::filesystem::path& directory_;
   CollisionGroups groups_;
   std::unordered_map<std::string, int> shapes_;  ///< −1: not read
-  std::unordered_set<std::string> doubtful_;     ///< joints of whom type or bodies are not known
+  std::unordered_set<std::string> doubtful_;     ///< joints of whom it is not known what they are
+  std::unordered_set<std::string>
+      misplaced_;  ///< joints and shapes of whom a body is not known: on another, or the world
   bool tree_is_known_ = true;
   Mistakes& mistakes_;
   UnreadParts& unread_;

@@ -270,6 +270,27 @@ TEST(SceneMistakes, OfTheTreeAndOfNumbersAreToldAtOnce) {
             "7 model/joints/k/limit\n");
 }
 
+// Numbers of what hangs on a body that is not there are wrong all the same, and what follows from that is not told.
+TEST(SceneMistakes, OfWhatHangsOnNothingAreToldAtOnce) {
+  EXPECT_EQ(places_of(mistakes_of(R"(model:
+  bodies: {a: {mass: 1, inertia: [1, 1, 1]}}
+  joints:
+    i: {type: revolute, child: a}
+    j: {type: revolute, child: nobody, axis: [0, 0, 0], limit: {lower: 1, upper: -1}}
+    k: {type: free, parent: nobody, child: a}
+    l: {type: ball, child: world, frame: {orientation: [0, 0, 0, 0]}}
+  shapes:
+    s: {body: nobody, geometry: {type: sphere, scale: 0}, frame: {orientation: [0, 0, 0, 0]}}
+    t: {body: nobody, geometry: {type: plane}}
+    u: {body: a, geometry: {type: sphere, scale: 0}, frame: {orientation: [0, 0, 0, 0]}}
+  contacts: {exclude_shapes: [[s, t]]}
+)")),
+            "5 model/joints/j/child\n5 model/joints/j/axis\n5 model/joints/j/limit\n6 model/joints/k/parent\n"
+            "7 model/joints/l/child\n7 model/joints/l/frame/orientation\n9 model/shapes/s/body\n"
+            "9 model/shapes/s/geometry/scale/0\n9 model/shapes/s/frame/orientation\n10 model/shapes/t/body\n"
+            "11 model/shapes/u/geometry/scale/0\n11 model/shapes/u/frame/orientation\n");
+}
+
 /// Lines of the mistakes of a robot file.
 std::string lines_of(const std::string& name, const std::string& text) {
   const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / name;
