@@ -1,6 +1,7 @@
 // Joints with quaternions and with several numbers, from the scene to the results.
 #include "tests/apps/simctl_process.h"
 #include "tests/support/places.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive::test {
 namespace {
@@ -180,6 +181,7 @@ TEST_F(SimctlJointsTest, DrivesSpringsAndLimitsAreChecked) {
       "{joint: table, effort: [0, 0, 0]}, {control: shoulder, channel: target_position}]"};
   for (const char* const integrator : {"featherstone", "semi_implicit"}) {
     Names check{"gradcheck", scene_, "--json", "--set", std::string("simulation/integrator=") + integrator};
+    if (kSanitized) check.insert(check.end(), {"--set", "simulation/steps=8"});
     for (const std::string& set : sets) check.insert(check.end(), {"--set", set});
     const Outcome o = simctl(check);
     EXPECT_EQ(o.exit, 0) << o.out << o.err;

@@ -109,7 +109,7 @@ TEST_F(SimctlSweepTest, ErrorsLeaveNothing) {
 
 // Long runs go by pieces of steps, between which a signal is seen; the seam is not.
 TEST_F(SimctlSweepTest, LongRunsGoByPieces) {
-  const std::string steps = "simulation={time_step: 1 ms, steps: 1500000}";
+  const std::string steps = "simulation={time_step: 1 ms, steps: 1100000}";
   const Outcome swept =
       simctl({"sweep", pendulum_, "--set", steps, "--set", "joints/hinge/damping=0.1,0.2", "--json", "--quiet"});
   ASSERT_EQ(swept.exit, 0) << swept.err;

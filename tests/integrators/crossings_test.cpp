@@ -10,6 +10,7 @@
 #include "models/meshes/convex_mesh.h"
 #include "models/meshes/height_field.h"
 #include "tests/support/contact_trust.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive {
 namespace {
@@ -299,7 +300,7 @@ TEST(Crossings, OrdinaryContactIsNotTold) {
       for (const Motion motion : kMotions) {
         for (const double mass : {1e-3, 1e3}) {
           const Throw what{thing, mass, 0.1, 240, 1, integrator};
-          Experiment e = thrown(what, motion, 4, 1, 5);
+          Experiment e = thrown(what, motion, 4, test::kSanitized ? 0.4 : 1, 5);
           const Trajectory<double> t = e.run(true);
           for (int w = 0; w < 4; ++w) {
             const Crossings c = crossings_of(e.model, t, e.time_step, w);
