@@ -39,7 +39,7 @@ Buffer<T> in_precision(Buffer<double> exact, Memory& memory) {
   if constexpr (std::is_same_v<T, double>) {
     return exact;
   } else {
-    Buffer<T> result = Buffer<T>::uninitialized(memory, exact.rows(), exact.worlds());
+    Buffer<T> result(memory, exact.rows(), exact.worlds());
     for (int r = 0; r < exact.rows(); ++r) std::copy_n(exact.row(r), exact.worlds(), result.write(r));
     return result;
   }
