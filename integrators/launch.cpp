@@ -121,18 +121,15 @@ bool needs_memory(const TopologyView& tree, bool steps_bodies) {
   template void launch_efforts<T>(const EffortArguments<T>&, int, Memory&);                                      \
   template void launch_efforts_adjoint<T>(const EffortArguments<T>&, int, Memory&);                              \
   template void launch_place<T>(const PlaceArguments<T>&, int, Memory&);                                         \
-  template void launch_place_adjoint<T>(const PlaceArguments<T>&, int, Memory&);
+  template void launch_place_adjoint<T>(const PlaceArguments<T>&, int, Memory&);                                 \
+  template void launch_dynamics<T>(const DynamicsArguments<T>&, int, Memory&);                                   \
+  template void launch_dynamics_adjoint<T>(const DynamicsArguments<T>&, int, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 BACKDRIVE_INSTANTIATE(Dual<double>)
 #undef BACKDRIVE_INSTANTIATE
 
-#define BACKDRIVE_INSTANTIATE(T)                                                        \
-  template void launch_step_jacobian<T>(const StepJacobianArguments<T>&, int, Memory&); \
-  template void launch_dynamics<T>(const DynamicsArguments<T>&, int, Memory&);          \
-  template void launch_dynamics_adjoint<T>(const DynamicsArguments<T>&, int, Memory&);
-BACKDRIVE_INSTANTIATE(float)
-BACKDRIVE_INSTANTIATE(double)
-#undef BACKDRIVE_INSTANTIATE
+template void launch_step_jacobian<float>(const StepJacobianArguments<float>&, int, Memory&);
+template void launch_step_jacobian<double>(const StepJacobianArguments<double>&, int, Memory&);
 
 }  // namespace backdrive

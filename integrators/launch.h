@@ -31,7 +31,7 @@ void launch_place_adjoint(const PlaceArguments<T>& arguments, int threads, Memor
 /// On threads of the processor; T is float or double. For trees without contact, not for bodies.
 template <class T>
 void launch_step_jacobian(const StepJacobianArguments<T>& arguments, int threads, Memory& memory);
-/// Likewise, with contact or without.
+/// Likewise, with contact or without; of duals, too.
 template <class T>
 void launch_dynamics(const DynamicsArguments<T>& arguments, int threads, Memory& memory);
 template <class T>

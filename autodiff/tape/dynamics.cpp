@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autodiff/tape/recorded.h"
+#include "autodiff/tape/tangent_duals.h"
 #include "engine/error.h"
 #include "integrators/launch.h"
 #include "models/coordinates.h"
@@ -184,6 +185,190 @@ Buffer<T> dynamics(Tape<T>* tape, const Model& model, const DynamicsCall<T>& cal
   return result;
 }
 
+/// A row of each matrix a launch of the adjoint.
+template <class T>
+DynamicsDerivatives<T> derivatives_of(const Recorded<T>& recorded, const DynamicsCall<T>& call, Memory& memory) {
+  const Topology& t = recorded.model->topology;
+  const int nv = t.nv, worlds = call.state.q.worlds();
+  const std::vector<int> tangent = tangent_rows(t);
+  const auto matrix = [&] { return Buffer<T>(memory, row_count(nv, nv), worlds); };
+  DynamicsDerivatives<T> result{matrix(), matrix(), matrix()};
+  Buffer<T> seed(memory, nv, worlds), q_bar(memory, t.nq, worlds), qd_bar(memory, nv, worlds),
+      tau_bar(memory, nv, worlds);
+  for (int row = 0; row < nv; ++row) {
+    for (int w = 0; w < worlds; ++w) {
+      if (row > 0) seed.set(row - 1, w, T(0));
+      seed.set(row, w, T(1));
+    }
+    DynamicsArguments<T> arguments = dynamics_arguments(recorded.kernel_model, call);
+    arguments.result_bar = seed.address();
+    arguments.q_bar = q_bar.write_address();
+    arguments.qd_bar = qd_bar.write_address();
+    arguments.given_bar = tau_bar.write_address();
+    launch_dynamics_adjoint(arguments, recorded.options.threads, memory);
+    for (int v = 0; v < nv; ++v) {
+      const int to = row * nv + v;
+      std::copy_n(q_bar.row(tangent[v]), worlds, result.by_position.write(to));
+      std::copy_n(qd_bar.row(v), worlds, result.by_velocity.write(to));
+      std::copy_n(tau_bar.row(v), worlds, result.by_effort.write(to));
+    }
+  }
+  return result;
+}
+
+/// Gradients of what is linear in dynamics' first derivatives, in double precision: a row of all three matrices is a
+/// direction that the state and the efforts of an adjoint on dual numbers move along.
+template <class T>
+class DerivativesAdjoint {
+ public:
+  using D = Dual<double>;
+
+  /// Of state and efforts, and of the constants in their dots: empty where nobody asked for a parameter.
+  struct Sums {
+    Buffer<double> q, qd, given;
+    Buffer<D> constants;
+  };
+
+  DerivativesAdjoint(const Recorded<T>& recorded, const DynamicsCall<T>& call, Memory& memory)
+      : recorded_(recorded),
+        call_(call),
+        memory_(memory),
+        topology_(recorded.model->topology),
+        worlds_(call.given.worlds()),
+        model_(*recorded.model, nullptr, worlds_, memory),
+        moving_(State<D>::uninitialized(*recorded.model, worlds_, memory)),
+        bar_(State<D>::uninitialized(*recorded.model, worlds_, memory)),
+        given_(memory, topology_.nv, worlds_),
+        given_bar_(memory, topology_.nv, worlds_),
+        sums_{Buffer<double>(memory, topology_.nq, worlds_), Buffer<double>(memory, topology_.nv, worlds_),
+              Buffer<double>(memory, topology_.nv, worlds_), Buffer<D>()} {
+    if (!recorded.parameters) return;
+    sums_.constants = Buffer<D>(memory, gradient_rows_of<D>(*recorded.model, false), worlds_);
+    constants_bar_ = Buffer<D>(memory, sums_.constants.rows(), worlds_);
+  }
+
+  Sums take() && { return std::move(sums_); }
+
+  /// Cotangents of one row: null where there are none.
+  void add_row(int row, const Buffer<T>* by_position, const Buffer<T>* by_velocity, const Buffer<T>* by_effort) {
+    const int nv = topology_.nv;
+    const auto at = [&](const Buffer<T>* matrix, int v, int w) {
+      return matrix ? double((*matrix)(row * nv + v, w)) : 0.0;
+    };
+    std::vector<std::vector<double>> directions(worlds_, std::vector<double>(2 * static_cast<std::size_t>(nv)));
+    bool any = false;
+    for (int w = 0; w < worlds_; ++w) {
+      std::vector<double>& d = directions[w];
+      for (int v = 0; v < nv; ++v) {
+        d[v] = at(by_position, v, w), d[nv + v] = at(by_velocity, v, w);
+        const double effort = at(by_effort, v, w);
+        given_.set(v, w, {double(call_.given(v, w)), effort});
+        any = any || d[v] != 0 || d[nv + v] != 0 || effort != 0;
+      }
+      set_moving<T>(topology_, {call_.state, w}, d, {moving_, w});
+    }
+    if (!any) return;
+    walk_back(row);
+    for (int w = 0; w < worlds_; ++w) add_moved_positions_gradient(topology_, directions[w], {bar_.q, w}, {sums_.q, w});
+    add_dots(bar_.qd, sums_.qd);
+    add_dots(given_bar_, sums_.given);
+    if (!constants_bar_.empty()) add_into(sums_.constants, constants_bar_);
+  }
+
+ private:
+  void walk_back(int row) {
+    Buffer<D> seed(memory_, topology_.nv, worlds_);
+    for (int w = 0; w < worlds_; ++w) seed.set(row, w, D(1));
+    DynamicsArguments<D> arguments = dynamics_arguments<D>(model_, {moving_, given_, Asking::forward});
+    arguments.result_bar = seed.address();
+    arguments.q_bar = bar_.q.write_address();
+    arguments.qd_bar = bar_.qd.write_address();
+    arguments.given_bar = given_bar_.write_address();
+    if (!constants_bar_.empty()) arguments.constants_bar = constants_bar_.write_address();
+    launch_dynamics_adjoint(arguments, recorded_.options.threads, memory_);
+  }
+
+  static void add_dots(const Buffer<D>& from, Buffer<double>& to) {
+    for (int r = 0; r < from.rows(); ++r) {
+      for (int w = 0; w < from.worlds(); ++w) to.write(r)[w] += from(r, w).dot;
+    }
+  }
+
+  const Recorded<T>& recorded_;
+  const DynamicsCall<T>& call_;
+  Memory& memory_;
+  const Topology& topology_;
+  int worlds_;
+  KernelModel<D> model_;
+  State<D> moving_, bar_;
+  Buffer<D> given_, given_bar_, constants_bar_;
+  Sums sums_;
+};
+
+template <class T>
+struct DerivativesNode final : Tape<T>::Node {
+  DerivativesNode(Recorded<T> r, const DynamicsCall<T>& call, DynamicsDerivatives<T> d)
+      : recorded(std::move(r)), state(call.state), tau(call.given), result(std::move(d)) {
+    for (const Buffer<T>* b : {&state.q, &state.qd, &tau}) this->inputs.emplace_back(*b, b->version());
+    for (const Buffer<T>* b : {&result.by_position, &result.by_velocity, &result.by_effort}) {
+      this->outputs.emplace_back(*b, b->version());
+    }
+  }
+  const Model* model() const override { return recorded.model.get(); }
+
+  // The mass matrix, whose inverse by_effort is, has no velocity in it, and h no effort.
+  LinkDependence trace(Reach& reach) const override {
+    const Topology& t = recorded.model->topology;
+    LinkDependence own(t.links.size());
+    const bool by_position = read_rows(reach, result.by_position, own);
+    const bool by_velocity = read_rows(reach, result.by_velocity, own);
+    read_rows(reach, result.by_effort, own);
+    reach.read(state.q.id(), moved_positions(t, own));
+    if (by_position || by_velocity) reach.read(state.qd.id(), moved_velocities(t, own));
+    if (by_position) reach.read(tau.id(), moved_velocities(t, own));
+    return own;
+  }
+
+  void backward(Cotangents<T>& bars, Parameters& gradient, Parameters& /*gradient_dot*/) override {
+    const Buffer<T>*const by_position = bars.find(result.by_position),
+                          *const by_velocity = bars.find(result.by_velocity),
+                          *const by_effort = bars.find(result.by_effort);
+    if (!by_position && !by_velocity && !by_effort) return;
+    const DynamicsCall<T> call{state, tau, Asking::forward};
+    DerivativesAdjoint<T> adjoint(recorded, call, bars.memory());
+    const Topology& t = recorded.model->topology;
+    for (int row = 0; row < t.nv; ++row) adjoint.add_row(row, by_position, by_velocity, by_effort);
+    auto sums = std::move(adjoint).take();
+    bars.add(state.q, in_precision<T>(std::move(sums.q), bars.memory()));
+    bars.add(state.qd, in_precision<T>(std::move(sums.qd), bars.memory()));
+    bars.add(tau, in_precision<T>(std::move(sums.given), bars.memory()));
+    if (!recorded.parameters) return;
+    Parameters values = gradient;  // of first derivatives by parameters, which nobody asks for
+    add_constants_gradient<Dual<double>>(*recorded.model, nullptr, sums.constants, &bars.status(tau.worlds()), values,
+                                         gradient);
+  }
+
+  /// Whether any number of a matrix is read; adds the links whose accelerations they are of.
+  bool read_rows(const Reach& reach, const Buffer<T>& matrix, LinkDependence& own) const {
+    const Topology& t = recorded.model->topology;
+    const Components* const read = reach.of(matrix.id());
+    if (!read) return false;
+    for (std::size_t i = 0; i < t.links.size(); ++i) {
+      const Link& link = t.links[i];
+      const int first = link.v * t.nv, end = (link.v + joint_size(link.type).nv) * t.nv;
+      bool any = false;
+      for (int k = first; k < end; ++k) any = any || read->has(k);
+      if (any) own.move_tree_of(t, static_cast<int>(i));
+    }
+    return true;
+  }
+
+  Recorded<T> recorded;
+  State<T> state;
+  Buffer<T> tau;
+  DynamicsDerivatives<T> result;
+};
+
 }  // namespace
 
 template <class T>
@@ -298,49 +483,36 @@ Buffer<T> jacobian(std::type_identity_t<Tape<T>*> tape, const Model& model, cons
 template <class T>
 DynamicsDerivatives<T> dynamics_derivatives(const Model& model, const State<T>& state, const Buffer<T>& tau,
                                             int threads, Memory& memory) {
-  const Topology& t = model.topology;
-  const int nv = t.nv, worlds = state.q.worlds();
+  return dynamics_derivatives<T>(nullptr, model, state, tau, threads, memory);
+}
+
+template <class T>
+DynamicsDerivatives<T> dynamics_derivatives(std::type_identity_t<Tape<T>*> tape, const Model& model,
+                                            const State<T>& state, const Buffer<T>& tau, int threads, Memory& memory) {
+  if (tape) tape->check_recording();
   const DynamicsCall<T> call{state, tau, Asking::forward};
   RolloutOptions options;
   options.threads = threads;
   check_dynamics(model, call, options);
-  const Recorded<T> recorded(model, options, worlds, memory);
-  const std::vector<int> tangent = tangent_rows(t);
-  const auto matrix = [&] { return Buffer<T>(memory, row_count(nv, nv), worlds); };
-  DynamicsDerivatives<T> result{matrix(), matrix(), matrix()};
-  Buffer<T> seed(memory, nv, worlds), q_bar(memory, t.nq, worlds), qd_bar(memory, nv, worlds),
-      tau_bar(memory, nv, worlds);
-  for (int row = 0; row < nv; ++row) {
-    for (int w = 0; w < worlds; ++w) {
-      if (row > 0) seed.set(row - 1, w, T(0));
-      seed.set(row, w, T(1));
-    }
-    DynamicsArguments<T> arguments = dynamics_arguments(recorded.kernel_model, call);
-    arguments.result_bar = seed.address();
-    arguments.q_bar = q_bar.write_address();
-    arguments.qd_bar = qd_bar.write_address();
-    arguments.given_bar = tau_bar.write_address();
-    launch_dynamics_adjoint(arguments, threads, memory);
-    for (int v = 0; v < nv; ++v) {
-      const int to = row * nv + v;
-      std::copy_n(q_bar.row(tangent[v]), worlds, result.by_position.write(to));
-      std::copy_n(qd_bar.row(v), worlds, result.by_velocity.write(to));
-      std::copy_n(tau_bar.row(v), worlds, result.by_effort.write(to));
-    }
-  }
+  Memory& own = tape ? tape->memory() : memory;
+  Recorded<T> recorded(model, options, state.q.worlds(), own);
+  const DynamicsDerivatives<T> result = derivatives_of(recorded, call, own);
+  if (tape) tape->push(std::make_unique<DerivativesNode<T>>(std::move(recorded), call, result));
   return result;
 }
 
-#define BACKDRIVE_INSTANTIATE(T)                                                                                   \
-  template Buffer<T> forward_dynamics<T>(Tape<T>*, const Model&, const State<T>&, const Buffer<T>&, int, Memory&); \
-  template Buffer<T> inverse_dynamics<T>(Tape<T>*, const Model&, const State<T>&, const Buffer<T>&, int, Memory&); \
-  template Buffer<T> bias_force<T>(Tape<T>*, const Model&, const State<T>&, int, Memory&);                         \
-  template Buffer<T> mass_matrix<T>(const Model&, const Buffer<T>&, int, Memory&);                                 \
-  template Buffer<T> mass_matrix<T>(Tape<T>*, const Model&, const Buffer<T>&, int, Memory&);                       \
-  template Buffer<T> jacobian<T>(Tape<T>*, const Model&, const Buffer<T>&, int, const std::array<double, 3>&,      \
-                                 Memory&);                                                                         \
-  template DynamicsDerivatives<T> dynamics_derivatives<T>(const Model&, const State<T>&, const Buffer<T>&, int,    \
-                                                          Memory&);
+#define BACKDRIVE_INSTANTIATE(T)                                                                                     \
+  template Buffer<T> forward_dynamics<T>(Tape<T>*, const Model&, const State<T>&, const Buffer<T>&, int, Memory&);   \
+  template Buffer<T> inverse_dynamics<T>(Tape<T>*, const Model&, const State<T>&, const Buffer<T>&, int, Memory&);   \
+  template Buffer<T> bias_force<T>(Tape<T>*, const Model&, const State<T>&, int, Memory&);                           \
+  template Buffer<T> mass_matrix<T>(const Model&, const Buffer<T>&, int, Memory&);                                   \
+  template Buffer<T> mass_matrix<T>(Tape<T>*, const Model&, const Buffer<T>&, int, Memory&);                         \
+  template Buffer<T> jacobian<T>(Tape<T>*, const Model&, const Buffer<T>&, int, const std::array<double, 3>&,        \
+                                 Memory&);                                                                           \
+  template DynamicsDerivatives<T> dynamics_derivatives<T>(const Model&, const State<T>&, const Buffer<T>&, int,      \
+                                                          Memory&);                                                  \
+  template DynamicsDerivatives<T> dynamics_derivatives<T>(Tape<T>*, const Model&, const State<T>&, const Buffer<T>&, \
+                                                          int, Memory&);
 BACKDRIVE_INSTANTIATE(float)
 BACKDRIVE_INSTANTIATE(double)
 #undef BACKDRIVE_INSTANTIATE

@@ -51,9 +51,16 @@ struct DynamicsDerivatives {
   Buffer<T> by_velocity, by_effort;
 };
 
-/// By the adjoint, a row a pass; without a tape. O(worlds · nv · links).
+/// By the adjoint, a row a pass; without a tape, or recorded. O(worlds · nv · links). Gradients reach q (tangent rows),
+/// q̇, τ and the parameters that forward_dynamics() has gradients for, by an adjoint on dual numbers for each row that a
+/// loss reads: exact, in double precision, O(worlds · nv · links) too, some 30 times the time of the matrices.
+/// docs/theory.md, "Gradients of first derivatives".
 template <class T>
 DynamicsDerivatives<T> dynamics_derivatives(const Model& model, const State<T>& state, const Buffer<T>& tau,
                                             int threads = 1, Memory& memory = default_memory());
+template <class T>
+DynamicsDerivatives<T> dynamics_derivatives(std::type_identity_t<Tape<T>*> tape, const Model& model,
+                                            const State<T>& state, const Buffer<T>& tau, int threads = 1,
+                                            Memory& memory = default_memory());
 
 }  // namespace backdrive

@@ -26,8 +26,15 @@ struct StepJacobians {
 ///
 /// `options` as for a recorded rollout; its gradient window and memory plan are left out. Parameters are the same in
 /// all worlds (else Error, usage). Buffers are in the host's memory.
+///
+/// With a tape, which may be null, gradients reach the state (tangent rows), the controls and all parameters of the
+/// model, by a rollout on dual numbers and its adjoint for each row of A and B in each world that a loss reads: exact,
+/// in double precision, some thousand at a time. docs/theory.md, "Gradients of first derivatives".
 template <class T>
 StepJacobians<T> step_jacobians(const Model& model, const State<T>& state, const Control<T>& control,
                                 RolloutOptions options);
+template <class T>
+StepJacobians<T> step_jacobians(std::type_identity_t<Tape<T>*> tape, const Model& model, const State<T>& state,
+                                const Control<T>& control, RolloutOptions options);
 
 }  // namespace backdrive

@@ -16,7 +16,7 @@ struct Kernels {
   using Rollout = Workspace<PackRollout<R, Contact>>;
   template <bool Contact>
   using Adjoint = AdjointScratch<PackAdjoint<R, Contact>>;
-  static constexpr bool places = false, linearises = std::is_floating_point_v<T>;
+  static constexpr bool places = false, has_dynamics = true, linearises = std::is_floating_point_v<T>;
 
   static void poses(const PoseArguments<T>& a, int first_world, std::byte* scratch) {
     poses_group<R>(a, first_world, scratch);

@@ -20,7 +20,7 @@ struct KernelTable {
   Kernel<PoseArguments<T>> poses, poses_adjoint;
   Kernel<EffortArguments<T>> efforts, efforts_adjoint;
   Kernel<PlaceArguments<T>> place, place_adjoint;  ///< null but for maximal coordinates
-  // Null but for joint coordinates; not of duals.
+  // Null but for joint coordinates; the first for duals, too.
   Kernel<StepJacobianArguments<T>> step_jacobian;
   Kernel<DynamicsArguments<T>> dynamics, dynamics_adjoint;
 };

@@ -6,8 +6,10 @@
 //   K::poses, K::poses_adjoint                  (arguments, first world, scratch)
 //   K::places, K::place, K::place_adjoint       the latter two where `places` is true
 //   K::pose_scratch_bytes(arguments)            of an adjoint with gradients of parameters
-//   K::linearises, K::step_jacobian,            the latter where `linearises` is true; they take no more scratch than an
-//      K::dynamics, K::dynamics_adjoint            adjoint of a rollout
+//   K::has_dynamics, K::dynamics,               the latter two where `has_dynamics` is true,
+//      K::dynamics_adjoint
+//   K::linearises, K::step_jacobian             the latter where `linearises` is true; none of these takes more scratch
+//                                                  than an adjoint of a rollout
 #include <algorithm>
 
 #include "integrators/rollout/effort_kernel.h"
@@ -78,8 +80,8 @@ KernelTable<StorageOf<typename K::Real>> make_kernel_table() {
   table.poses_adjoint = each_group<PoseArguments<T>, K::poses_adjoint, lanes>;
   table.efforts = each_group<EffortArguments<T>, efforts_group<typename K::Real>, lanes>;
   table.efforts_adjoint = each_group<EffortArguments<T>, efforts_adjoint_group<typename K::Real>, lanes>;
-  if constexpr (K::linearises) {
-    table.step_jacobian = each_group<StepJacobianArguments<T>, K::step_jacobian, lanes>;
+  if constexpr (K::linearises) table.step_jacobian = each_group<StepJacobianArguments<T>, K::step_jacobian, lanes>;
+  if constexpr (K::has_dynamics) {
     table.dynamics = each_group<DynamicsArguments<T>, K::dynamics, lanes>;
     table.dynamics_adjoint = each_group<DynamicsArguments<T>, K::dynamics_adjoint, lanes>;
   }

@@ -16,7 +16,7 @@ struct Kernels {
   using Rollout = std::conditional_t<Contact, ContactSet<R>, Space<R>>;
   template <bool Contact>
   using Adjoint = std::conditional_t<Contact, ContactAdjointScratch<R>, AdjointScratch<R>>;
-  static constexpr bool places = true, linearises = false;
+  static constexpr bool places = true, has_dynamics = false, linearises = false;
 
   static void poses(const PoseArguments<T>& a, int first_world, std::byte* scratch) {
     poses_group<R>(a, first_world, scratch);
