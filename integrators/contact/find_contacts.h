@@ -101,7 +101,9 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, int number, const Vec3<typename 
   auto& space = ws.contact;
   TouchingPair<Real>& pair = space.touching[space.touching_count];
   pair = touching_pair(ws, number, shift);
-  const Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, shift);
+  Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, shift);
+  const HalfTurn<Real> turn_a = half_turn(ws, pair.i, zero3<Real>()), turn_b = half_turn(ws, pair.j, shift);
+  A.pose = turn_a.turned(A.pose), B.pose = turn_b.turned(B.pose);
   const auto &ga = space.geometry[pair.a], &gb = space.geometry[pair.b];
   const Real margin = space.constants[pair.a].margin + space.constants[pair.b].margin;
   contact_points<Real>({ga, A}, {gb, B}, space.points);
@@ -110,12 +112,14 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, int number, const Vec3<typename 
   const int count = contact_count(ga, gb);
   for (int k = 0; k < count; ++k) {
     const ContactPoint<Real>& p = space.points[k];
-    const auto near = value_of(p.gap) < value_of(reach);
+    // The gap that half the turns lead to, less what they make of it.
+    const Real gap = p.gap - dot(p.normal, turn_a.shift_of(p.point) - turn_b.shift_of(p.point));
+    const auto near = value_of(gap) < value_of(reach);
     if (!any(near)) continue;
     Contact<Real>& c = space.contacts[space.contact_count++];
     c.point = k;
     c.position = p.point;
-    c.state = {select(near, margin - p.gap, constant<Real>(kOutOfReach)), p.normal, twist_at(start, p.point),
+    c.state = {select(near, margin - gap, constant<Real>(kOutOfReach)), p.normal, twist_at(start, p.point),
                twist_at(smooth, p.point)};
     ++pair.count;
   }

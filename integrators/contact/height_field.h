@@ -155,17 +155,30 @@ BACKDRIVE_INLINE Vec3<Real> ones() {
 template <ShapeKind kind, class Real>
 BACKDRIVE_HD ContactPoint<Real> support_on_field(const Shape<Real>& a, const GroundField<Real>& ground, int i) {
   const FieldSupport<Real> f = field_support<kind>(a, ground, i);
-  return witness(f.core, ground.core, probe_feature<false>(f.core, ones<Real>(), ground));
+  const ContactPoint<Real> p = witness(f.core, ground.core, probe_feature<false>(f.core, ones<Real>(), ground));
+  if constexpr (kind == ShapeKind::ellipsoid) {
+    return p;
+  } else {
+    return moved_along_surface(p, CarriedLever<Real>(a, f.m, i).lever);
+  }
 }
 template <ShapeKind kind, class Real>
 BACKDRIVE_HD void adj_support_on_field(const Shape<Real>& a, const GroundField<Real>& ground, int i,
                                        const ContactPoint<Real>& bar, ShapeBar<Real>& a_bar, CoreBar<Real>& B_bar) {
   const FieldSupport<Real> f = field_support<kind>(a, ground, i);
   const Core<Real>& B = ground.core;
+  const FeaturePair<Real> feature = probe_feature<false>(f.core, ones<Real>(), ground);
   CoreBar<Real> core_bar = zero_core_bar<Real>();
-  adj_witness(f.core, B, probe_feature<false>(f.core, ones<Real>(), ground), bar, core_bar, B_bar);
-  a_bar.pose += core_bar.pose;
   Vec3<Real> m_bar = zero3<Real>(), n_bar = m_bar, area_bar = m_bar, w_bar[2] = {m_bar, m_bar};
+  ContactPoint<Real> own = bar;
+  if constexpr (kind == ShapeKind::cylinder) {
+    const CarriedLever<Real> lever(a, f.m, i);
+    Vec3<Real> lever_bar;
+    own = adj_moved_along_surface(witness(f.core, B, feature).normal, lever.lever, bar, lever_bar);
+    lever.adj(lever_bar, a_bar, m_bar);
+  }
+  adj_witness(f.core, B, feature, own, core_bar, B_bar);
+  a_bar.pose += core_bar.pose;
   adj_support_point<kind>(a.scale, f.m, i, core_bar.extents, a_bar.scale, m_bar);
   adj_local_direction(a.pose, f.n, m_bar, a_bar.pose, n_bar);
   adj_direction(f.area, f.n, n_bar, area_bar);

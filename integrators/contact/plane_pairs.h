@@ -84,6 +84,14 @@ BACKDRIVE_INLINE void adj_ellipsoid_support(const Vec3<Real>& radii, const Vec3<
 //   four more  d = m_z² (±1, 0), m_z² (0, ±1): on the rim when upright, so that the cylinder stands; drawn into the
 //              centre as it lies down, so that it rolls on the lowest point alone
 // Smooth everywhere, with curvature up to R/δ. The lowest point's gap is above the exact one by at most 0.3 δ R.
+//
+// These points wander over the body as it turns, and the gap with them: of a turn θ of the body it has
+//
+//   ∂gap/∂θ = q × m + E × m,   E = (∂q/∂m)ᵀ m                                              (in the body's axes)
+//
+// and a force that acted at q alone would do another work than that by which the gap's energy changes: a tilted disc
+// would spin up by itself. So it acts at q + E, less what E has along the normal. An ellipsoid's q is the gradient of
+// its support function: E lies along the normal.
 
 constexpr double kRimWidth = 0.02;  ///< δ
 constexpr int kCylinderPoints = 10;
@@ -114,6 +122,35 @@ BACKDRIVE_INLINE void adj_cylinder_point(const Vec3<Real>& m, int i, const Vec3<
     m_bar.z += m.z * d_bar * constant<Real>(k % 2 ? 2 : -2);
   }
 }
+/// E of the point i, of radius 1.
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> cylinder_lever(const Vec3<Real>& m, int i) {
+  const Real o = constant<Real>(0);
+  const int k = i % 5;
+  if (k == 0) {
+    constexpr double width = kRimWidth * kRimWidth;
+    const Real square = m.x * m.x + m.y * m.y + constant<Real>(width);
+    const Real factor = square_root(constant<Real>(1 + width) / square) * constant<Real>(-width) / square;
+    return {m.x * factor, m.y * factor, o};
+  }
+  return {o, o, m.z * (k < 3 ? m.x : m.y) * constant<Real>(k % 2 ? 2 : -2)};
+}
+template <class Real>
+BACKDRIVE_INLINE void adj_cylinder_lever(const Vec3<Real>& m, int i, const Vec3<Real>& lever_bar, Vec3<Real>& m_bar) {
+  const int k = i % 5;
+  if (k == 0) {
+    constexpr double width = kRimWidth * kRimWidth;
+    const Real square = m.x * m.x + m.y * m.y + constant<Real>(width);
+    const Real factor = square_root(constant<Real>(1 + width) / square) * constant<Real>(-width) / square;
+    const Real along = constant<Real>(3) * (m.x * lever_bar.x + m.y * lever_bar.y) / square;
+    m_bar.x += factor * (lever_bar.x - m.x * along);
+    m_bar.y += factor * (lever_bar.y - m.y * along);
+  } else {
+    const Real bar = lever_bar.z * constant<Real>(k % 2 ? 2 : -2);
+    m_bar.z += bar * (k < 3 ? m.x : m.y);
+    (k < 3 ? m_bar.x : m_bar.y) += bar * m.z;
+  }
+}
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> cylinder_extents(const Vec3<Real>& scale) {
   return {scale.x, scale.x, scale.y};
@@ -142,11 +179,50 @@ BACKDRIVE_INLINE void adj_support_point(const Vec3<Real>& scale, const Vec3<Real
   }
 }
 
+/// A point moved by E, but not along the normal.
+template <class Real>
+BACKDRIVE_INLINE ContactPoint<Real> moved_along_surface(const ContactPoint<Real>& p, const Vec3<Real>& lever) {
+  return {p.gap, p.point + lever - p.normal * dot(p.normal, lever), p.normal};
+}
+/// Cotangents of p, of which that of the moved point is `bar`, and of the lever.
+template <class Real>
+BACKDRIVE_INLINE ContactPoint<Real> adj_moved_along_surface(const Vec3<Real>& normal, const Vec3<Real>& lever,
+                                                            const ContactPoint<Real>& bar, Vec3<Real>& lever_bar) {
+  const Real along = dot(normal, bar.point);
+  lever_bar = bar.point - normal * along;
+  return {bar.gap, bar.point, bar.normal - lever * along - bar.point * dot(normal, lever)};
+}
+
+/// E of a cylinder's point i, in the world.
+template <class Real>
+struct CarriedLever {
+  const Shape<Real>& shape;
+  const Vec3<Real>& m;
+  int point;
+  Vec3<Real> lever;
+
+  BACKDRIVE_INLINE CarriedLever(const Shape<Real>& a, const Vec3<Real>& local_normal, int i)
+      : shape(a), m(local_normal), point(i), lever(a.pose.axes * (cylinder_lever(local_normal, i) * a.scale.x)) {}
+
+  BACKDRIVE_INLINE void adj(const Vec3<Real>& lever_bar, ShapeBar<Real>& a_bar, Vec3<Real>& m_bar) const {
+    Vec3<Real> own = zero3<Real>();
+    adj_carried_direction(shape.pose, lever, lever_bar, a_bar.pose, own);
+    a_bar.scale.x += dot(own, cylinder_lever(m, point));
+    adj_cylinder_lever(m, point, own * shape.scale.x, m_bar);
+  }
+};
+
 /// Ellipsoid or cylinder on a plane.
 template <ShapeKind kind, class Real>
 BACKDRIVE_INLINE ContactPoint<Real> support_on_plane(const Shape<Real>& a, const ShapePose<Real>& plane, int i) {
   const Vec3<Real> m = transposed_times(a.pose.axes, plane.axes.cz);
-  return point_on_plane<Real>({carried_point(a.pose, support_point<kind>(a.scale, m, i)), constant<Real>(0)}, plane);
+  const ContactPoint<Real> p =
+      point_on_plane<Real>({carried_point(a.pose, support_point<kind>(a.scale, m, i)), constant<Real>(0)}, plane);
+  if constexpr (kind == ShapeKind::ellipsoid) {
+    return p;
+  } else {
+    return moved_along_surface(p, CarriedLever<Real>(a, m, i).lever);
+  }
 }
 template <ShapeKind kind, class Real>
 BACKDRIVE_INLINE void adj_support_on_plane(const Shape<Real>& a, const ShapePose<Real>& plane, int i,
@@ -155,8 +231,15 @@ BACKDRIVE_INLINE void adj_support_on_plane(const Shape<Real>& a, const ShapePose
   const Vec3<Real>& n = plane.axes.cz;
   const Vec3<Real> m = transposed_times(a.pose.axes, n);
   const Vec3<Real> x = carried_point(a.pose, support_point<kind>(a.scale, m, i));
-  const Vec3<Real> x_bar = adj_point_on_plane<Real>({x, constant<Real>(0)}, plane, bar, plane_bar).x;
   Vec3<Real> q_bar = zero3<Real>(), m_bar = zero3<Real>(), n_bar = zero3<Real>();
+  ContactPoint<Real> own = bar;
+  if constexpr (kind == ShapeKind::cylinder) {
+    const CarriedLever<Real> lever(a, m, i);
+    Vec3<Real> lever_bar;
+    own = adj_moved_along_surface(n, lever.lever, bar, lever_bar);
+    lever.adj(lever_bar, a_bar, m_bar);
+  }
+  const Vec3<Real> x_bar = adj_point_on_plane<Real>({x, constant<Real>(0)}, plane, own, plane_bar).x;
   adj_carried_point(a.pose, x, x_bar, a_bar.pose, q_bar);
   adj_support_point<kind>(a.scale, m, i, q_bar, a_bar.scale, m_bar);
   adj_local_direction(a.pose, n, m_bar, a_bar.pose, n_bar);

@@ -55,6 +55,10 @@ BACKDRIVE_INLINE const auto& pose_of(const Workspace<Layout>& ws, int link) {
   return ws.link[link].pose;
 }
 template <class Layout>
+BACKDRIVE_INLINE const auto& pivot_of(const Workspace<Layout>& ws, int link) {
+  return ws.link[link].pose.origin;
+}
+template <class Layout>
 BACKDRIVE_INLINE const auto& velocity_of(const Workspace<Layout>& ws, int link) {
   return ws.link[link].v;
 }

@@ -107,6 +107,10 @@ BACKDRIVE_INLINE contact::ShapePose<R> pose_of(const Touching<R, Adjoint>& s, in
   return {b.pose.axes, -b.lever};
 }
 template <class R, bool Adjoint>
+BACKDRIVE_INLINE Vec3<R> pivot_of(const Touching<R, Adjoint>&, int) {
+  return zero3<R>();
+}
+template <class R, bool Adjoint>
 BACKDRIVE_INLINE const Spatial<R>& velocity_of(const Touching<R, Adjoint>& s, int body) {
   return s.ws.body[body].velocity;
 }

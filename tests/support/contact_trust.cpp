@@ -177,8 +177,11 @@ Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::ui
   return e;
 }
 
+namespace {
+
+/// Kinetic energy and that of weight of each world after each step, the start among them; HUGE_VAL of one that stopped.
 template <class T>
-std::vector<double> largest_energy(const Experiment& e, const Throw& what) {
+std::vector<std::vector<double>> energies(const Experiment& e, const Throw& what) {
   RolloutOptions options;
   options.time_step = e.time_step;
   options.steps = e.steps;
@@ -193,9 +196,8 @@ std::vector<double> largest_energy(const Experiment& e, const Throw& what) {
   }
   const Trajectory<T> t = rollout<T>(e.model, state, {}, options);
   const Numbers3 J = inertia_of(what.thing, what.mass, what.size);
-  std::vector<double> result;
+  std::vector<std::vector<double>> result(worlds);
   for (int w = 0; w < worlds; ++w) {
-    double start = 0, largest = 0;
     for (int step = 0; step <= e.steps; ++step) {
       double q[kFreeQ], v[kFreeV];
       for (int k = 0; k < kFreeQ; ++k) q[k] = t.q(step * placed.q.rows() + k, w);
@@ -204,15 +206,35 @@ std::vector<double> largest_energy(const Experiment& e, const Throw& what) {
       const Vec3<double> omega = transposed_times(R, Vec3<double>{v[0], v[1], v[2]});
       const double energy = 0.5 * (J[0] * omega.x * omega.x + J[1] * omega.y * omega.y + J[2] * omega.z * omega.z) +
                             0.5 * what.mass * (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]) + what.mass * kGravity * q[6];
-      if (step == 0) start = energy;
-      if (!(energy <= largest)) largest = energy;
+      result[w].push_back(t.any_stopped() ? HUGE_VAL : energy);
     }
-    result.push_back(t.any_stopped() ? HUGE_VAL : largest / start);
   }
+  return result;
+}
+
+double largest(const std::vector<double>& numbers, double from, double to) {
+  const auto at = [&](double share) { return numbers.begin() + static_cast<std::ptrdiff_t>(share * numbers.size()); };
+  return *std::max_element(at(from), at(to));
+}
+
+}  // namespace
+
+template <class T>
+std::vector<double> largest_energy(const Experiment& e, const Throw& what) {
+  std::vector<double> result;
+  for (const auto& energy : energies<T>(e, what)) result.push_back(largest(energy, 0, 1) / energy[0]);
   return result;
 }
 template std::vector<double> largest_energy<float>(const Experiment&, const Throw&);
 template std::vector<double> largest_energy<double>(const Experiment&, const Throw&);
+
+std::vector<double> energy_growth(const Experiment& e, const Throw& what) {
+  std::vector<double> result;
+  for (const auto& energy : energies<double>(e, what)) {
+    result.push_back((largest(energy, 2. / 3, 1) - largest(energy, 1. / 3, 2. / 3)) / energy[0]);
+  }
+  return result;
+}
 
 std::vector<Slope> slopes(const Experiment& e, double near, double far) {
   const int row = e.v_of("body0") + 3, worlds = e.state.q.worlds();

@@ -34,6 +34,9 @@ Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::ui
 /// links.
 template <class T>
 std::vector<double> largest_energy(const Experiment& experiment, const Throw& what);
+/// The largest of that sum in the last third of the time less the largest in the second, over that at the start. With a
+/// floor in the way energy waits in its spring for a while: it is not to grow for longer.
+std::vector<double> energy_growth(const Experiment& experiment, const Throw& what);
 
 /// ∂x(T)/∂v of one world: by the adjoint, and by differences over ± near and ± far.
 struct Slope {
