@@ -84,6 +84,12 @@ BACKDRIVE_INLINE void each_side(Space& ws, const Visit& visit) {
   });
 }
 
+/// Whether a contact has no part in a solve but for the twists that come of it. Of duals it may have, by derivatives.
+template <class Real>
+BACKDRIVE_INLINE bool left_out(const Contact<Real>& c) {
+  return c.idle && !kIsDual<Real>;
+}
+
 /// x of the first body minus x of the second, of a vector of each side.
 template <class Real>
 BACKDRIVE_INLINE Spatial<Real> difference(const TouchingPair<Real>& pair, const Contact<Real>& c,
@@ -200,6 +206,8 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
     ContactSide<Real>& s = c.side[side];
     const Spatial<Real> z = solution_at(pair, c, side);
     s.step = s.search = z;
+    c.still = left_out(c);
+    if (c.still) return;
     s.step_wrench = s.search_wrench = s.residual - block_times(c.block, z) * pair.theta[side];
     energy += inner<part>(s.residual, z);
     if (pair.shared()) {
@@ -207,12 +215,13 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
       coupled = coupled || value_of(c.block.normal + c.block.tangential) > zero;
     }
   });
-  if (!any_shared) return energy;
+  if (!any_shared || !any(coupled)) return energy;
   Value fall = zero, last = energy;
   const Value enough = energy * value_of(constant<Real>(SolveLimits<Real>::gradients_tolerance));
   auto running = energy > zero;
   each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
-    c.side[side].step = c.side[side].step_wrench = zero6<Real>();
+    c.side[side].step = zero6<Real>();
+    if (!c.still) c.side[side].step_wrench = zero6<Real>();
   });
   for (int k = 1;; ++k) {
     Value held = zero, carried = zero;  // p·Σ Jᵀ K J p and p·M̃ p
@@ -386,6 +395,85 @@ BACKDRIVE_INLINE void soften(const PairLaw<Real>& law, const ContactState<Real>&
   }
 }
 
+/// Whether a contact's path is outside in all lanes, where force and slopes are zero; as contact_force has it.
+template <class Real>
+BACKDRIVE_INLINE bool stays_apart(const PairLaw<Real>& law, const ContactState<Real>& s, const Spatial<Real>& e) {
+  const Real end = s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin * constant<Real>(0.5));
+  const auto zero = value_of(constant<Real>(0));
+  return !any(!(value_of(s.depth) < zero && value_of(end) < zero));
+}
+template <class Real>
+BACKDRIVE_INLINE ContactBlock<Real> no_block(const Vec3<Real>& n) {
+  const Real o = constant<Real>(0);
+  return {n, o, o, zero3<Real>(), o, o, zero3<Real>(), zero6<Real>()};
+}
+
+/// What is left of a contact's equations on both sides, and what it adds to the sums.
+template <bool Start, class Real>
+BACKDRIVE_INLINE void balance_sides(const TouchingPair<Real>& pair, Contact<Real>& c, const MaskOf<Real>& active,
+                                    Balance<Real>& sum) {
+  c.idle = !any(value_of(c.block.normal + c.block.tangential) > value_of(constant<Real>(0)));
+  for (int side = 0; side < 2; ++side) {
+    if (!pair.moves[side]) continue;
+    ContactSide<Real>& s = c.side[side];
+    if constexpr (Start) s.twist = s.wrench = zero6<Real>();
+    s.residual = where(active, of_side(side, c.impulse) - s.wrench);
+    for (int p = 0; p < sum.parts; ++p) {
+      const auto square = square_of_part(s.residual, p);
+      sum.residual[p] += square;
+      c.idle = c.idle && !any(square > value_of(constant<Real>(0)));
+      if (pair.shared()) sum.shared[p] += square;
+    }
+    if constexpr (!Start) sum.slope -= value_of(dot(s.step, s.residual));
+  }
+}
+
+/// evaluate() of one contact.
+template <bool Start, class Real>
+BACKDRIVE_INLINE void evaluate_contact(const TouchingPair<Real>& pair, Contact<Real>& c,
+                                       const MaskOf<Real>& active, const MaskOf<Real>& bold, Balance<Real>& sum) {
+  Spatial<Real> e;
+  if constexpr (Start) {
+    e = c.state.start - c.state.smooth;
+  } else {
+    e = difference(pair, c, &ContactSide<Real>::twist);
+  }
+  if (stays_apart(pair.law, c.state, e)) {
+    if (c.still && left_out(c)) return;
+    c.block = no_block(c.state.normal);
+    c.wrench = c.impulse = zero6<Real>();
+    balance_sides<Start>(pair, c, active, sum);
+    return;
+  }
+  ContactForce<Real> force = contact_force(pair.law, c.state, e);
+  [[maybe_unused]] Vec3<Real> gap = zero3<Real>();
+  if (!Start && any(bold)) {
+    const Spatial<Real> p = pair.moves[0] ? c.side[0].wrench : zero6<Real>() - c.side[1].wrench;
+    gap = slip_from_impulse(pair.law, c.state.normal, p.lin, bold, force);
+  }
+  c.block = block_of(pair.law, c.state.normal, force);
+  soften(pair.law, c.state, force, c.block);
+  if constexpr (Start) {
+    // Where it slips, the secant: it is stiffer than the objective anywhere, and so is never too bold.
+    c.block.slide = where_short(c.block.slide);
+    c.block.roll = where_short(c.block.roll);
+  }
+  c.wrench = force.wrench;
+  c.impulse = force.wrench * pair.law.dt;
+  if constexpr (Start) {
+    c.impulse += block_times(c.block, e);
+  } else {
+    c.impulse += block_times(c.block, {zero3<Real>(), gap});
+  }
+  for (int p = 0; p < sum.parts; ++p) {
+    sum.impulse[p] += square_of_part(c.impulse, p);
+    const auto noise = noise_of_part(c.block, pair.law.resists_turns, p,
+                                     [&](auto of) { return of(c.state.start) + of(c.state.smooth) + of(e); });
+    sum.noise[p] += noise * noise;
+  }
+  balance_sides<Start>(pair, c, active, sum);
+}
+
 /// Forces, blocks and residuals at x. At the start x is 0, and forces are those of the path at the centred velocity,
 /// e = a − b, that a body at rest takes; the residual says how far Newton's step leads from there. bold: where slips
 /// come from impulses.
@@ -393,57 +481,13 @@ template <bool Start, class Space>
 BACKDRIVE_CALLED Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<typename Space::Real>& active,
                                                         const MaskOf<typename Space::Real>& bold) {
   using Real = typename Space::Real;
-  const Real dt = ws.dt;
   Balance<Real> sum{};
-  each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
-    Spatial<Real> e;
-    if constexpr (Start) {
-      e = c.state.start - c.state.smooth;
-    } else {
-      e = difference(pair, c, &ContactSide<Real>::twist);
+  for (int k = 0; k < ws.contact.touching_count; ++k) {
+    const TouchingPair<Real>& pair = ws.contact.touching[k];
+    for (int c = pair.first; c < pair.first + pair.count; ++c) {
+      evaluate_contact<Start>(pair, ws.contact.contacts[c], active, bold, sum);
     }
-    ContactForce<Real> force = contact_force(pair.law, c.state, e);
-    [[maybe_unused]] Vec3<Real> gap = zero3<Real>();
-    if (!Start && any(bold)) {
-      const Spatial<Real> p = pair.moves[0] ? c.side[0].wrench : zero6<Real>() - c.side[1].wrench;
-      gap = slip_from_impulse(pair.law, c.state.normal, p.lin, bold, force);
-    }
-    c.block = block_of(pair.law, c.state.normal, force);
-    soften(pair.law, c.state, force, c.block);
-    if constexpr (Start) {
-      // Where it slips, the secant: it is stiffer than the objective anywhere, and so is never too bold.
-      c.block.slide = where_short(c.block.slide);
-      c.block.roll = where_short(c.block.roll);
-    }
-    c.wrench = force.wrench;
-    Spatial<Real> impulse = force.wrench * dt;
-    if constexpr (Start) {
-      impulse += block_times(c.block, e);
-    } else {
-      impulse += block_times(c.block, {zero3<Real>(), gap});
-    }
-    for (int p = 0; p < sum.parts; ++p) {
-      sum.impulse[p] += square_of_part(impulse, p);
-      const auto noise = noise_of_part(c.block, pair.law.resists_turns, p,
-                                       [&](auto of) { return of(c.state.start) + of(c.state.smooth) + of(e); });
-      sum.noise[p] += noise * noise;
-    }
-    c.impulse = impulse;
-    c.idle = !any(value_of(c.block.normal + c.block.tangential) > value_of(constant<Real>(0)));
-    for (int side = 0; side < 2; ++side) {
-      if (!pair.moves[side]) continue;
-      ContactSide<Real>& s = c.side[side];
-      if constexpr (Start) s.twist = s.wrench = zero6<Real>();
-      s.residual = where(active, of_side(side, impulse) - s.wrench);
-      for (int p = 0; p < sum.parts; ++p) {
-        const auto square = square_of_part(s.residual, p);
-        sum.residual[p] += square;
-        c.idle = c.idle && !any(square > value_of(constant<Real>(0)));
-        if (pair.shared()) sum.shared[p] += square;
-      }
-      if constexpr (!Start) sum.slope -= value_of(dot(s.step, s.residual));
-    }
-  });
+  }
   return sum;
 }
 
@@ -454,7 +498,7 @@ BACKDRIVE_CALLED void advance(Space& ws, const ValueOf<typename Space::Real>& sh
   each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
     ContactSide<Real>& s = c.side[side];
     s.twist += s.step * share;
-    s.wrench += s.step_wrench * share;
+    if (!c.still) s.wrench += s.step_wrench * share;
   });
 }
 
@@ -528,7 +572,7 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
     last = balance;
     if (!any(active)) break;
     each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
-      c.side[side].residual = where(active, c.side[side].residual);
+      if (!left_out(c)) c.side[side].residual = where(active, c.side[side].residual);
     });
   }
   if constexpr (kIsDual<Real>) solve_derivatives(ws, solver);
@@ -545,10 +589,11 @@ template <class Space>
 BACKDRIVE_CALLED void load_last_step(Space& ws) {
   using Real = typename Space::Real;
   load_blocks(ws, Blocks::unshared);
-  load_wrenches(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
+  const auto wrench_of = [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
     if (pair.shared()) return of_side(side, c.wrench * ws.dt);
     return of_side(side, c.impulse) + block_times(c.block, c.side[side].twist);
-  });
+  };
+  load_wrenches(ws, wrench_of, !kIsDual<Real>);
 }
 
 /// Takes the constants of the shapes, whose rows begin at first_row, for the worlds from first_world on.
