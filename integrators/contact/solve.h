@@ -50,6 +50,8 @@ struct SolveLimits {
   static constexpr double tolerance = kIsDual<Real> ? 1e-13 : narrow ? 1e-5 : 1e-13;
   /// Rounding of velocities, which stiff contacts magnify: some ulps.
   static constexpr double rounding = narrow ? 3e-8 : 5e-17;
+  /// In float32, of impulses: what may be left where no body will move by it.
+  static constexpr double shares = 5e-3;
   /// Of the velocities: slips below it count as this long in the slope of friction.
   static constexpr double least_slip = 3e-4;
   /// After which a step that helps little is not taken without looking where it leads.
@@ -285,6 +287,7 @@ struct Balance {
   ValueOf<Real> residual[parts], impulse[parts], noise[parts];  ///< sums of squares
   ValueOf<Real> shared[parts];                                  ///< residual of contacts between bodies that both move
   ValueOf<Real> slope;                                          ///< of the objective along the last step, at its end
+  ValueOf<Real> moved;  ///< in float32: by how much the last step changed what pairs do to bodies, see PairChange
 
   /// What the residual may be.
   BACKDRIVE_INLINE ValueOf<Real> allowed(int part, double tolerance) const {
@@ -300,15 +303,22 @@ struct Balance {
   /// Whether it will be after one more step of Newton's, if that helps as the last one did; between two bodies the last
   /// step is none, and it must be so already; and so must what derivatives are taken at. From far away, where float32's
   /// tolerance would let it end, what slides may begin to stick in that step, of which the last one knew nothing.
+  /// There it is enough, too, that one more step will move no body: what is left then is how contacts share what they
+  /// hold against each other, which softened blocks are slow to find.
   BACKDRIVE_INLINE MaskOf<Real> will_settle(double tolerance, const Balance& last) const {
     if constexpr (parts == 2) return settled(tolerance) && last.settled(tolerance);
     const auto most = allowed(0, tolerance);
     // The quotient first: in float32 squares of squares leave its range from milligrams to megatonnes.
     const auto zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
-    const auto gain = residual[0] / select(last.residual[0] > zero, last.residual[0], one);
-    const auto foreseen = !(residual[0] * gain > most) && !(shared[0] > most);
-    if constexpr (SolveLimits<Real>::narrow) return foreseen && settled(SolveLimits<Real>::trusted);
-    return foreseen;
+    const auto next = [&](const ValueOf<Real>& now, const ValueOf<Real>& before) {
+      return now * (now / select(before > zero, before, one));
+    };
+    const auto apart = !(shared[0] > most);
+    const auto foreseen = !(next(residual[0], last.residual[0]) > most);
+    if constexpr (!SolveLimits<Real>::narrow) return apart && foreseen;
+    const auto moves_no_more = !(next(moved, last.moved) > most);
+    return apart &&
+           ((foreseen && settled(SolveLimits<Real>::trusted)) || (moves_no_more && settled(SolveLimits<Real>::shares)));
   }
 };
 template <class Real>
@@ -382,8 +392,10 @@ constexpr bool softens() {
 }
 
 /// In float32, K_t of a contact that sticks is no more than what the bound of friction makes of a small part of the
-/// velocities: some thousand times the mass that it stops. What K_t is beyond that changes no impulse, as slips come
-/// from these, but would leave nothing of the inertia of a light body in the sum.
+/// velocities: some thousand times the mass that it stops. What K_t is beyond that changes no impulse that the balance
+/// of the bodies tells, as slips come from these, but would leave nothing of the inertia of a light body in the sum.
+/// How contacts of one body share what they hold against each other is told by their K_t alone, though: each step makes
+/// good only that part of what is wrong with it that is left of their 1/(Σ 1/K_t). See Balance::moved.
 template <class Real>
 BACKDRIVE_INLINE void soften(const PairLaw<Real>& law, const ContactState<Real>& s, const ContactForce<Real>& force,
                              ContactBlock<Real>& block) {
@@ -408,10 +420,32 @@ BACKDRIVE_INLINE ContactBlock<Real> no_block(const Vec3<Real>& n) {
   return {n, o, o, zero3<Real>(), o, o, zero3<Real>(), zero6<Real>()};
 }
 
+/// By how much the last step changed what a pair's contacts do to the body that moves: the sum of their wrenches about
+/// the middle of the first shape, whose moments count by forces at its farthest point.
+template <class Real>
+struct PairChange {
+  Vec3<Real> middle;
+  Real size;
+  Spatial<Real> sum;
+
+  template <class Space>
+  BACKDRIVE_INLINE PairChange(const Space& ws, const TouchingPair<Real>& pair)
+      : middle(ws.contact.balls[pair.a].centre),
+        size(maximum(ws.contact.balls[pair.a].extent, constant<Real>(1e-9))),
+        sum(zero6<Real>()) {}
+
+  BACKDRIVE_INLINE void add(const Contact<Real>& c, int side) {
+    if (!c.still) sum += from_point(c.position - middle, c.side[side].step_wrench);
+  }
+  BACKDRIVE_INLINE ValueOf<Real> square() const {
+    return value_of(dot(sum.lin, sum.lin) + dot(sum.ang, sum.ang) / (size * size));
+  }
+};
+
 /// What is left of a contact's equations on both sides, and what it adds to the sums.
 template <bool Start, class Real>
 BACKDRIVE_INLINE void balance_sides(const TouchingPair<Real>& pair, Contact<Real>& c, const MaskOf<Real>& active,
-                                    Balance<Real>& sum) {
+                                    Balance<Real>& sum, [[maybe_unused]] PairChange<Real>& change) {
   c.idle = !any(value_of(c.block.normal + c.block.tangential) > value_of(constant<Real>(0)));
   for (int side = 0; side < 2; ++side) {
     if (!pair.moves[side]) continue;
@@ -424,14 +458,18 @@ BACKDRIVE_INLINE void balance_sides(const TouchingPair<Real>& pair, Contact<Real
       c.idle = c.idle && !any(square > value_of(constant<Real>(0)));
       if (pair.shared()) sum.shared[p] += square;
     }
-    if constexpr (!Start) sum.slope -= value_of(dot(s.step, s.residual));
+    if constexpr (Start) continue;
+    sum.slope -= value_of(dot(s.step, s.residual));
+    if constexpr (softens<Real>()) {
+      if (!pair.shared()) change.add(c, side);
+    }
   }
 }
 
 /// evaluate() of one contact.
 template <bool Start, class Real>
-BACKDRIVE_INLINE void evaluate_contact(const TouchingPair<Real>& pair, Contact<Real>& c,
-                                       const MaskOf<Real>& active, const MaskOf<Real>& bold, Balance<Real>& sum) {
+BACKDRIVE_INLINE void evaluate_contact(const TouchingPair<Real>& pair, Contact<Real>& c, const MaskOf<Real>& active,
+                                       const MaskOf<Real>& bold, Balance<Real>& sum, PairChange<Real>& change) {
   Spatial<Real> e;
   if constexpr (Start) {
     e = c.state.start - c.state.smooth;
@@ -442,7 +480,7 @@ BACKDRIVE_INLINE void evaluate_contact(const TouchingPair<Real>& pair, Contact<R
     if (c.still && left_out(c)) return;
     c.block = no_block(c.state.normal);
     c.wrench = c.impulse = zero6<Real>();
-    balance_sides<Start>(pair, c, active, sum);
+    balance_sides<Start>(pair, c, active, sum, change);
     return;
   }
   ContactForce<Real> force = contact_force(pair.law, c.state, e);
@@ -471,7 +509,7 @@ BACKDRIVE_INLINE void evaluate_contact(const TouchingPair<Real>& pair, Contact<R
                                      [&](auto of) { return of(c.state.start) + of(c.state.smooth) + of(e); });
     sum.noise[p] += noise * noise;
   }
-  balance_sides<Start>(pair, c, active, sum);
+  balance_sides<Start>(pair, c, active, sum, change);
 }
 
 /// Forces, blocks and residuals at x. At the start x is 0, and forces are those of the path at the centred velocity,
@@ -484,9 +522,11 @@ BACKDRIVE_CALLED Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<
   Balance<Real> sum{};
   for (int k = 0; k < ws.contact.touching_count; ++k) {
     const TouchingPair<Real>& pair = ws.contact.touching[k];
+    PairChange<Real> change(ws, pair);
     for (int c = pair.first; c < pair.first + pair.count; ++c) {
-      evaluate_contact<Start>(pair, ws.contact.contacts[c], active, bold, sum);
+      evaluate_contact<Start>(pair, ws.contact.contacts[c], active, bold, sum, change);
     }
+    if constexpr (softens<Real>() && !Start) sum.moved += change.square();
   }
   return sum;
 }
@@ -551,6 +591,7 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
   auto active = zero < one, bold = active;
   Balance<Real> last = evaluate<true>(ws, active, bold);
   for (int p = 0; p < last.parts; ++p) last.residual[p] = last.impulse[p];
+  last.moved = last.impulse[0];
   for (int k = 1; k <= SolveLimits<Real>::newton_steps; ++k) {
     load_blocks(ws);
     load_residuals(ws);
