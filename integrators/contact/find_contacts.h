@@ -44,6 +44,21 @@ BACKDRIVE_INLINE Real sum_of_magnitudes(const Vec3<Real>& v) {
   return magnitude(v.x) + magnitude(v.y) + magnitude(v.z);
 }
 
+/// From a shape's centre to the middle of its end, in the axes that it is placed in; zero of all but capsules.
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> half_length(const Geometry<ScalarOf<Real>>& geometry, const Mat3<Real>& axes,
+                                        const Vec3<Real>& scale) {
+  return geometry.kind == GeometryType::capsule ? axes.cz * scale.y : zero3<Real>();
+}
+
+/// About a shape where it is; it reaches nothing beyond.
+template <class Real>
+BACKDRIVE_INLINE ShapeBall<Real> ball_of(const Geometry<ScalarOf<Real>>& geometry, const Shape<Real>& shape) {
+  const Real extent = bounding_radius(geometry, shape.scale);
+  return {shape.pose.origin, half_length(geometry, shape.pose.axes, shape.scale),
+          geometry.kind == GeometryType::capsule ? shape.scale.x : extent, extent, constant<Real>(0)};
+}
+
 /// What of balls and pairs no step changes; the balls of the world's shapes are done with that. Once per rollout.
 template <class Space>
 BACKDRIVE_HD void plan_contacts(Space& ws) {
@@ -51,8 +66,9 @@ BACKDRIVE_HD void plan_contacts(Space& ws) {
   auto& space = ws.contact;
   for (int k = 0; k < space.shape_count; ++k) {
     const auto& c = space.constants[k];
-    space.balls[k] = {broadcast<Real>(c.position), bounding_radius(space.geometry[k], broadcast<Real>(c.scale)),
-                      broadcast<Real>(c.margin) + ws.dt * constant<Real>(kPush / 2)};
+    space.balls[k] = ball_of<Real>(
+        space.geometry[k], {{broadcast<Real>(c.rotation), broadcast<Real>(c.position)}, broadcast<Real>(c.scale)});
+    space.balls[k].reach = broadcast<Real>(c.margin) + ws.dt * constant<Real>(kPush / 2);
   }
   int root_a = -1, root_b = -1;
   for (int k = 0; k < space.pair_count; ++k) {
@@ -75,22 +91,31 @@ BACKDRIVE_INLINE void move_ball(Space& ws, int shape) {
   const Spatial<Real>&start = velocity_of(ws, link), &smooth = ws.contact.link[link].smooth;
   ShapeBall<Real>& ball = ws.contact.balls[shape];
   ball.centre = plus_times(pose.origin, pose.axes, c.position);
+  if (ws.contact.geometry[shape].kind == GeometryType::capsule) {
+    ball.half = pose.axes * (broadcast<Real>(c.rotation).cz * c.scale.y);
+  }
   const Real turning = sum_of_magnitudes(start.ang) + sum_of_magnitudes(smooth.ang);
   ball.reach =
       c.margin + ws.dt * (constant<Real>(kPush / 2) + sum_of_magnitudes(start.lin) + sum_of_magnitudes(smooth.lin) +
-                          turning * (ball.radius + sum_of_magnitudes(ball.centre)));
+                          turning * (ball.extent + sum_of_magnitudes(ball.centre)));
 }
 
-/// Whether points of two shapes may come as near as `reach` in any lane: a ball about the first against one about the
-/// second, or against its plane of this normal. O(1).
+/// Whether points of two shapes may come as near as `reach` in any lane: a ball or capsule about the first against one
+/// about the second, or against its plane of this normal. Two capsules are no nearer than along the line between their
+/// centres, d/|d|: d·d − |d·half_a| − |d·half_b| over |d|, less the radii. O(1).
 template <class Real>
 BACKDRIVE_INLINE bool may_meet(const ShapeBall<Real>& a, const ShapeBall<Real>& b, const Vec3<Real>& apart,
                                const Vec3<Real>* plane_normal, const Real& reach) {
   const Real near = a.radius + reach;
-  if (plane_normal) return any(!(value_of(dot(*plane_normal, apart)) > value_of(near)));
-  const Real zero = constant<Real>(0), sum = near + b.radius;
+  if (plane_normal) {
+    const Real lowest = dot(*plane_normal, apart) - magnitude(dot(*plane_normal, a.half));
+    return any(!(value_of(lowest) > value_of(near)));
+  }
+  const Real zero = constant<Real>(0), sum = near + b.radius, square = dot(apart, apart);
+  const Real along = square - magnitude(dot(apart, a.half)) - magnitude(dot(apart, b.half));
   const auto boundless = value_of(b.radius) < value_of(zero);
-  return any(boundless || !(value_of(dot(apart, apart)) > value_of(sum * sum)));
+  const auto apart_by_more = value_of(along) > value_of(zero) && value_of(along * along) > value_of(sum * sum * square);
+  return any(boundless || !apart_by_more);
 }
 
 /// The points of one pair that are in reach, appended.
@@ -99,31 +124,40 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, int number, const Vec3<typename 
                                      const typename Space::Real& reach) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
-  TouchingPair<Real>& pair = space.touching[space.touching_count];
-  pair = touching_pair(ws, number, shift);
-  Shape<Real> A = placed_shape(ws, pair.a, zero3<Real>()), B = placed_shape(ws, pair.b, shift);
-  const HalfTurn<Real> turn_a = half_turn(ws, pair.i, zero3<Real>()), turn_b = half_turn(ws, pair.j, shift);
+  const ContactPair& shapes = space.pairs[number];
+  const auto &ga = space.geometry[shapes.a], &gb = space.geometry[shapes.b];
+  Shape<Real> A = placed_shape(ws, shapes.a, zero3<Real>()), B = placed_shape(ws, shapes.b, shift);
+  const HalfTurn<Real> turn_a = half_turn(ws, carrier_of(ws, shapes.a).link, zero3<Real>());
+  const HalfTurn<Real> turn_b = half_turn(ws, carrier_of(ws, shapes.b).link, shift);
   A.pose = turn_a.turned(A.pose), B.pose = turn_b.turned(B.pose);
-  const auto &ga = space.geometry[pair.a], &gb = space.geometry[pair.b];
-  const Real margin = space.constants[pair.a].margin + space.constants[pair.b].margin;
   contact_points<Real>({ga, A}, {gb, B}, space.points);
-  const Spatial<Real> start = relative(pair, [&](int i) { return velocity_of(ws, i); });
-  const Spatial<Real> smooth = relative(pair, [&](int i) { return space.link[i].smooth; });
   const int count = contact_count(ga, gb);
   for (int k = 0; k < count; ++k) {
-    const ContactPoint<Real>& p = space.points[k];
     // The gap that half the turns lead to, less what they make of it.
-    const Real gap = p.gap - dot(p.normal, turn_a.shift_of(p.point) - turn_b.shift_of(p.point));
-    const auto near = value_of(gap) < value_of(reach);
-    if (!any(near)) continue;
+    ContactPoint<Real>& p = space.points[k];
+    p.gap = p.gap - dot(p.normal, turn_a.shift_of(p.point) - turn_b.shift_of(p.point));
+  }
+  const auto near = [&](int k) { return value_of(space.points[k].gap) < value_of(reach); };
+  int first = 0;
+  while (first < count && !any(near(first))) ++first;
+  if (first == count) return;
+  TouchingPair<Real>& pair = space.touching[space.touching_count];
+  pair = touching_pair(ws, number, shift);
+  const Real margin = space.constants[pair.a].margin + space.constants[pair.b].margin;
+  const Spatial<Real> start = relative(pair, [&](int i) { return velocity_of(ws, i); });
+  const Spatial<Real> smooth = relative(pair, [&](int i) { return space.link[i].smooth; });
+  for (int k = first; k < count; ++k) {
+    const ContactPoint<Real>& p = space.points[k];
+    const auto in_reach = near(k);
+    if (!any(in_reach)) continue;
     Contact<Real>& c = space.contacts[space.contact_count++];
     c.point = k;
     c.position = p.point;
-    c.state = {select(near, margin - gap, constant<Real>(kOutOfReach)), p.normal, twist_at(start, p.point),
+    c.state = {select(in_reach, margin - p.gap, constant<Real>(kOutOfReach)), p.normal, twist_at(start, p.point),
                twist_at(smooth, p.point)};
+    c.idle = c.still = false;
     ++pair.count;
   }
-  if (pair.count == 0) return;
   ++space.touching_count;
   space.link[pair.i].touched = true;
   if (pair.j >= 0) space.link[pair.j].touched = true;

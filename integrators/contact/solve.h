@@ -50,6 +50,8 @@ struct SolveLimits {
   static constexpr double tolerance = kIsDual<Real> ? 1e-13 : narrow ? 1e-5 : 1e-13;
   /// Rounding of velocities, which stiff contacts magnify: some ulps.
   static constexpr double rounding = narrow ? 3e-8 : 5e-17;
+  /// In float32, of impulses: what may be left where no body will move by it.
+  static constexpr double shares = 5e-3;
   /// Of the velocities: slips below it count as this long in the slope of friction.
   static constexpr double least_slip = 3e-4;
   /// After which a step that helps little is not taken without looking where it leads.
@@ -82,6 +84,12 @@ BACKDRIVE_INLINE void each_side(Space& ws, const Visit& visit) {
       if (pair.moves[side]) visit(pair, contact, side);
     }
   });
+}
+
+/// Whether a contact has no part in a solve but for the twists that come of it. Of duals it may have, by derivatives.
+template <class Real>
+BACKDRIVE_INLINE bool left_out(const Contact<Real>& c) {
+  return c.idle && !kIsDual<Real>;
 }
 
 /// x of the first body minus x of the second, of a vector of each side.
@@ -200,6 +208,8 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
     ContactSide<Real>& s = c.side[side];
     const Spatial<Real> z = solution_at(pair, c, side);
     s.step = s.search = z;
+    c.still = left_out(c);
+    if (c.still) return;
     s.step_wrench = s.search_wrench = s.residual - block_times(c.block, z) * pair.theta[side];
     energy += inner<part>(s.residual, z);
     if (pair.shared()) {
@@ -207,12 +217,13 @@ BACKDRIVE_CALLED ValueOf<typename Space::Real> finish_solve(Space& ws, const Sol
       coupled = coupled || value_of(c.block.normal + c.block.tangential) > zero;
     }
   });
-  if (!any_shared) return energy;
+  if (!any_shared || !any(coupled)) return energy;
   Value fall = zero, last = energy;
   const Value enough = energy * value_of(constant<Real>(SolveLimits<Real>::gradients_tolerance));
   auto running = energy > zero;
   each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
-    c.side[side].step = c.side[side].step_wrench = zero6<Real>();
+    c.side[side].step = zero6<Real>();
+    if (!c.still) c.side[side].step_wrench = zero6<Real>();
   });
   for (int k = 1;; ++k) {
     Value held = zero, carried = zero;  // p·Σ Jᵀ K J p and p·M̃ p
@@ -276,6 +287,7 @@ struct Balance {
   ValueOf<Real> residual[parts], impulse[parts], noise[parts];  ///< sums of squares
   ValueOf<Real> shared[parts];                                  ///< residual of contacts between bodies that both move
   ValueOf<Real> slope;                                          ///< of the objective along the last step, at its end
+  ValueOf<Real> moved;  ///< in float32: by how much the last step changed what pairs do to bodies, see PairChange
 
   /// What the residual may be.
   BACKDRIVE_INLINE ValueOf<Real> allowed(int part, double tolerance) const {
@@ -291,15 +303,22 @@ struct Balance {
   /// Whether it will be after one more step of Newton's, if that helps as the last one did; between two bodies the last
   /// step is none, and it must be so already; and so must what derivatives are taken at. From far away, where float32's
   /// tolerance would let it end, what slides may begin to stick in that step, of which the last one knew nothing.
+  /// There it is enough, too, that one more step will move no body: what is left then is how contacts share what they
+  /// hold against each other, which softened blocks are slow to find.
   BACKDRIVE_INLINE MaskOf<Real> will_settle(double tolerance, const Balance& last) const {
     if constexpr (parts == 2) return settled(tolerance) && last.settled(tolerance);
     const auto most = allowed(0, tolerance);
     // The quotient first: in float32 squares of squares leave its range from milligrams to megatonnes.
     const auto zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
-    const auto gain = residual[0] / select(last.residual[0] > zero, last.residual[0], one);
-    const auto foreseen = !(residual[0] * gain > most) && !(shared[0] > most);
-    if constexpr (SolveLimits<Real>::narrow) return foreseen && settled(SolveLimits<Real>::trusted);
-    return foreseen;
+    const auto next = [&](const ValueOf<Real>& now, const ValueOf<Real>& before) {
+      return now * (now / select(before > zero, before, one));
+    };
+    const auto apart = !(shared[0] > most);
+    const auto foreseen = !(next(residual[0], last.residual[0]) > most);
+    if constexpr (!SolveLimits<Real>::narrow) return apart && foreseen;
+    const auto moves_no_more = !(next(moved, last.moved) > most);
+    return apart &&
+           ((foreseen && settled(SolveLimits<Real>::trusted)) || (moves_no_more && settled(SolveLimits<Real>::shares)));
   }
 };
 template <class Real>
@@ -373,8 +392,10 @@ constexpr bool softens() {
 }
 
 /// In float32, K_t of a contact that sticks is no more than what the bound of friction makes of a small part of the
-/// velocities: some thousand times the mass that it stops. What K_t is beyond that changes no impulse, as slips come
-/// from these, but would leave nothing of the inertia of a light body in the sum.
+/// velocities: some thousand times the mass that it stops. What K_t is beyond that changes no impulse that the balance
+/// of the bodies tells, as slips come from these, but would leave nothing of the inertia of a light body in the sum.
+/// How contacts of one body share what they hold against each other is told by their K_t alone, though: each step makes
+/// good only that part of what is wrong with it that is left of their 1/(Σ 1/K_t). See Balance::moved.
 template <class Real>
 BACKDRIVE_INLINE void soften(const PairLaw<Real>& law, const ContactState<Real>& s, const ContactForce<Real>& force,
                              ContactBlock<Real>& block) {
@@ -386,6 +407,111 @@ BACKDRIVE_INLINE void soften(const PairLaw<Real>& law, const ContactState<Real>&
   }
 }
 
+/// Whether a contact's path is outside in all lanes, where force and slopes are zero; as contact_force has it.
+template <class Real>
+BACKDRIVE_INLINE bool stays_apart(const PairLaw<Real>& law, const ContactState<Real>& s, const Spatial<Real>& e) {
+  const Real end = s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin * constant<Real>(0.5));
+  const auto zero = value_of(constant<Real>(0));
+  return !any(!(value_of(s.depth) < zero && value_of(end) < zero));
+}
+template <class Real>
+BACKDRIVE_INLINE ContactBlock<Real> no_block(const Vec3<Real>& n) {
+  const Real o = constant<Real>(0);
+  return {n, o, o, zero3<Real>(), o, o, zero3<Real>(), zero6<Real>()};
+}
+
+/// By how much the last step changed what a pair's contacts do to the body that moves: the sum of their wrenches about
+/// the middle of the first shape, whose moments count by forces at its farthest point.
+template <class Real>
+struct PairChange {
+  Vec3<Real> middle;
+  Real size;
+  Spatial<Real> sum;
+
+  template <class Space>
+  BACKDRIVE_INLINE PairChange(const Space& ws, const TouchingPair<Real>& pair)
+      : middle(ws.contact.balls[pair.a].centre),
+        size(maximum(ws.contact.balls[pair.a].extent, constant<Real>(1e-9))),
+        sum(zero6<Real>()) {}
+
+  BACKDRIVE_INLINE void add(const Contact<Real>& c, int side) {
+    if (!c.still) sum += from_point(c.position - middle, c.side[side].step_wrench);
+  }
+  BACKDRIVE_INLINE ValueOf<Real> square() const {
+    return value_of(dot(sum.lin, sum.lin) + dot(sum.ang, sum.ang) / (size * size));
+  }
+};
+
+/// What is left of a contact's equations on both sides, and what it adds to the sums.
+template <bool Start, class Real>
+BACKDRIVE_INLINE void balance_sides(const TouchingPair<Real>& pair, Contact<Real>& c, const MaskOf<Real>& active,
+                                    Balance<Real>& sum, [[maybe_unused]] PairChange<Real>& change) {
+  c.idle = !any(value_of(c.block.normal + c.block.tangential) > value_of(constant<Real>(0)));
+  for (int side = 0; side < 2; ++side) {
+    if (!pair.moves[side]) continue;
+    ContactSide<Real>& s = c.side[side];
+    if constexpr (Start) s.twist = s.wrench = zero6<Real>();
+    s.residual = where(active, of_side(side, c.impulse) - s.wrench);
+    for (int p = 0; p < sum.parts; ++p) {
+      const auto square = square_of_part(s.residual, p);
+      sum.residual[p] += square;
+      c.idle = c.idle && !any(square > value_of(constant<Real>(0)));
+      if (pair.shared()) sum.shared[p] += square;
+    }
+    if constexpr (Start) continue;
+    sum.slope -= value_of(dot(s.step, s.residual));
+    if constexpr (softens<Real>()) {
+      if (!pair.shared()) change.add(c, side);
+    }
+  }
+}
+
+/// evaluate() of one contact.
+template <bool Start, class Real>
+BACKDRIVE_INLINE void evaluate_contact(const TouchingPair<Real>& pair, Contact<Real>& c, const MaskOf<Real>& active,
+                                       const MaskOf<Real>& bold, Balance<Real>& sum, PairChange<Real>& change) {
+  Spatial<Real> e;
+  if constexpr (Start) {
+    e = c.state.start - c.state.smooth;
+  } else {
+    e = difference(pair, c, &ContactSide<Real>::twist);
+  }
+  if (stays_apart(pair.law, c.state, e)) {
+    if (c.still && left_out(c)) return;
+    c.block = no_block(c.state.normal);
+    c.wrench = c.impulse = zero6<Real>();
+    balance_sides<Start>(pair, c, active, sum, change);
+    return;
+  }
+  ContactForce<Real> force = contact_force(pair.law, c.state, e);
+  [[maybe_unused]] Vec3<Real> gap = zero3<Real>();
+  if (!Start && any(bold)) {
+    const Spatial<Real> p = pair.moves[0] ? c.side[0].wrench : zero6<Real>() - c.side[1].wrench;
+    gap = slip_from_impulse(pair.law, c.state.normal, p.lin, bold, force);
+  }
+  c.block = block_of(pair.law, c.state.normal, force);
+  soften(pair.law, c.state, force, c.block);
+  if constexpr (Start) {
+    // Where it slips, the secant: it is stiffer than the objective anywhere, and so is never too bold.
+    c.block.slide = where_short(c.block.slide);
+    c.block.roll = where_short(c.block.roll);
+  }
+  c.wrench = force.wrench;
+  c.impulse = force.wrench * pair.law.dt;
+  if constexpr (Start) {
+    c.impulse += block_times(c.block, e);
+  } else {
+    c.impulse += block_times(c.block, {zero3<Real>(), gap});
+  }
+  for (int p = 0; p < sum.parts; ++p) {
+    sum.impulse[p] += square_of_part(c.impulse, p);
+    const auto noise = noise_of_part(c.block, pair.law.resists_turns, p,
+                                     [&](auto of) { return of(c.state.start) + of(c.state.smooth) + of(e); });
+    sum.noise[p] += noise * noise;
+  }
+  balance_sides<Start>(pair, c, active, sum, change);
+}
+
 /// Forces, blocks and residuals at x. At the start x is 0, and forces are those of the path at the centred velocity,
 /// e = a − b, that a body at rest takes; the residual says how far Newton's step leads from there. bold: where slips
 /// come from impulses.
@@ -393,57 +519,15 @@ template <bool Start, class Space>
 BACKDRIVE_CALLED Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<typename Space::Real>& active,
                                                         const MaskOf<typename Space::Real>& bold) {
   using Real = typename Space::Real;
-  const Real dt = ws.dt;
   Balance<Real> sum{};
-  each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
-    Spatial<Real> e;
-    if constexpr (Start) {
-      e = c.state.start - c.state.smooth;
-    } else {
-      e = difference(pair, c, &ContactSide<Real>::twist);
+  for (int k = 0; k < ws.contact.touching_count; ++k) {
+    const TouchingPair<Real>& pair = ws.contact.touching[k];
+    PairChange<Real> change(ws, pair);
+    for (int c = pair.first; c < pair.first + pair.count; ++c) {
+      evaluate_contact<Start>(pair, ws.contact.contacts[c], active, bold, sum, change);
     }
-    ContactForce<Real> force = contact_force(pair.law, c.state, e);
-    [[maybe_unused]] Vec3<Real> gap = zero3<Real>();
-    if (!Start && any(bold)) {
-      const Spatial<Real> p = pair.moves[0] ? c.side[0].wrench : zero6<Real>() - c.side[1].wrench;
-      gap = slip_from_impulse(pair.law, c.state.normal, p.lin, bold, force);
-    }
-    c.block = block_of(pair.law, c.state.normal, force);
-    soften(pair.law, c.state, force, c.block);
-    if constexpr (Start) {
-      // Where it slips, the secant: it is stiffer than the objective anywhere, and so is never too bold.
-      c.block.slide = where_short(c.block.slide);
-      c.block.roll = where_short(c.block.roll);
-    }
-    c.wrench = force.wrench;
-    Spatial<Real> impulse = force.wrench * dt;
-    if constexpr (Start) {
-      impulse += block_times(c.block, e);
-    } else {
-      impulse += block_times(c.block, {zero3<Real>(), gap});
-    }
-    for (int p = 0; p < sum.parts; ++p) {
-      sum.impulse[p] += square_of_part(impulse, p);
-      const auto noise = noise_of_part(c.block, pair.law.resists_turns, p,
-                                       [&](auto of) { return of(c.state.start) + of(c.state.smooth) + of(e); });
-      sum.noise[p] += noise * noise;
-    }
-    c.impulse = impulse;
-    c.idle = !any(value_of(c.block.normal + c.block.tangential) > value_of(constant<Real>(0)));
-    for (int side = 0; side < 2; ++side) {
-      if (!pair.moves[side]) continue;
-      ContactSide<Real>& s = c.side[side];
-      if constexpr (Start) s.twist = s.wrench = zero6<Real>();
-      s.residual = where(active, of_side(side, impulse) - s.wrench);
-      for (int p = 0; p < sum.parts; ++p) {
-        const auto square = square_of_part(s.residual, p);
-        sum.residual[p] += square;
-        c.idle = c.idle && !any(square > value_of(constant<Real>(0)));
-        if (pair.shared()) sum.shared[p] += square;
-      }
-      if constexpr (!Start) sum.slope -= value_of(dot(s.step, s.residual));
-    }
-  });
+    if constexpr (softens<Real>() && !Start) sum.moved += change.square();
+  }
   return sum;
 }
 
@@ -454,7 +538,7 @@ BACKDRIVE_CALLED void advance(Space& ws, const ValueOf<typename Space::Real>& sh
   each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
     ContactSide<Real>& s = c.side[side];
     s.twist += s.step * share;
-    s.wrench += s.step_wrench * share;
+    if (!c.still) s.wrench += s.step_wrench * share;
   });
 }
 
@@ -507,6 +591,7 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
   auto active = zero < one, bold = active;
   Balance<Real> last = evaluate<true>(ws, active, bold);
   for (int p = 0; p < last.parts; ++p) last.residual[p] = last.impulse[p];
+  last.moved = last.impulse[0];
   for (int k = 1; k <= SolveLimits<Real>::newton_steps; ++k) {
     load_blocks(ws);
     load_residuals(ws);
@@ -528,7 +613,7 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
     last = balance;
     if (!any(active)) break;
     each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
-      c.side[side].residual = where(active, c.side[side].residual);
+      if (!left_out(c)) c.side[side].residual = where(active, c.side[side].residual);
     });
   }
   if constexpr (kIsDual<Real>) solve_derivatives(ws, solver);
@@ -545,10 +630,11 @@ template <class Space>
 BACKDRIVE_CALLED void load_last_step(Space& ws) {
   using Real = typename Space::Real;
   load_blocks(ws, Blocks::unshared);
-  load_wrenches(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
+  const auto wrench_of = [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
     if (pair.shared()) return of_side(side, c.wrench * ws.dt);
     return of_side(side, c.impulse) + block_times(c.block, c.side[side].twist);
-  });
+  };
+  load_wrenches(ws, wrench_of, !kIsDual<Real>);
 }
 
 /// Takes the constants of the shapes, whose rows begin at first_row, for the worlds from first_world on.

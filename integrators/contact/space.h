@@ -73,6 +73,7 @@ struct Contact {
   Spatial<Real> wrench;      ///< on the first body
   Spatial<Real> impulse;     ///< that Newton's linear model gives it at the solution so far
   bool idle;                 ///< apart in all lanes: K and residuals are zero
+  bool still;                ///< was idle when the running Newton step began, which leaves its wrenches as they are
   ContactSide<Real> side[2];
 };
 
@@ -97,11 +98,13 @@ struct TouchingPair {
   BACKDRIVE_INLINE int link(int side) const { return side == 0 ? i : j; }
 };
 
-/// A ball about a shape, and how far from it the shape's points may touch something that rests.
+/// A ball about a shape, or a capsule, and how far from it the shape's points may touch something that rests.
 template <class Real>
 struct ShapeBall {
   Vec3<Real> centre;  ///< about O of its tree
-  Real radius;        ///< negative: no ball holds it
+  Vec3<Real> half;    ///< from there to the middle of the capsule's end; zero of a ball
+  Real radius;        ///< of the ball or capsule; negative: none holds it
+  Real extent;        ///< from the centre to the farthest point
   Real reach;         ///< margin, and what its points move by within the step at most
 };
 

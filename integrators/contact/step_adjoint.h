@@ -69,6 +69,7 @@ BACKDRIVE_CALLED void begin_adjoint(Space& ws, const Bar& bar) {
     // Their adjoints are of the law as it is, and so must be the matrix: a softer one would magnify cotangents by the
     // ratio in every step.
     each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
+      if (left_out(c)) return;
       const Spatial<Real> e = difference(pair, c, &ContactSide<Real>::twist);
       c.block = block_of(pair.law, c.state.normal, contact_force(pair.law, c.state, e));
     });
@@ -77,7 +78,7 @@ BACKDRIVE_CALLED void begin_adjoint(Space& ws, const Bar& bar) {
   each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int number) {
     ContactBar<Real>& own = ws.contact.bars[number];
     own = {zero_state<Real>(), zero6<Real>()};
-    if (!bar.pair_forces) return;
+    if (!bar.pair_forces || left_out(c)) return;
     PairLawBar<Real> unused = zero_law_bar<Real>();
     const ContactForce<Real> f = contact_force(pair.law, c.state, difference(pair, c, &ContactSide<Real>::twist));
     ContactBar<Real> of_force = own;
@@ -102,6 +103,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> adjoint_balance(Space& ws, const 
   using Real = typename Space::Real;
   Balance<Real> sum{};
   each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
+    if (left_out(c)) return;
     const Spatial<Real> back = held_back(pair, c);
     for (int side = 0; side < 2; ++side) {
       if (!pair.moves[side]) continue;
@@ -172,6 +174,7 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
       const Contact<Real>& c = space.contacts[n];
       ContactBar<Real>& own = space.bars[n];
       own = {zero_state<Real>(), zero6<Real>()};
+      if (left_out(c)) continue;
       const ContactForce<Real> f = contact_force(pair.law, c.state, change_of(ws, pair, c));
       const Spatial<Real> w = relative_at(ws, pair, c, &TouchAdjointLink<Real>::w);
       adj_contact_force(pair.law, c.state, f, w * ws.dt + seed, own, law_bar);
@@ -348,7 +351,12 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
 template <class Space, class Bar>
 BACKDRIVE_HD void adj_contact_places(Space& ws, const Bar& bar) {
   clear_bars(ws);
-  for (int k = 0; k < ws.contact.touching_count; ++k) adj_contacts_of(ws, ws.contact.touching[k], bar);
+  for (int k = 0; k < ws.contact.touching_count; ++k) {
+    const auto& pair = ws.contact.touching[k];
+    bool idle = true;
+    for (int c = pair.first; c < pair.first + pair.count; ++c) idle = idle && left_out(ws.contact.contacts[c]);
+    if (!idle) adj_contacts_of(ws, pair, bar);
+  }
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

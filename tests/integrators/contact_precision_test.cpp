@@ -66,10 +66,12 @@ double worst_velocity(GeometryType type, Integrator integrator) {
 
 // Velocities of 1 m/s are rounded to 1e-7, and friction grows with slips of the stiction velocity, 1e-5: a hundredth of
 // what it can, some mm/s in a step of 1/240 s, if a step took it from slips, which it does not: 1e-3 leaves room. A solve
-// that ends before what slides is known to stick is off by 1e-2 and more. Boxes go over edges, which adds to it.
+// that ends before what slides is known to stick is off by 1e-2 and more. Capsules have two points, which share what they
+// hold; how they do is left to 5e-3 where they are not moved by it. Boxes go over edges, which adds to it.
 TEST(ContactPrecision, OfSinglePrecisionIsThatOfItsRounding) {
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
     EXPECT_LT(worst_velocity(GeometryType::sphere, integrator), 1e-3) << to_string(integrator);
+    EXPECT_LT(worst_velocity(GeometryType::capsule, integrator), 2e-3) << to_string(integrator);
     EXPECT_LT(worst_velocity(GeometryType::box, integrator), 2e-2) << to_string(integrator);
   }
 }
