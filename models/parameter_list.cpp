@@ -296,6 +296,10 @@ std::string path_of(const Model& model, const FieldSelection& selection) {
   return path + "/" + std::string(names[selection.component]);
 }
 
+bool any_requires_grad(const Model& model) {
+  return std::ranges::any_of(fields(), [&](const Field& field) { return field.in(model).any_requires_grad(); });
+}
+
 void set_requires_grad(Model& model, std::string_view path, bool on) {
   for (const FieldSelection& selection : select_fields(model, path)) {
     selection.field->of(model).requires_grad(selection.item, on);

@@ -62,6 +62,8 @@ std::vector<FieldSelection> select_fields(const Model& model, std::string_view p
 /// The path of a selection, in the form select_fields reads.
 std::string path_of(const Model& model, const FieldSelection& selection);
 
+/// Whether a gradient is asked for of any parameter.
+bool any_requires_grad(const Model& model);
 /// Switches requires_grad of everything the path selects; recordings made from now on follow it.
 void set_requires_grad(Model& model, std::string_view path, bool on);
 

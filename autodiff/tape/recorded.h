@@ -31,17 +31,17 @@ struct Recorded {
   std::shared_ptr<const Model> model;
   Parameters direction;
   bool has_direction = false;
-  bool parameters = false;  ///< somebody asked for a parameter's gradient
+  bool parameters;  ///< somebody asked for a parameter's gradient
   KernelModel<T> kernel_model;
   RolloutOptions options;
   std::uint64_t parameters_version;  ///< of options.parameters
 
   Recorded(const Model& m, const RolloutOptions& o, int worlds, Memory& memory)
       : model(make_pooled<Model>(snapshot(m, o.direction, o.checked))),
+        parameters(any_requires_grad(m)),
         kernel_model(*model, o.direction, worlds, memory, o.parameters.get()),
         options(o),
         parameters_version(o.parameters ? o.parameters->numbers().version() : 0) {
-    for (const Field& field : fields()) parameters = parameters || field.in(m).any_requires_grad();
     if (o.direction) {
       direction = *o.direction;
       has_direction = true;

@@ -137,10 +137,6 @@ StepJacobians<T> linearised(const Model& model, const StepCall<T>& call, Memory&
   return result;
 }
 
-bool asks_for_parameters(const Model& model) {
-  return std::ranges::any_of(fields(), [&](const Field& field) { return field.in(model).any_requires_grad(); });
-}
-
 /// Gradients of what is linear in A and B, in double precision: a row of both is a direction that a rollout on dual
 /// numbers and its adjoint move along.
 template <class T>
@@ -223,7 +219,7 @@ class JacobianAdjoint {
   RolloutOptions options_;
   Parameters still_;
   Sums to_;
-  bool asks_ = asks_for_parameters(model_);
+  bool asks_ = any_requires_grad(model_);
 };
 
 template <class T>

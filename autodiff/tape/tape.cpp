@@ -30,13 +30,6 @@ bool asks(const Model& model, const Field& field, int item) {
   return item < values.items() && values.requires_grad(item);
 }
 
-bool asks_for_gradients(const Model& model) {
-  for (const Field& field : fields()) {
-    if (field.in(model).any_requires_grad()) return true;
-  }
-  return false;
-}
-
 /// Adds what another recording asks for; its model must have the same shape.
 void add_requests(const Model& model, Parameters& shape) {
   for (const Field& field : fields()) {
@@ -198,10 +191,10 @@ struct Tape<T>::Recording : Pooled {
     for (const auto& node : nodes) {
       const Model* model = node->model();
       if (!model) continue;
-      if (!asking && asks_for_gradients(*model)) {
+      if (!asking && any_requires_grad(*model)) {
         asking = model;
         shape = backdrive::gradient_shape(*model);
-      } else if (asking && asks_for_gradients(*model)) {
+      } else if (asking && any_requires_grad(*model)) {
         add_requests(*model, shape);
       } else if (!asking && shape.gravity.items() == 0) {
         shape = backdrive::gradient_shape(*model);

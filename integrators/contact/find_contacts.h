@@ -126,16 +126,13 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, int number, const Vec3<typename 
   auto& space = ws.contact;
   const ContactPair& shapes = space.pairs[number];
   const auto &ga = space.geometry[shapes.a], &gb = space.geometry[shapes.b];
-  Shape<Real> A = placed_shape(ws, shapes.a, zero3<Real>()), B = placed_shape(ws, shapes.b, shift);
-  const HalfTurn<Real> turn_a = half_turn(ws, carrier_of(ws, shapes.a).link, zero3<Real>());
-  const HalfTurn<Real> turn_b = half_turn(ws, carrier_of(ws, shapes.b).link, shift);
-  A.pose = turn_a.turned(A.pose), B.pose = turn_b.turned(B.pose);
-  contact_points<Real>({ga, A}, {gb, B}, space.points);
+  const TurningShape<Real> A = turning_shape(ws, shapes.a, zero3<Real>()), B = turning_shape(ws, shapes.b, shift);
+  contact_points<Real>({ga, A.end}, {gb, B.end}, space.points);
   const int count = contact_count(ga, gb);
   for (int k = 0; k < count; ++k) {
     // The gap that half the turns lead to, less what they make of it.
     ContactPoint<Real>& p = space.points[k];
-    p.gap = p.gap - dot(p.normal, turn_a.shift_of(p.point) - turn_b.shift_of(p.point));
+    p.gap = p.gap - dot(p.normal, A.turn.shift_of(p.point) - B.turn.shift_of(p.point));
   }
   const auto near = [&](int k) { return value_of(space.points[k].gap) < value_of(reach); };
   int first = 0;

@@ -96,14 +96,27 @@ BACKDRIVE_INLINE void adj_ellipsoid_support(const Vec3<Real>& radii, const Vec3<
 constexpr double kRimWidth = 0.02;  ///< δ
 constexpr int kCylinderPoints = 10;
 
+/// Of the lowest point.
+template <class Real>
+struct Rim {
+  Real square, factor;  ///< t² + δ², κ/√(t² + δ²)
+  Real pull;            ///< δ²/(t² + δ²), by which E is q's part of the face
+
+  BACKDRIVE_INLINE explicit Rim(const Vec3<Real>& m) {
+    constexpr double width = kRimWidth * kRimWidth;
+    square = m.x * m.x + m.y * m.y + constant<Real>(width);
+    factor = square_root(constant<Real>(1 + width) / square);
+    pull = constant<Real>(width) / square;
+  }
+};
+
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> cylinder_point(const Vec3<Real>& m, int i) {
   const Real o = constant<Real>(0), end = constant<Real>(i < 5 ? -1 : 1);
   const int k = i % 5;
   if (k == 0) {
-    const Real square = m.x * m.x + m.y * m.y + constant<Real>(kRimWidth * kRimWidth);
-    const Real factor = square_root(constant<Real>(1 + kRimWidth * kRimWidth) / square);
-    return {-m.x * factor, -m.y * factor, end};
+    const Rim<Real> rim(m);
+    return {-m.x * rim.factor, -m.y * rim.factor, end};
   }
   const Real d = m.z * m.z * constant<Real>(k % 2 ? 1 : -1);
   return k < 3 ? Vec3<Real>{d, o, end} : Vec3<Real>{o, d, end};
@@ -112,11 +125,10 @@ template <class Real>
 BACKDRIVE_INLINE void adj_cylinder_point(const Vec3<Real>& m, int i, const Vec3<Real>& xi_bar, Vec3<Real>& m_bar) {
   const int k = i % 5;
   if (k == 0) {
-    const Real square = m.x * m.x + m.y * m.y + constant<Real>(kRimWidth * kRimWidth);
-    const Real factor = square_root(constant<Real>(1 + kRimWidth * kRimWidth) / square);
-    const Real along = (m.x * xi_bar.x + m.y * xi_bar.y) / square;
-    m_bar.x -= factor * (xi_bar.x - m.x * along);
-    m_bar.y -= factor * (xi_bar.y - m.y * along);
+    const Rim<Real> rim(m);
+    const Real along = (m.x * xi_bar.x + m.y * xi_bar.y) / rim.square;
+    m_bar.x -= rim.factor * (xi_bar.x - m.x * along);
+    m_bar.y -= rim.factor * (xi_bar.y - m.y * along);
   } else {
     const Real d_bar = k < 3 ? xi_bar.x : xi_bar.y;
     m_bar.z += m.z * d_bar * constant<Real>(k % 2 ? 2 : -2);
@@ -128,10 +140,9 @@ BACKDRIVE_INLINE Vec3<Real> cylinder_lever(const Vec3<Real>& m, int i) {
   const Real o = constant<Real>(0);
   const int k = i % 5;
   if (k == 0) {
-    constexpr double width = kRimWidth * kRimWidth;
-    const Real square = m.x * m.x + m.y * m.y + constant<Real>(width);
-    const Real factor = square_root(constant<Real>(1 + width) / square) * constant<Real>(-width) / square;
-    return {m.x * factor, m.y * factor, o};
+    const Rim<Real> rim(m);
+    const Real factor = rim.factor * rim.pull;
+    return {-m.x * factor, -m.y * factor, o};
   }
   return {o, o, m.z * (k < 3 ? m.x : m.y) * constant<Real>(k % 2 ? 2 : -2)};
 }
@@ -139,12 +150,11 @@ template <class Real>
 BACKDRIVE_INLINE void adj_cylinder_lever(const Vec3<Real>& m, int i, const Vec3<Real>& lever_bar, Vec3<Real>& m_bar) {
   const int k = i % 5;
   if (k == 0) {
-    constexpr double width = kRimWidth * kRimWidth;
-    const Real square = m.x * m.x + m.y * m.y + constant<Real>(width);
-    const Real factor = square_root(constant<Real>(1 + width) / square) * constant<Real>(-width) / square;
-    const Real along = constant<Real>(3) * (m.x * lever_bar.x + m.y * lever_bar.y) / square;
-    m_bar.x += factor * (lever_bar.x - m.x * along);
-    m_bar.y += factor * (lever_bar.y - m.y * along);
+    const Rim<Real> rim(m);
+    const Real factor = rim.factor * rim.pull;
+    const Real along = constant<Real>(3) * (m.x * lever_bar.x + m.y * lever_bar.y) / rim.square;
+    m_bar.x -= factor * (lever_bar.x - m.x * along);
+    m_bar.y -= factor * (lever_bar.y - m.y * along);
   } else {
     const Real bar = lever_bar.z * constant<Real>(k % 2 ? 2 : -2);
     m_bar.z += bar * (k < 3 ? m.x : m.y);

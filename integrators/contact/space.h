@@ -307,6 +307,11 @@ struct HalfTurn {
   Vec3<Real> pivot, omega, phi;
   Real a, u, g, half;
 
+  /// None, in no time.
+  BACKDRIVE_INLINE HalfTurn() : pivot(zero3<Real>()), omega(pivot), phi(pivot) {
+    a = g = constant<Real>(1);
+    u = half = constant<Real>(0);
+  }
   BACKDRIVE_INLINE HalfTurn(const Vec3<Real>& at, const Vec3<Real>& velocity, const Real& dt)
       : pivot(at), omega(velocity) {
     const Real one = constant<Real>(1);
@@ -341,13 +346,23 @@ struct HalfTurn {
   }
 };
 
-/// Of what carries a shape, about O of the first tree; of the world, none.
+/// A shape, about O of its link's tree plus `shift`, at the start of the step and after the half turn of its link. What
+/// the world carries stays.
+template <class Real>
+struct TurningShape {
+  int link;
+  HalfTurn<Real> turn;
+  Shape<Real> start, end;
+};
 template <class Space>
-BACKDRIVE_INLINE HalfTurn<typename Space::Real> half_turn(const Space& ws, int link,
-                                                          const Vec3<typename Space::Real>& shift) {
+BACKDRIVE_INLINE TurningShape<typename Space::Real> turning_shape(const Space& ws, int shape,
+                                                                  const Vec3<typename Space::Real>& shift) {
   using Real = typename Space::Real;
-  if (link < 0) return {zero3<Real>(), zero3<Real>(), ws.dt};
-  return {pivot_of(ws, link) - shift, velocity_of(ws, link).ang, ws.dt};
+  const int link = carrier_of(ws, shape).link;
+  const Shape<Real> start = placed_shape(ws, shape, shift);
+  if (link < 0) return {link, HalfTurn<Real>(), start, start};
+  const HalfTurn<Real> turn(pivot_of(ws, link) - shift, velocity_of(ws, link).ang, ws.dt);
+  return {link, turn, start, {turn.turned(start.pose), start.scale}};
 }
 
 /// `links`: how many the integrator has.

@@ -253,43 +253,33 @@ BACKDRIVE_HD void adj_placed_shape(Space& ws, int shape, const ShapeBar<typename
   }
 }
 
-/// A shape before and after the half turn of its link, and what pivot and φ receive of the contacts.
+/// What contacts on a shape pass to the pose that it has after the half turn of its link, and to the turn itself.
 template <class Real>
-struct HalfTurned {
-  int link;
-  HalfTurn<Real> turn;
-  Shape<Real> start, end;
-  Vec3<Real> pivot_bar, phi_bar;
-
-  BACKDRIVE_INLINE HalfTurned(int carrier, const HalfTurn<Real>& by, const Shape<Real>& shape)
-      : link(carrier),
-        turn(by),
-        start(shape),
-        end{by.turned(shape.pose), shape.scale},
-        pivot_bar(zero3<Real>()),
-        phi_bar(zero3<Real>()) {}
+struct TurningBar {
+  ShapeBar<Real> shape;
+  Vec3<Real> pivot, phi;
 };
 
-/// From the cotangents of the shape's pose at the end to those at the start; those of pivot and φ go onto the link.
+/// Makes the pose's cotangents those of the pose at the start; those of pivot and φ go onto the link.
 template <class Space>
-BACKDRIVE_HD Spatial<typename Space::Real> adj_half_turn(Space& ws, HalfTurned<typename Space::Real>& s,
-                                                         const Spatial<typename Space::Real>& pose_bar,
-                                                         const Vec3<typename Space::Real>& shift) {
+BACKDRIVE_HD void adj_half_turn(Space& ws, const TurningShape<typename Space::Real>& s,
+                                const Vec3<typename Space::Real>& shift, TurningBar<typename Space::Real>& bar) {
   using Real = typename Space::Real;
-  if (s.link < 0) return pose_bar;
+  if (s.link < 0) return;
   const HalfTurn<Real>& turn = s.turn;
-  const Vec3<Real> lin = turn.turned_back(pose_bar.lin);
-  const Vec3<Real> own = turn.turned_back(pose_bar.ang - cross(s.end.pose.origin, pose_bar.lin));  // of the axes
-  s.pivot_bar += pose_bar.lin - lin;
-  s.phi_bar += turn.adj_turned(pose_bar.ang - cross(turn.pivot, pose_bar.lin));
-  const Spatial<Real> couple{turn.adj_phi(s.phi_bar), zero3<Real>()};
+  Spatial<Real>& pose = bar.shape.pose;
+  const Vec3<Real> lin = turn.turned_back(pose.lin);
+  const Vec3<Real> own = turn.turned_back(pose.ang - cross(s.end.pose.origin, pose.lin));  // of the shape's axes
+  bar.pivot += pose.lin - lin;
+  bar.phi += turn.adj_turned(pose.ang - cross(turn.pivot, pose.lin));
+  const Spatial<Real> couple{turn.adj_phi(bar.phi), zero3<Real>()};
   auto& t = ws.contact.link[s.link];
   t.bar.v -= couple;
   if constexpr (Space::twists_turn) {  // and the pivot moves with the link; else it is O
-    t.bar.turn += back(Spatial<Real>{cross(turn.pivot, s.pivot_bar), s.pivot_bar}, shift);
+    t.bar.turn += back(Spatial<Real>{cross(turn.pivot, bar.pivot), bar.pivot}, shift);
     t.bar.turn = plus_cross_force(t.bar.turn, velocity_of(ws, s.link), couple);
   }
-  return {plus_cross(own, s.start.pose.origin, lin), lin};
+  pose = {plus_cross(own, s.start.pose.origin, lin), lin};
 }
 
 /// Of one pair: through the places of its points to those of its shapes.
@@ -303,8 +293,9 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
   for (int k = 0; k < count; ++k) space.points[k] = {constant<Real>(0), o, o};
   Vec3<Real> shift_bar = o;
   Real margin_bar = constant<Real>(0);
-  HalfTurned<Real> sides[2] = {{pair.i, half_turn(ws, pair.i, o), placed_shape(ws, pair.a, o)},
-                               {pair.j, half_turn(ws, pair.j, pair.shift), placed_shape(ws, pair.b, pair.shift)}};
+  const TurningShape<Real> sides[2] = {turning_shape(ws, pair.a, o), turning_shape(ws, pair.b, pair.shift)};
+  const ShapeBar<Real> none{zero6<Real>(), o};
+  TurningBar<Real> shape_bars[2] = {{none, o, o}, {none, o, o}};
   for (int k = pair.first; k < pair.first + pair.count; ++k) {
     const Contact<Real>& c = space.contacts[k];
     Vec3<Real> x_bar = adj_side(ws, pair, c, 0);
@@ -317,32 +308,31 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
     // depth = margin − gap + n·(φ_i × (x − pivot_i) − φ_j × (x − pivot_j))
     const Vec3<Real> n_bar = c.state.normal * state.depth, x = c.position;
     for (int side = 0; side < 2; ++side) {
-      HalfTurned<Real>& s = sides[side];
+      const HalfTurn<Real>& turn = sides[side].turn;
       const Real sign = constant<Real>(side == 0 ? 1 : -1);
-      const Vec3<Real> of_x = cross(n_bar, s.turn.phi) * sign;
+      const Vec3<Real> of_x = cross(n_bar, turn.phi) * sign;
       x_bar += of_x;
-      s.pivot_bar -= of_x;
-      s.phi_bar += cross(x - s.turn.pivot, n_bar) * sign;
+      shape_bars[side].pivot -= of_x;
+      shape_bars[side].phi += cross(x - turn.pivot, n_bar) * sign;
     }
     const Vec3<Real> shifted = sides[0].turn.shift_of(x) - sides[1].turn.shift_of(x);
     space.points[c.point] = {-state.depth, x_bar, state.normal + shifted * state.depth};
     margin_bar += state.depth;
   }
-  ShapeBar<Real> A_bar{zero6<Real>(), o}, B_bar{zero6<Real>(), o};
-  adj_contact_points<Real>({ga, sides[0].end}, {gb, sides[1].end}, space.points, A_bar, B_bar);
-  // The second body's pivot and shape are about O of the first by the shift.
-  const Vec3<Real> shifted_bar = pair.j >= 0 ? sides[1].pivot_bar + B_bar.pose.lin : B_bar.pose.lin;
-  A_bar.pose = adj_half_turn(ws, sides[0], A_bar.pose, o);
-  B_bar.pose = adj_half_turn(ws, sides[1], B_bar.pose, pair.shift);
-  adj_placed_shape(ws, pair.a, A_bar, sides[0].start, o, bar);
-  adj_placed_shape(ws, pair.b, B_bar, sides[1].start, pair.shift, bar);
+  adj_contact_points<Real>({ga, sides[0].end}, {gb, sides[1].end}, space.points, shape_bars[0].shape,
+                           shape_bars[1].shape);
+  // The second shape, and what it turns about, are about O of the first body's tree by the shift.
+  shift_bar -= shape_bars[1].shape.pose.lin + shape_bars[1].pivot;
+  adj_half_turn(ws, sides[0], o, shape_bars[0]);
+  adj_half_turn(ws, sides[1], pair.shift, shape_bars[1]);
+  adj_placed_shape(ws, pair.a, shape_bars[0].shape, sides[0].start, o, bar);
+  adj_placed_shape(ws, pair.b, shape_bars[1].shape, sides[1].start, pair.shift, bar);
   if (bar.wants_parameters()) {
     bar.shapes[pair.a].margin += margin_bar;
     bar.shapes[pair.b].margin += margin_bar;
   }
   const int root_a = carrier_of(ws, pair.a).root, root_b = carrier_of(ws, pair.b).root;
   if (root_a == root_b) return;
-  shift_bar -= shifted_bar;
   adj_tree_origin(ws, root_a, shift_bar, bar);
   adj_tree_origin(ws, root_b, -shift_bar, bar);
 }
