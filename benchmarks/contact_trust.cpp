@@ -1,6 +1,7 @@
 // Whether contact can be trusted with bodies of any size, mass and shape at the default material: how much energy
 // throws gain, and how gradients compare with slopes over a distance. docs/contact.md, section 4, has what it prints.
-//   contact_trust energy [worlds]      largest energy over that at the start, worst of the throws
+//   contact_trust energy [worlds]      largest energy over that at the start, worst of the throws of one body
+//   contact_trust piles [worlds]       and of three that fall on one another
 //   contact_trust gradients [worlds]   ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s
 #include <cmath>
 #include <cstdio>
@@ -15,7 +16,7 @@ namespace {
 
 using namespace test;
 
-void print_energy(int worlds) {
+void print_energy(Motion motion, int worlds) {
   double worst_of_all = 0;
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
     for (const Thing thing : kThings) {
@@ -28,7 +29,7 @@ void print_energy(int worlds) {
           for (const double mass : {1e-3, 0.03, 1., 30., 1000.}) {
             for (const double size : {0.01, 0.1, 1.}) {
               const Throw what{thing, mass, size, rate, 1, integrator};
-              const Experiment e = thrown(what, Motion::toss, worlds, 1.5, 1 + static_cast<int>(mass * 7 + rate));
+              const Experiment e = thrown(what, motion, worlds, 1.5, 1 + static_cast<int>(mass * 7 + rate));
               for (const double x : single ? largest_energy<float>(e, what) : largest_energy<double>(e, what)) {
                 ++throws;
                 gained += !(x <= 1.001);
@@ -91,11 +92,13 @@ int main(int argc, char** argv) {
   try {
     const int worlds = argc > 2 ? std::atoi(argv[2]) : 20;
     if (argc > 1 && !std::strcmp(argv[1], "energy")) {
-      benchmarks::print_energy(worlds);
+      benchmarks::print_energy(test::Motion::toss, worlds);
+    } else if (argc > 1 && !std::strcmp(argv[1], "piles")) {
+      benchmarks::print_energy(test::Motion::pile, worlds);
     } else if (argc > 1 && !std::strcmp(argv[1], "gradients")) {
       benchmarks::print_gradients(worlds);
     } else {
-      std::fprintf(stderr, "usage: contact_trust energy|gradients [worlds]\n");
+      std::fprintf(stderr, "usage: contact_trust energy|piles|gradients [worlds]\n");
       return 2;
     }
   } catch (const std::exception& error) {

@@ -132,6 +132,10 @@ template <class A>
 BACKDRIVE_INLINE void operator+=(Sym3<A>& a, const Sym3<A>& b) {
   a.xx += b.xx, a.yy += b.yy, a.zz += b.zz, a.xy += b.xy, a.xz += b.xz, a.yz += b.yz;
 }
+template <class A>
+BACKDRIVE_INLINE Sym3<A> operator-(const Sym3<A>& a, const Sym3<A>& b) {
+  return {a.xx - b.xx, a.yy - b.yy, a.zz - b.zz, a.xy - b.xy, a.xz - b.xz, a.yz - b.yz};
+}
 
 /// R S Rᵀ: an inertia turned into other axes.
 template <class A, class B>

@@ -44,7 +44,12 @@ struct SolveLimits {
   static constexpr double least_slip = 3e-4;
   /// After which a step that helps little is not taken without looking where it leads.
   static constexpr int bold_steps = 6;
+  static constexpr double wild = narrow ? 1e3 : 1e10;  ///< impulses on the way, over those at the end
+  static constexpr int bold_again = 4;  ///< and after which it gives up, when it has come near in steps with care
   static constexpr int newton_steps = kIsDual<Real> ? 200 : 60;
+  /// Of (C9): how far the bounds of friction may be from the forces, and how often they are taken anew.
+  static constexpr double held_tolerance = narrow ? trusted : 1e-10;
+  static constexpr int held_rounds = 30;
   /// Of the energy of the residual, by which conjugate gradients end.
   static constexpr double gradients_tolerance = narrow ? 1e-6 : 1e-12;
   static constexpr int gradients_steps = 300;
@@ -59,7 +64,7 @@ template <class Space, class Visit>
 BACKDRIVE_INLINE void each_contact(Space& ws, const Visit& visit) {
   auto& space = ws.contact;
   for (int k = 0; k < space.touching_count; ++k) {
-    const auto& pair = space.touching[k];
+    auto& pair = space.touching[k];
     for (int c = pair.first; c < pair.first + pair.count; ++c) visit(pair, space.contacts[c], c);
   }
 }
@@ -122,6 +127,7 @@ struct Balance {
     if (part == 1) sum += times(tolerance * 1e-3, impulse[0]);
     return sum;
   }
+  BACKDRIVE_INLINE auto finite() const { return is_finite(residual[0] + impulse[0] + noise[0]); }
   /// Whether it is, or is no number.
   BACKDRIVE_INLINE MaskOf<Real> settled(double tolerance, int part = 0) const {
     return !(residual[part] > allowed(part, tolerance));
@@ -211,10 +217,24 @@ BACKDRIVE_INLINE Vec3<Real> slip_from_impulse(const PairLaw<Real>& law, const Ve
   return choose(sticks, gap, zero3<Real>());
 }
 
-/// Whether soften() does anything.
+/// Whether soften() and smooth() do anything.
 template <class Real>
 constexpr bool softens() {
   return SolveLimits<Real>::narrow && !kIsDual<Real>;
+}
+/// A small part of the velocities that a contact meets.
+template <class Real>
+BACKDRIVE_INLINE Real least_slip(const Vec3<Real>& start, const Vec3<Real>& smooth) {
+  return constant<Real>(SolveLimits<Real>::least_slip) * square_root(dot(start, start) + dot(smooth, smooth));
+}
+/// In float32, where slips cannot be told by impulses (far from a solution) and differences of velocities know them to
+/// some 1e-7 of these: stiction velocities are at least a small part of the velocities. Against the world, where the
+/// last step is one more of Newton's, it ends without.
+template <class Real>
+BACKDRIVE_INLINE void smooth(const ContactState<Real>& s, const MaskOf<Real>& lanes, PairLaw<Real>& law) {
+  Real &creep = law.material.creep, &turning = law.turning.creep;
+  creep = select(lanes, maximum(creep, least_slip(s.start.lin, s.smooth.lin)), creep);
+  turning = select(lanes, maximum(turning, least_slip(s.start.ang, s.smooth.ang)), turning);
 }
 
 /// In float32, K_t of a contact that sticks is no more than what the bound of friction makes of a small part of the
@@ -226,9 +246,8 @@ template <class Real>
 BACKDRIVE_INLINE void soften(const PairLaw<Real>& law, const ContactState<Real>& s, const ContactForce<Real>& force,
                              ContactBlock<Real>& block) {
   if constexpr (softens<Real>()) {
-    const Real slip = constant<Real>(SolveLimits<Real>::least_slip) *
-                      square_root(dot(s.start.lin, s.start.lin) + dot(s.smooth.lin, s.smooth.lin));
-    const Real most = law.dt * force.normal.value * law.material.friction / (slip + no_impulse<Real>());
+    const Real slip = least_slip(s.start.lin, s.smooth.lin) + no_impulse<Real>();
+    const Real most = law.dt * force.bound * law.material.friction / slip;
     block.tangential = minimum(block.tangential, most);
   }
 }
@@ -292,39 +311,65 @@ BACKDRIVE_INLINE void balance_sides(const TouchingPair<Real>& pair, Contact<Real
   }
 }
 
+/// What evaluate() is of: x = 0, a solution so far, or one of a step that is hard to solve, where friction may be
+/// smooth() or have bounds that are held.
+enum class At { start, solution, hard_solution };
+
+/// Which lanes a solve goes on in, and in which of them slips come from impulses.
+template <class Real>
+struct SolveLanes {
+  const MaskOf<Real>&active, &bold;
+};
+
 /// evaluate() of one contact.
-template <bool Start, class Real>
-BACKDRIVE_INLINE void evaluate_contact(const TouchingPair<Real>& pair, Contact<Real>& c, const MaskOf<Real>& active,
-                                       const MaskOf<Real>& bold, Balance<Real>& sum, PairChange<Real>& change) {
+template <At at, class Space, class Real>
+BACKDRIVE_INLINE void evaluate_contact(const Space& ws, const TouchingPair<Real>& pair, Contact<Real>& c,
+                                       const SolveLanes<Real>& lanes, Balance<Real>& sum, PairChange<Real>& change) {
+  const auto &active = lanes.active, &bold = lanes.bold;
+  constexpr bool at_start = at == At::start;
   Spatial<Real> e;
-  if constexpr (Start) {
+  if constexpr (at_start) {
     e = c.state.start - c.state.smooth;
   } else {
     e = difference(pair, c, &ContactSide<Real>::twist);
   }
-  if (stays_apart(pair.law, c.state, e)) {
+  bool held = false;
+  if constexpr (at == At::hard_solution) {
+    held = ws.contact.any_held && any(ws.contact.held && value_of(c.bound) > value_of(constant<Real>(0)));
+  }
+  if (!held && stays_apart(pair.law, c.state, e)) {
     if (c.still && left_out(c)) return;
     c.block = no_block(c.state.normal);
     c.wrench = c.impulse = zero6<Real>();
-    balance_sides<Start>(pair, c, active, sum, change);
+    balance_sides<at_start>(pair, c, active, sum, change);
     return;
   }
-  ContactForce<Real> force = contact_force(pair.law, c.state, e);
-  [[maybe_unused]] Vec3<Real> gap = zero3<Real>();
-  if (!Start && any(bold)) {
-    const Spatial<Real> p = pair.moves[0] ? c.side[0].wrench : zero6<Real>() - c.side[1].wrench;
-    gap = slip_from_impulse(pair.law, c.state.normal, p.lin, bold, force);
+  const PairLaw<Real>* law = &pair.law;
+  [[maybe_unused]] PairLaw<Real> smoother;
+  if constexpr (softens<Real>() && at == At::hard_solution) {
+    smoother = pair.law;
+    smooth(c.state, !bold && ws.contact.shared, smoother);
+    law = &smoother;
   }
-  c.block = block_of(pair.law, c.state.normal, force);
-  soften(pair.law, c.state, force, c.block);
-  if constexpr (Start) {
+  ContactForce<Real> force = contact_force(*law, c.state, e);
+  if constexpr (at == At::hard_solution) {
+    if (ws.contact.any_held) hold_bound(c.state.normal, ws.contact.held, c.bound, force);
+  }
+  [[maybe_unused]] Vec3<Real> gap = zero3<Real>();
+  if (!at_start && any(bold)) {
+    const Spatial<Real> p = pair.moves[0] ? c.side[0].wrench : zero6<Real>() - c.side[1].wrench;
+    gap = slip_from_impulse(*law, c.state.normal, p.lin, bold, force);
+  }
+  c.block = block_of(*law, c.state.normal, force);
+  soften(*law, c.state, force, c.block);
+  if constexpr (at_start) {
     // Where it slips, the secant: it is stiffer than the objective anywhere, and so is never too bold.
     c.block.slide = where_short(c.block.slide);
     c.block.roll = where_short(c.block.roll);
   }
   c.wrench = force.wrench;
   c.impulse = force.wrench * pair.law.dt;
-  if constexpr (Start) {
+  if constexpr (at_start) {
     c.impulse += block_times(c.block, e);
   } else {
     c.impulse += block_times(c.block, {zero3<Real>(), gap});
@@ -335,26 +380,33 @@ BACKDRIVE_INLINE void evaluate_contact(const TouchingPair<Real>& pair, Contact<R
                                      [&](auto of) { return of(c.state.start) + of(c.state.smooth) + of(e); });
     sum.noise[p] += noise * noise;
   }
-  balance_sides<Start>(pair, c, active, sum, change);
+  balance_sides<at_start>(pair, c, active, sum, change);
 }
 
 /// Forces, blocks and residuals at x. At the start x is 0, and forces are those of the path at the centred velocity,
 /// e = a − b, that a body at rest takes; the residual says how far Newton's step leads from there. bold: where slips
 /// come from impulses.
-template <bool Start, class Space>
-BACKDRIVE_CALLED Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<typename Space::Real>& active,
-                                                        const MaskOf<typename Space::Real>& bold) {
+template <At at, class Space>
+BACKDRIVE_CALLED Balance<typename Space::Real> evaluate_at(Space& ws, const MaskOf<typename Space::Real>& active,
+                                                           const MaskOf<typename Space::Real>& bold) {
   using Real = typename Space::Real;
   Balance<Real> sum{};
   for (int k = 0; k < ws.contact.touching_count; ++k) {
     const TouchingPair<Real>& pair = ws.contact.touching[k];
     PairChange<Real> change(ws, pair);
     for (int c = pair.first; c < pair.first + pair.count; ++c) {
-      evaluate_contact<Start>(pair, ws.contact.contacts[c], active, bold, sum, change);
+      evaluate_contact<at>(ws, pair, ws.contact.contacts[c], {active, bold}, sum, change);
     }
-    if constexpr (softens<Real>() && !Start) sum.moved += change.square();
+    if constexpr (softens<Real>() && at != At::start) sum.moved += change.square();
   }
   return sum;
+}
+template <bool Start, class Space>
+BACKDRIVE_INLINE Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<typename Space::Real>& active,
+                                                        const MaskOf<typename Space::Real>& bold) {
+  if constexpr (Start) return evaluate_at<At::start>(ws, active, bold);
+  if (ws.contact.any_held || any(!bold && ws.contact.shared)) return evaluate_at<At::hard_solution>(ws, active, bold);
+  return evaluate_at<At::solution>(ws, active, bold);
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

@@ -65,7 +65,8 @@ struct ContactForce {
   Slip<Real, Real> torsion;        ///< of n·late.ang, where turns are resisted
   Slip<Real, Vec3<Real>> rolling;  ///< and of T late.ang
   Spatial<Real> drag;              ///< D: what friction takes of each newton of N
-  Spatial<Real> wrench;            ///< N ([0; n] − D)
+  Real bound;                      ///< N, or what it is held at
+  Spatial<Real> wrench;            ///< N [0; n] − bound D
 };
 
 /// (C2)-(C4).
@@ -88,8 +89,18 @@ BACKDRIVE_INLINE ContactForce<Real> contact_force(const PairLaw<Real>& law, cons
     f.rolling = slip_of(f.late.ang - s.normal * about, t.creep);
     f.drag.ang = s.normal * (t.torsional * f.torsion.direction) + f.rolling.direction * t.rolling;
   }
-  f.wrench = {f.drag.ang * -f.normal.value, (s.normal - f.drag.lin) * f.normal.value};
+  f.bound = f.normal.value;
+  f.wrench = {f.drag.ang * -f.bound, (s.normal - f.drag.lin) * f.bound};
   return f;
+}
+
+/// (C9): friction with another bound than N, in some lanes; the others stay as they are.
+template <class Real>
+BACKDRIVE_INLINE void hold_bound(const Vec3<Real>& n, const MaskOf<Real>& lanes, const Real& bound,
+                                 ContactForce<Real>& f) {
+  f.bound = select(lanes, bound, f.bound);
+  f.wrench.ang = f.drag.ang * -f.bound;
+  f.wrench.lin = choose(lanes, n * f.normal.value - f.drag.lin * f.bound, f.wrench.lin);
 }
 
 /// Cotangents of a contact's state and of what its twist changes by.
@@ -155,7 +166,7 @@ struct ContactBlock {
 template <class Real>
 BACKDRIVE_INLINE ContactBlock<Real> block_of(const PairLaw<Real>& law, const Vec3<Real>& n,
                                              const ContactForce<Real>& f) {
-  const Real zero = constant<Real>(0), one = constant<Real>(1), pressed = law.dt * f.normal.value;
+  const Real zero = constant<Real>(0), one = constant<Real>(1), pressed = law.dt * f.bound;
   ContactBlock<Real> b{n,
                        constant<Real>(0.5) * law.dt * law.dt * f.normal.stiffness,
                        pressed * law.material.friction / f.slide.speed,

@@ -141,7 +141,7 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, int number, const Vec3<typename 
   TouchingPair<Real>& pair = space.touching[space.touching_count];
   pair = touching_pair(ws, number, shift);
   const Real margin = space.constants[pair.a].margin + space.constants[pair.b].margin;
-  const Spatial<Real> start = relative(pair, [&](int i) { return velocity_of(ws, i); });
+  const Spatial<Real> start = relative(pair, [&](int i) { return start_of(ws, i); });
   const Spatial<Real> smooth = relative(pair, [&](int i) { return space.link[i].smooth; });
   for (int k = first; k < count; ++k) {
     const ContactPoint<Real>& p = space.points[k];
@@ -172,6 +172,12 @@ BACKDRIVE_INLINE void find_contacts_of(Space& ws, int number, const Vec3<typenam
   if (may_meet(a, b, a.centre - b.centre + shift, space.plans[number].plane ? &normal : nullptr, reach)) {
     find_points_of(ws, number, shift, reach);
   }
+}
+
+/// Where a contact is one: it may be in the list for other lanes.
+template <class Real>
+BACKDRIVE_INLINE MaskOf<Real> in_reach(const Contact<Real>& c) {
+  return value_of(c.state.depth) > value_of(constant<Real>(0.5 * kOutOfReach));
 }
 
 /// Contacts of this step. False: there are none in any lane.

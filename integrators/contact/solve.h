@@ -55,12 +55,21 @@ BACKDRIVE_INLINE void add_block(const Real& theta, const ContactBlock<Real>& b, 
 /// Whose blocks go onto the links: all, or those of contacts of which one body does not move.
 enum class Blocks { all, unshared };
 
+/// Of links without contacts, which is what M̃ is solved with.
+template <class Space>
+BACKDRIVE_INLINE void begin_blocks(Space& ws) {
+  for (int i = 0; i < ws.contact.link_count; ++i) {
+    auto& touch = ws.contact.link[i];
+    if (!touch.touched) continue;
+    touch.block = zero_block<typename Space::Real>();
+    touch.block.aa = touch.kicked;
+  }
+}
+
 template <class Space>
 BACKDRIVE_CALLED void load_blocks(Space& ws, Blocks which = Blocks::all) {
   using Real = typename Space::Real;
-  for (int i = 0; i < ws.contact.link_count; ++i) {
-    if (ws.contact.link[i].touched) ws.contact.link[i].block = zero_block<Real>();
-  }
+  begin_blocks(ws);
   each_side(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
     if (c.idle || (which == Blocks::unshared && pair.shared())) return;
     add_block(pair.theta[side], c.block, pair.arm(c, side), pair.law.resists_turns,
@@ -189,10 +198,11 @@ BACKDRIVE_CALLED void advance(Space& ws, const ValueOf<typename Space::Real>& sh
   });
 }
 
-/// Goes back along the last step to where the objective falls no more, lane by lane where the step went too far: its
-/// slope was −fall at the start, and the step is not a bold one. Returns the balance there.
+/// Goes back along the last step to where the objective falls no more, in those `lanes` where the step went too far:
+/// its slope was −fall at the start. Returns the balance there.
 template <class Space>
-BACKDRIVE_CALLED Balance<typename Space::Real> search_line(Space& ws, const MaskOf<typename Space::Real>& active,
+BACKDRIVE_CALLED Balance<typename Space::Real> search_line(Space& ws, const MaskOf<typename Space::Real>& lanes,
+                                                           const MaskOf<typename Space::Real>& active,
                                                            const MaskOf<typename Space::Real>& bold,
                                                            const ValueOf<typename Space::Real>& fall,
                                                            Balance<typename Space::Real> at_end) {
@@ -201,7 +211,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> search_line(Space& ws, const Mask
   const auto number = [](double x) -> Value { return value_of(constant<Real>(x)); };
   const Value near = fall * number(0.5);
   Value low = number(0), high = number(1), low_slope = -fall, high_slope = at_end.slope, at = high;
-  auto too_far = active && !bold && at_end.slope > near &&
+  auto too_far = lanes && at_end.slope > near &&
                  at_end.residual[0] > at_end.allowed(0, SolveLimits<Real>::tolerance) * number(100);
   for (int k = 0; k < SolveLimits<Real>::search_steps && any(too_far); ++k) {
     const Value width = high - low, span = high_slope - low_slope;
@@ -223,6 +233,133 @@ BACKDRIVE_CALLED Balance<typename Space::Real> search_line(Space& ws, const Mask
   return at_end;
 }
 
+/// In which lanes of a hard step two bodies that both move may touch.
+template <class Space>
+BACKDRIVE_CALLED void find_shared(Space& ws) {
+  using Real = typename Space::Real;
+  ws.contact.shared = value_of(constant<Real>(1)) < value_of(constant<Real>(0));
+  each_contact(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int) {
+    if (pair.shared()) ws.contact.shared = ws.contact.shared || in_reach(c);
+  });
+}
+
+/// x = 0 in some lanes.
+template <class Space>
+BACKDRIVE_CALLED void start_anew(Space& ws, const MaskOf<typename Space::Real>& lanes) {
+  using Real = typename Space::Real;
+  each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
+    ContactSide<Real>& s = c.side[side];
+    s.twist = where(!lanes, s.twist);
+    s.wrench = where(!lanes, s.wrench);
+  });
+}
+
+/// Newton's steps in the `active` lanes from x, whose forces and blocks were evaluated last, until they settle; leaves
+/// those that do not, are lost, and returns what is left. `bold` lanes take whole steps, and slips from impulses;
+/// those that this helps no more are taken away, and search along lines. In float32 these search with a smoother
+/// friction between bodies, and are bold again once they are near.
+template <class Space, class Solver>
+BACKDRIVE_CALLED Balance<typename Space::Real> newton(Space& ws, const Solver& solver,
+                                                      MaskOf<typename Space::Real>& active,
+                                                      MaskOf<typename Space::Real>& bold,
+                                                      Balance<typename Space::Real> last) {
+  using Real = typename Space::Real;
+  using Value = ValueOf<Real>;
+  const auto number = [](double x) -> Value { return value_of(constant<Real>(x)); };
+  const double tolerance = ws.contact.any_held ? SolveLimits<Real>::held_tolerance : SolveLimits<Real>::tolerance;
+  Value patience = number(SolveLimits<Real>::bold_steps), most = number(0);
+  for (int p = 0; p < last.parts; ++p) last.residual[p] = last.impulse[p];  // nothing is known of a step before
+  last.moved = last.impulse[0];
+  auto failed = number(1) < number(0), again = failed;
+  for (int k = 1; k <= SolveLimits<Real>::newton_steps; ++k) {
+    load_blocks(ws);
+    load_residuals(ws);
+    solver.factor_and_solve();
+    const Value fall = finish_solve(ws, solver);
+    advance(ws, number(1));
+    Balance<Real> balance = evaluate<false>(ws, active, bold);
+    // Stiff contact that a fast body meets takes some ten steps, each of which halves what is left.
+    const auto halves = balance.residual[0] < last.residual[0] * number(0.25);
+    const auto stalls = active && bold && !halves && number(k) > patience;
+    // What a step far too long leaves of it by rounding is no solution: twists are no more those of the wrenches.
+    most = select(active, maximum(most, balance.impulse[0]), most);
+    const auto wild = most > balance.impulse[0] * number(SolveLimits<Real>::wild * SolveLimits<Real>::wild);
+    const auto anew = stalls && (wild || balance.residual[0] > balance.impulse[0]);
+    if (any(stalls)) {
+      if constexpr (softens<Real>()) find_shared(ws);
+      bold = bold && !stalls;
+      failed = failed || (stalls && again);
+      active = active && !failed;
+      most = select(anew, number(0), most);
+      start_anew(ws, anew);
+      balance = evaluate<false>(ws, active, bold);
+    }
+    const auto careful = active && !bold && !anew;
+    if (any(careful)) balance = search_line(ws, careful, active, bold, fall, balance);
+    auto settles = !anew && balance.will_settle(tolerance, last);
+    failed = failed || (active && settles && (wild || !balance.finite()));
+    if constexpr (softens<Real>()) {
+      if (!ws.contact.any_held) {
+        const auto smooth = !bold && ws.contact.shared;
+        settles = settles && !smooth;
+        const auto near = active && smooth && balance.settled(SolveLimits<Real>::trusted);
+        if (any(near)) {
+          bold = bold || near;
+          again = again || near;
+          patience = select(near, number(k + SolveLimits<Real>::bold_again), patience);
+          balance = evaluate<false>(ws, active, bold);
+        }
+      }
+    }
+    active = active && !settles;
+    last = balance;
+    if (!any(active)) break;
+    each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
+      if (!left_out(c)) c.side[side].residual = where(active, c.side[side].residual);
+    });
+  }
+  active = failed || (active && !last.settled(SolveLimits<Real>::trusted));
+  return last;
+}
+
+/// (C9), in `lanes`: friction's bounds are held at what the normal forces came to the time before, at first none. Takes
+/// from `lanes` those where they have come to agree with each other. The others stay as they are, with the slips that
+/// they had: `bold`.
+template <class Space, class Solver>
+BACKDRIVE_CALLED void solve_with_held_bounds(Space& ws, const Solver& solver, MaskOf<typename Space::Real>& lanes,
+                                             MaskOf<typename Space::Real> bold) {
+  using Real = typename Space::Real;
+  using Value = ValueOf<Real>;
+  const Value zero = value_of(constant<Real>(0));
+  bold = bold && !lanes;
+  ws.contact.any_held = true;
+  ws.contact.held = lanes;
+  each_contact(ws, [&](TouchingPair<Real>& pair, Contact<Real>& c, int) {
+    c.bound = constant<Real>(0);
+    if constexpr (softens<Real>()) smooth(c.state, lanes && in_reach(c), pair.law);
+  });
+  start_anew(ws, lanes);
+  auto open = lanes;
+  for (int round = 0;; ++round) {
+    each_contact(ws, [](const auto&, Contact<Real>& c, int) { c.still = false; });  // who waited for others goes on
+    auto active = open;
+    const Balance<Real> balance = newton(ws, solver, active, bold, evaluate<false>(ws, active, bold));
+    const auto normal_force = [](const Contact<Real>& c) {
+      return maximum(dot(c.state.normal, c.wrench.lin), constant<Real>(0));
+    };
+    Value left = zero;
+    each_contact(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int) {
+      if (left_out(c)) return;
+      const Real more = (normal_force(c) - c.bound) * pair.law.dt;
+      left += value_of(more * more * dot(c.block.drag, c.block.drag));
+    });
+    lanes = open && (active || left > balance.allowed(0, SolveLimits<Real>::trusted));
+    open = open && (active || left > balance.allowed(0, SolveLimits<Real>::held_tolerance));
+    if (round == SolveLimits<Real>::held_rounds || !any(open)) break;
+    each_contact(ws, [&](const auto&, Contact<Real>& c, int) { c.bound = select(open, normal_force(c), c.bound); });
+  }
+}
+
 template <class Space, class Solver>
 BACKDRIVE_HD void solve_derivatives(Space& ws, const Solver& solver);
 
@@ -232,41 +369,22 @@ template <class Space, class Solver>
 BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
   using Real = typename Space::Real;
   using Value = ValueOf<Real>;
-  ws.contact.any_unsolved = false;
+  ws.contact.any_unsolved = ws.contact.any_held = false;
   if (!find_contacts(ws)) return false;
+  for (int i = 0; i < ws.contact.link_count; ++i) {
+    if (ws.contact.link[i].touched) ws.contact.link[i].kicked = kicked_inertia(ws, i);
+  }
   const Value zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
   auto active = zero < one, bold = active;
-  Balance<Real> last = evaluate<true>(ws, active, bold);
-  for (int p = 0; p < last.parts; ++p) last.residual[p] = last.impulse[p];
-  last.moved = last.impulse[0];
-  for (int k = 1; k <= SolveLimits<Real>::newton_steps; ++k) {
-    load_blocks(ws);
-    load_residuals(ws);
-    solver.factor_and_solve();
-    const Value fall = finish_solve(ws, solver);
-    advance(ws, one);
-    Balance<Real> balance = evaluate<false>(ws, active, bold);
-    if (k > SolveLimits<Real>::bold_steps) {
-      // Stiff contact that a fast body meets takes some ten steps, each of which halves what is left.
-      const auto halves = balance.residual[0] < last.residual[0] * value_of(constant<Real>(0.25));
-      const auto stalls = active && bold && !halves;
-      if (any(stalls)) {
-        bold = bold && !stalls;
-        balance = evaluate<false>(ws, active, bold);
-      }
-      if (any(active && !bold)) balance = search_line(ws, active, bold, fall, balance);
-    }
-    active = active && !balance.will_settle(SolveLimits<Real>::tolerance, last);
-    last = balance;
-    if (!any(active)) break;
-    each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
-      if (!left_out(c)) c.side[side].residual = where(active, c.side[side].residual);
-    });
+  ws.contact.shared = one < zero;
+  newton(ws, solver, active, bold, evaluate<true>(ws, active, bold));
+  if (any(active)) solve_with_held_bounds(ws, solver, active, bold);
+  if constexpr (kIsDual<Real>) {
+    ws.contact.any_held = any(active);  // derivatives of what is solved are those of the law
+    solve_derivatives(ws, solver);
   }
-  if constexpr (kIsDual<Real>) solve_derivatives(ws, solver);
-  const auto unsolved = active && !last.settled(SolveLimits<Real>::trusted);
-  ws.contact.any_unsolved = any(unsolved);
-  ws.contact.unsolved = select(unsolved, constant<Real>(1), constant<Real>(0));
+  ws.contact.any_unsolved = any(active);
+  ws.contact.unsolved = select(active, constant<Real>(1), constant<Real>(0));
   return true;
 }
 

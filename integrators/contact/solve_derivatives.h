@@ -40,9 +40,7 @@ BACKDRIVE_CALLED void forget_derivatives(Space& ws, const Solver& solver, const 
     ContactSide<Real>& s = c.side[side];
     s.wrench = only_values(s.wrench - begun(pair, c, side).wrench);
   });
-  for (int i = 0; i < ws.contact.link_count; ++i) {
-    if (ws.contact.link[i].touched) ws.contact.link[i].block = zero_block<Real>();
-  }
+  begin_blocks(ws);
   load_wrenches(ws, [](const auto&, const Contact<Real>& c, int side) { return c.side[side].wrench; });
   solver.factor_and_solve();
   each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
@@ -92,9 +90,7 @@ template <class Space, class Solver>
 BACKDRIVE_CALLED void make_consistent(Space& ws, const Solver& solver) {
   using Real = typename Space::Real;
   for (int k = 0; k < 2; ++k) {
-    for (int i = 0; i < ws.contact.link_count; ++i) {
-      if (ws.contact.link[i].touched) ws.contact.link[i].block = zero_block<Real>();
-    }
+    begin_blocks(ws);
     load_wrenches(ws, [](const auto&, const Contact<Real>& c, int side) { return c.side[side].wrench; });
     solver.factor_and_solve();
     each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {

@@ -8,8 +8,10 @@
 //   carrier_of(ws, contact shape)   what carries it
 //   pose_of(ws, link)               axes, and origin from the O of its tree
 //   velocity_of(ws, link)           twist about O with q̇
+//   start_of(ws, link)              the same as contact takes it
 //   pivot_of(ws, link)              from O: where its own turn leaves it in place
 //   mass_of(ws, link)
+//   kicked_inertia(ws, link)        what resists contact beside what the solver has: a Sym3 of its turns about O
 //   tree_origin(ws, root)           O in the world; of the world (−1) its origin
 //
 // With featherstone O is where the root joint of a tree is; with semi_implicit every body is a tree, and O its com.
@@ -39,12 +41,13 @@ struct TouchLink {
   Spatial<Real> change;  ///< twist that the last solve gave it
   Spatial<Real> load;    ///< wrench of the contacts: right-hand side of a solve
   ArticulatedInertia<Real> block;
-  bool touched;  ///< a point of it is in reach: has a block and a load
+  Sym3<Real> kicked;  ///< kicked_inertia(), in every block
+  bool touched;       ///< a point of it is in reach: has a block and a load
 };
 /// Cotangents with respect to twists, with the sign of φ as F, A and V of (7), and what is left of the pose's.
 template <class Real>
 struct TouchLinkBar {
-  Spatial<Real> v, smooth, kick, w;
+  Spatial<Real> v, start, smooth, kick, w;  ///< v: by the half turn; start: as contact takes it
   Spatial<Real> turn;
 };
 template <class Real>
@@ -72,6 +75,7 @@ struct Contact {
   ContactBlock<Real> block;  ///< K at the solution so far
   Spatial<Real> wrench;      ///< on the first body
   Spatial<Real> impulse;     ///< that Newton's linear model gives it at the solution so far
+  Real bound;                ///< (C9): what friction's bound is held at, N; see ContactSpace::held
   bool idle;                 ///< apart in all lanes: K and residuals are zero
   bool still;                ///< was idle when the running Newton step began, which leaves its wrenches as they are
   ContactSide<Real> side[2];
@@ -132,7 +136,10 @@ struct ContactSpace {
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
   bool reported_apart = false;  ///< Workspace::reported is not q̇
-  bool any_unsolved = false;    ///< of the last step, and 1 in the lanes where it was not solved
+  bool any_held = false;        ///< of the last step: whether friction's bound is held, and in which lanes
+  MaskOf<Real> held;
+  MaskOf<Real> shared;        ///< find_shared()
+  bool any_unsolved = false;  ///< and 1 in the lanes where it was not solved
   Real unsolved;
 };
 
@@ -332,6 +339,13 @@ struct HalfTurn {
   BACKDRIVE_INLINE ShapePose<Real> turned(const ShapePose<Real>& s) const {
     const Vec3<Real> arm = s.origin - pivot;
     return {{turned(s.axes.cx), turned(s.axes.cy), turned(s.axes.cz)}, s.origin + (turned(arm) - arm)};
+  }
+  /// J of a body that turns with it.
+  BACKDRIVE_INLINE Sym3<Real> turned(const Sym3<Real>& J) const {
+    const Real zero = constant<Real>(0), one = constant<Real>(1);
+    return rotated(Mat3<Real>{turned(Vec3<Real>{one, zero, zero}), turned(Vec3<Real>{zero, one, zero}),
+                              turned(Vec3<Real>{zero, zero, one})},
+                   J);
   }
   /// What it moves a point by, linearly.
   BACKDRIVE_INLINE Vec3<Real> shift_of(const Vec3<Real>& x) const { return cross(phi, x - pivot); }

@@ -64,6 +64,9 @@ BACKDRIVE_CALLED void begin_adjoint(Space& ws, const Bar& bar) {
     c.side[side].wrench = c.side[side].step = zero6<Real>();
   });
   const auto zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
+  // The adjoint is of the law, with which (C9) ends where it could be solved.
+  ws.contact.any_held = false;
+  ws.contact.shared = one < zero;
   evaluate<false>(ws, zero < one, one < zero);
   if constexpr (softens<Real>()) {
     // Their adjoints are of the law as it is, and so must be the matrix: a softer one would magnify cotangents by the
@@ -203,7 +206,7 @@ BACKDRIVE_HD void clear_bars(Space& ws) {
   const auto o = zero6<typename Space::Real>();
   for (int i = 0; i < ws.contact.link_count; ++i) {
     auto& t = ws.contact.link[i];
-    if (t.touched) t.bar = {o, o, o, o, o};
+    if (t.touched) t.bar = {o, o, o, o, o, o};
   }
 }
 
@@ -225,7 +228,7 @@ BACKDRIVE_HD Vec3<typename Space::Real> adj_side(Space& ws, const TouchingPair<t
     if constexpr (Space::twists_turn) t.bar.turn = plus_cross_force(t.bar.turn, Y, wrench);
     turn = plus_cross(turn, wrench.lin, Y.ang);
   };
-  add(t.bar.v, velocity_of(ws, link), own.state.start);
+  add(t.bar.start, start_of(ws, link), own.state.start);
   add(t.bar.smooth, t.smooth, own.state.smooth);
   add(t.bar.kick, t.kick, own.change);
   add(t.bar.w, t.w, c.wrench * ws.dt);

@@ -63,8 +63,32 @@ BACKDRIVE_INLINE const auto& velocity_of(const Workspace<Layout>& ws, int link) 
   return ws.link[link].v;
 }
 template <class Layout>
+BACKDRIVE_INLINE const auto& start_of(const Workspace<Layout>& ws, int link) {
+  return velocity_of(ws, link);
+}
+template <class Layout>
 BACKDRIVE_INLINE auto mass_of(const Workspace<Layout>& ws, int link) {
   return ws.constants[link].mass;
+}
+/// Of bodies that fly alone contact is solved with the inertia that half a turn leads to, as it has shapes there
+/// ((C8) of docs/contact.md): the impulse is then that of a body on its way, and what rolls keeps its spin whatever its
+/// moments. Of links, whose inertias are those of all that hangs on them, the start's counts.
+template <class Layout>
+BACKDRIVE_INLINE bool flies_alone(const Workspace<Layout>& ws, int link) {
+  return ws.links[link].type == JointType::free && ws.links[link].leaf;
+}
+template <class Layout>
+BACKDRIVE_INLINE contact::HalfTurn<typename Layout::Real> half_turn(const Workspace<Layout>& ws, int link) {
+  return {pivot_of(ws, link), velocity_of(ws, link).ang, ws.dt};
+}
+/// What that has more than the inertia at the start.
+template <class Layout>
+BACKDRIVE_INLINE Sym3<typename Layout::Real> kicked_inertia(const Workspace<Layout>& ws, int link) {
+  using Real = typename Layout::Real;
+  const Real o = constant<Real>(0);
+  if (!flies_alone(ws, link)) return {o, o, o, o, o, o};
+  const Sym3<Real> J = inertia_about_com(ws.link[link].I);
+  return half_turn(ws, link).turned(J) - J;
 }
 /// Where O of a tree is in the world.
 template <class Layout>

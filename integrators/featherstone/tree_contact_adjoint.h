@@ -139,7 +139,7 @@ BACKDRIVE_INLINE void add_body(const contact::TouchAdjointLink<Real>& t, const R
   sum.w = plus_times(sum.w, I, t.kick);
   if (!t.touched) return;
   const auto& b = t.bar;
-  sum.v += b.v, sum.smooth += b.smooth, sum.kick += b.kick, sum.w += b.w, sum.turn += b.turn;
+  sum.v += b.v + b.start, sum.smooth += b.smooth, sum.kick += b.kick, sum.w += b.w, sum.turn += b.turn;
 }
 
 /// Σ Y ×* G^Y + R for the twists of one link, that carries the subtree.
@@ -211,11 +211,45 @@ BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& b
   }
 }
 
+/// (A8) of what bodies that fly alone have more than their inertia at the start, −w·(J(φ) − J) Δω: to their attitude,
+/// their velocity by φ, and J.
+template <class Layout>
+BACKDRIVE_CALLED void adj_kicked_inertia(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  for (int i = 0; i < ws.link_count; ++i) {
+    const auto& t = ws.contact.link[i];
+    if (!t.touched || !flies_alone(ws, i)) continue;
+    const Link& link = ws.links[i];
+    const typename Layout::Dof* const dof = ws.dof + link.v;
+    const Vec3<Real>&w = t.w.ang, &kick = t.kick.ang;
+    const auto turn = half_turn(ws, i);
+    const Sym3<Real> J = inertia_about_com(ws.link[i].I);
+    Sym3<Real> late = J;
+    late += t.kicked;
+    // w·J Δω of a J that turns.
+    const auto turned = [&](const Sym3<Real>& of) { return cross(of * kick, w) + cross(of * w, kick); };
+    const Vec3<Real> turn_bar = turned(late), start_bar = turned(J) - turn.turned_back(turn_bar);
+    const Vec3<Real> omega_bar = turn.adj_phi(turn.adj_turned(turn_bar));
+    for (int k = 0; k < 3; ++k) {
+      bar.q[link.q + k] += dot(dof[k].S.ang, start_bar);
+      bar.qd[link.v + k] -= dot(dof[k].S.ang, omega_bar);
+    }
+    if constexpr (Layout::parameters) {
+      if (!bar.wants_parameters()) continue;
+      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(ws.link[i].pose.axes, x); };
+      Sym3<Real>& inertia = bar.constants[i].inertia;
+      less_bilinear(in_link(turn.turned_back(w)), in_link(turn.turned_back(kick)), inertia);
+      less_bilinear(in_link(-w), in_link(kick), inertia);
+    }
+  }
+}
+
 /// (A6), (A8), (A9).
 template <class Layout>
 BACKDRIVE_HD void adj_contacts(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   contact::adj_contact_places(ws, bar);
   kick_sweep(ws, bar);
+  adj_kicked_inertia(ws, bar);
 }
 
 /// Adjoint of one step with contact: as step_adjoint, after recompute_with_contact. bar.reported holds the cotangent of

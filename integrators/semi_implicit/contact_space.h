@@ -88,6 +88,8 @@ struct Touching {
   R dt{};
   contact::ContactSpace<TouchLayout<R, Adjoint>> contact{};
   BlockFactors<R> with_blocks{};
+  bool* alone = nullptr;             ///< [body_count]: no joint holds it in this step
+  Spatial<R>* start = nullptr;       ///< [body_count]: start_of()
   Spatial<R>* reported = nullptr;    ///< [body_count]: v_d after the step, of the links' origins
   TouchRows<R>* rows = nullptr;      ///< [joint_count]; adjoint only, as what follows
   Spatial<R>* smooth_bar = nullptr;  ///< [body_count]: cotangents of v_s
@@ -115,12 +117,46 @@ BACKDRIVE_INLINE const Spatial<R>& velocity_of(const Touching<R, Adjoint>& s, in
   return s.ws.body[body].velocity;
 }
 template <class R, bool Adjoint>
+BACKDRIVE_INLINE const Spatial<R>& start_of(const Touching<R, Adjoint>& s, int body) {
+  return s.start[body];
+}
+template <class R, bool Adjoint>
 BACKDRIVE_INLINE const R& mass_of(const Touching<R, Adjoint>& s, int body) {
   return s.system.bodies[body].mass;
+}
+/// M̃ is the start's: what it makes of an impulse is carried on whole.
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE Sym3<R> kicked_inertia(const Touching<R, Adjoint>&, int) {
+  const R o = constant<R>(0);
+  return {o, o, o, o, o, o};
 }
 template <class R, bool Adjoint>
 BACKDRIVE_INLINE Vec3<R> tree_origin(const Touching<R, Adjoint>& s, int body) {
   return body < 0 ? zero3<R>() : s.ws.body[body].pose.centre;
+}
+
+/// Of a body that flies alone ω changes by −J⁻¹ (φ × J ω) in half a turn, φ. Contact takes its velocities in the
+/// middles of steps, by that late or early, where those of trees are: so its work is that along the way.
+template <class R>
+struct LateSpin {
+  contact::HalfTurn<R> turn;
+  Vec3<R> momentum, change;  ///< J ω, and J⁻¹ (φ × J ω)
+
+  BACKDRIVE_INLINE LateSpin(const BodyScratch<R>& body, const R& dt)
+      : turn(zero3<R>(), body.velocity.ang, dt),
+        momentum(body.inertia * body.velocity.ang),
+        change(body.inverse_inertia * cross(turn.phi, momentum)) {}
+};
+/// Finds the bodies that no joint holds.
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE void find_alone(Touching<R, Adjoint>& s) {
+  for (int i = 0; i < s.system.body_count; ++i) s.alone[i] = true;
+  for (int j = 0; j < s.system.joint_count; ++j) {
+    const Joint& joint = s.system.joints[j];
+    if (joint.type == JointType::free || !s.system.holds(j)) continue;
+    s.alone[joint.child] = false;
+    if (joint.parent >= 0) s.alone[joint.parent] = false;
+  }
 }
 
 /// Takes room for it from a block of memory, or only counts.
@@ -132,6 +168,8 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Touching<R, A
   s.with_blocks.body = arena.take<SixFactors<R>>(bodies);
   s.with_blocks.rows = take_factors(s.system, arena);
   s.response = take_response(s.system, arena);
+  s.alone = arena.take<bool>(bodies);
+  s.start = arena.take<Spatial<R>>(bodies);
   s.reported = arena.take<Spatial<R>>(bodies);
   if constexpr (Adjoint) {
     s.rows = arena.take<TouchRows<R>>(s.system.joint_count);

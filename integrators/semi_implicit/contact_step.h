@@ -76,7 +76,17 @@ BACKDRIVE_INLINE void keep_rates(Space& s, const RowsOf& rows_of) {
 template <class Space>
 BACKDRIVE_HD bool contact_kick(Space& s) {
   using Real = typename Space::Real;
-  for (int i = 0; i < s.system.body_count; ++i) s.contact.link[i].smooth = s.ws.body[i].next;
+  find_alone(s);
+  for (int i = 0; i < s.system.body_count; ++i) {
+    const BodyScratch<Real>& body = s.ws.body[i];
+    Spatial<Real>& smooth = s.contact.link[i].smooth;
+    smooth = body.next;
+    s.start[i] = body.velocity;
+    if (!s.alone[i]) continue;
+    const LateSpin<Real> late(body, s.dt);
+    smooth.ang -= late.change;
+    s.start[i].ang += late.change;
+  }
   if (!contact::solve_contacts(s, BodySolver<Space>{s})) {
     for (int i = 0; i < s.system.body_count; ++i) s.ws.body[i].u = zero6<Real>();
     return false;

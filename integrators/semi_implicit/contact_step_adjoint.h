@@ -137,6 +137,27 @@ struct KicksOfContact {
   }
 };
 
+/// Of what the velocities of a body that flies alone are short of in the middle: the load is the cotangent of v_s as
+/// contact takes it, `start` that of the velocity.
+template <class Real>
+BACKDRIVE_PART void adj_late_spin(const Touching<Real, true>& s, int i, const StepBar<Real>& out) {
+  const BodyScratch<Real>& body = s.ws.body[i];
+  const auto& touch = s.contact.link[i];
+  const LateSpin<Real> late(body, s.dt);
+  const Vec3<Real>&omega = body.velocity.ang, &phi = late.turn.phi;
+  const Vec3<Real> change_bar = -(touch.load.ang + touch.bar.start.ang);
+  const Vec3<Real> lambda = body.inverse_inertia * change_bar, pull = cross(lambda, phi);
+  const Vec3<Real> phi_bar = cross(late.momentum, lambda), omega_bar = body.inertia * pull;
+  BodyBar<Real>& own = s.ws.bar[i];
+  own.velocity.ang += omega_bar + late.turn.adj_phi(phi_bar);
+  // A couple that turns with all that it is made of changes nothing.
+  own.turn += cross(late.change, change_bar) - cross(phi, phi_bar) - cross(omega, omega_bar);
+  if (!out.bodies) return;
+  const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(body.pose.axes, x); };
+  add_bilinear(out.bodies[i].inertia, in_link(pull), in_link(omega));
+  add_bilinear(out.bodies[i].inertia, in_link(-lambda), in_link(late.change));
+}
+
 /// (A6): what contacts pass to velocities, poses and coms.
 template <class Real>
 BACKDRIVE_HD void adj_places(Touching<Real, true>& s, const StepBar<Real>& bar) {
@@ -144,7 +165,8 @@ BACKDRIVE_HD void adj_places(Touching<Real, true>& s, const StepBar<Real>& bar) 
   for (int i = 0; i < s.system.body_count; ++i) {
     const auto& touch = s.contact.link[i];
     if (!touch.touched) continue;
-    s.ws.bar[i].velocity -= touch.bar.v;
+    s.ws.bar[i].velocity -= touch.bar.v + touch.bar.start;
+    if (s.alone[i]) adj_late_spin(s, i, bar);
     s.ws.bar[i].turn += touch.bar.turn.ang;
     // What is on the body is at −R com from O.
     if (bar.bodies) bar.bodies[i].com -= transposed_times(s.ws.body[i].pose.axes, touch.bar.turn.lin);

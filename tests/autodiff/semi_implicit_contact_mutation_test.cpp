@@ -64,11 +64,14 @@ std::vector<std::pair<std::string, double>> along_mutant(const Model& model, con
   return test::products(model, d, {q0, qd0, control, parameters});
 }
 
-/// Largest error of a block, of a tree, of a tree with loops, and of one that slides.
+/// Largest error of a block, of a tree, of a tree with loops, of one that slides, and of loose bodies.
 double worst_error() {
+  static const std::pair<int, Model> models[] = {{1, test::touching_model(1)},
+                                                 {2, test::touching_model(2)},
+                                                 {2, test::touching_model(2, true)},
+                                                 {3, test::loose_model()}};
   double worst = 0;
-  for (const auto& [seed, slides] : {std::pair{1, false}, {2, false}, {2, true}}) {
-    const Model model = test::touching_model(seed, slides);
+  for (const auto& [seed, model] : models) {
     test::Random random(seed + 100);
     OutputWeights w = test::random_weights(model, random);
     const InputDirection d = test::random_direction(model, random);

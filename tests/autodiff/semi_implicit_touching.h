@@ -2,6 +2,7 @@
 // Models in maximal coordinates whose bodies touch, and the identity ⟨w, Jv⟩ = ⟨Jᵀw, v⟩ of each block of their inputs.
 #include <algorithm>
 
+#include "models/builder.h"
 #include "tests/autodiff/semi_implicit_identity.h"
 #include "tests/support/models.h"
 
@@ -24,6 +25,26 @@ inline Model touching_model(std::uint64_t seed, bool slides = false) {
     model.joints.attachment.stiffness.at(joint) = 2e4, model.joints.attachment.damping.at(joint) = 30;
     model.joints.attachment.angular_stiffness.at(joint) = 2e3, model.joints.attachment.angular_damping.at(joint) = 3;
   }
+  require_all(model);
+  return model;
+}
+
+/// Two bodies that no joint holds, of unequal moments, that lie softly in each other and in the floor.
+inline Model loose_model() {
+  ModelBuilder builder;
+  builder.set_integrator(Integrator::semi_implicit);
+  const auto soft = [](GeometryType type) {
+    ShapeOptions shape{.type = type, .scale = {2, 0, 0}};
+    shape.stiffness = 100, shape.width = 0.3, shape.dissipation = 0.1, shape.creep = 0.5;
+    return shape;
+  };
+  for (const char* const name : {"one", "other"}) {
+    const BodyIndex body = builder.add_body(name, {1.5, {0.1, -0.05, 0.02}, {0.3, 0.5, 0.6, 0.02, -0.03, 0.01}});
+    builder.add_joint(name, JointType::free, ModelBuilder::world, body);
+    builder.add_shape(name, body, soft(GeometryType::sphere));
+  }
+  builder.add_shape("floor", ModelBuilder::world, soft(GeometryType::plane));
+  Model model = builder.build();
   require_all(model);
   return model;
 }

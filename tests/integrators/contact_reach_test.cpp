@@ -6,6 +6,7 @@
 
 #include "integrators/contact/find_contacts.h"
 #include "tests/integrators/contact_cases.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive {
 namespace {
@@ -37,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(All, ContactReach, testing::ValuesIn(test::all_pairs())
 
 TEST_P(ContactReach, NoPairInReachIsLeftOut) {
   Random random(77);
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < (test::kSanitized ? 100 : 500); ++round) {
     const PairCase c = test::random_case(GetParam(), random, {-0.03, 0.4, 4});
     const double gap = test::least_gap(test::points_of(c));
     // Of two polyhedra that are apart a gap may be that of a face's plane, which is nearer than they are.

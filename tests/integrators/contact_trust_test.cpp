@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/rotation.h"
+
 namespace backdrive {
 namespace {
 
@@ -29,13 +31,93 @@ TEST(ContactTrust, ThrowsGainNoEnergy) {
 }
 
 // A thin disc that falls wobbles to rest, or rolls on its rim, slower and slower. In 120 steps a second it turns by a
-// quarter of a radian in one: with contact where the step begins, the rim was pushed behind its lowest point, and a disc
-// at rest but for a wobble rolled after a second with all that it had fallen by.
+// quarter of a radian in one: with contact where the step begins, the rim was pushed behind its lowest point, and a
+// disc at rest but for a wobble rolled after a second with all that it had fallen by.
 TEST(ContactTrust, DiscsThatWobbleAreNotFed) {
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
     for (const double rate : {120., 240., 480.}) {
       const Throw what{Thing::disc, 30, 0.01, rate, 1, integrator};
       for (const double x : energy_growth(thrown(what, Motion::toss, 20, 1.5, 331), what)) EXPECT_LT(x, 0.03) << rate;
+    }
+  }
+}
+
+// A ball whose moments are 2 : 4 : 5 rolls on a plane and wobbles, and nothing takes of its energy but the creep of
+// friction, 1e-5 of its speed. With impulses that met the inertia and spin of a step's start it gained 5 % in these ten
+// seconds in trees, and lost 6 % as a loose body; what is left is of the second order.
+TEST(ContactTrust, RollingKeepsItsEnergyWhateverTheMoments) {
+  constexpr double mass = 1, radius = 0.1;
+  const Numbers3 inertia{1.6e-3, 3.2e-3, 4e-3};
+  for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
+    ModelBuilder builder;
+    builder.set_integrator(integrator);
+    builder.add_shape("floor", ModelBuilder::world, {.type = GeometryType::plane});
+    const BodyIndex body = builder.add_body("ball", {mass, {0, 0, 0}, {inertia[0], inertia[1], inertia[2], 0, 0, 0}});
+    builder.add_joint("ball", JointType::free, ModelBuilder::world, body);
+    builder.add_shape("ball", body, {.type = GeometryType::sphere, .scale = {radius, 0, 0}});
+    Experiment e{builder.build(), {}, 4e-3, 2500, 0};
+    e.state = State<double>(e.model, 1);
+    const double spin[] = {3, 10, 2};
+    for (int k = 0; k < 3; ++k) e.state.qd.set(k, 0, spin[k]);
+    e.state.qd.set(3, 0, radius * spin[1]);
+    e.state.qd.set(4, 0, -radius * spin[0]);
+    e.state.q.set(6, 0, radius - 9.81 / 5000 - 0.5e-3);  // where auto holds it
+    const Trajectory<double> t = e.run(true);
+    double first = 0;
+    for (int step = 1; step <= e.steps; ++step) {
+      double q[4], v[6];
+      for (int k = 0; k < 4; ++k) q[k] = t.q(step * 7 + k, 0);
+      for (int k = 0; k < 6; ++k) v[k] = t.reported(step * 6 + k, 0);
+      const Vec3<double> omega =
+          transposed_times(rotation_matrix(q[0], q[1], q[2], q[3]), Vec3<double>{v[0], v[1], v[2]});
+      const double energy = 0.5 * (inertia[0] * omega.x * omega.x + inertia[1] * omega.y * omega.y +
+                                   inertia[2] * omega.z * omega.z + mass * (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]));
+      if (step == 1) first = energy;
+      ASSERT_NEAR(energy / first, 1, 1e-3) << to_string(integrator) << ", step " << step;
+    }
+  }
+}
+
+// Three bodies that fall on one another at 120 steps/s, so fast that some are squeezed into their cores. The bound of
+// friction follows the normal force, which gains on it, and whole steps of Newton's method lead far away: in float64
+// one of a thousand piles of wedges left at 500 m/s, in float32, which knows nothing more of a solution after such a
+// step, every fourth one became non-finite.
+TEST(ContactTrust, PilesThatReachTheirCoresStay) {
+  for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
+    for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule}) {
+      const Throw what{thing, 1, 0.1, 120, 1, integrator};
+      const Experiment e = thrown(what, Motion::pile, 48, 1, 1127);
+      for (const double x : largest_energy<double>(e, what)) EXPECT_LT(x, 1.05) << name_of(thing);
+      for (const double x : largest_energy<float>(e, what)) EXPECT_LT(x, 1.05) << name_of(thing);
+      const Trajectory<double> t = e.run();
+      for (const WorldStatus& status : *t.status) EXPECT_LT(status.unsolved_step, 0) << name_of(thing);
+    }
+  }
+}
+
+// Worlds that are hard to solve wait for others that are harder.
+TEST(ContactTrust, PilesHaveTheirOwnBits) {
+  for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
+    for (const Thing thing : {Thing::mesh, Thing::box}) {
+      const Experiment e = thrown({thing, 1, 0.1, 120, 1, integrator}, Motion::pile, 16, 1, 1127);
+      const auto run = [&](int first, int worlds) {
+        State<float> state(e.model, worlds);
+        for (int w = 0; w < worlds; ++w) {
+          for (int r = 0; r < e.state.q.rows(); ++r) state.q.set(r, w, static_cast<float>(e.state.q(r, first + w)));
+          for (int r = 0; r < e.state.qd.rows(); ++r) state.qd.set(r, w, static_cast<float>(e.state.qd(r, first + w)));
+        }
+        RolloutOptions options;
+        options.time_step = e.time_step;
+        options.steps = e.steps;
+        return rollout<float>(e.model, place_bodies<float>(nullptr, e.model, state, options), {}, options);
+      };
+      const Trajectory<float> together = run(0, 16);
+      for (int w = 0; w < 16; ++w) {
+        const Trajectory<float> alone = run(w, 1);
+        for (int r = 0; r < e.state.qd.rows(); ++r) {
+          ASSERT_EQ(alone.final.qd(r, 0), together.final.qd(r, w)) << name_of(thing) << ", world " << w;
+        }
+      }
     }
   }
 }

@@ -122,7 +122,10 @@ ShapeOptions shape(GeometryType type, Numbers3 scale) {
 template <class Visit>
 void each_size(const Visit& visit) {
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
-    for (const double length : {1e-2, 1., 100.}) visit(integrator, length);  // the ball: 0.1 mm, 1 cm, 1 m
+    for (const double length : {1., 1e-2, 100.}) {  // the ball: 1 cm, 0.1 mm, 1 m
+      visit(integrator, length);
+      if (test::kSanitized) break;
+    }
   }
 }
 
@@ -299,6 +302,7 @@ TEST(Crossings, OrdinaryContactIsNotTold) {
     for (const Thing thing : kThings) {
       for (const Motion motion : kMotions) {
         for (const double mass : {1e-3, 1e3}) {
+          if (test::kSanitized && mass > 1) continue;
           const Throw what{thing, mass, 0.1, 240, 1, integrator};
           Experiment e = thrown(what, motion, 4, test::kSanitized ? 0.4 : 1, 5);
           const Trajectory<double> t = e.run(true);

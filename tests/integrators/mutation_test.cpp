@@ -99,6 +99,8 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(half_turn_pose, 1e-6),
     BACKDRIVE_TRAP(kick_inertia, 1e-2),
     BACKDRIVE_TRAP(kick_increment, 3.1e-2),
+    BACKDRIVE_TRAP(kicked_inertia, 3e-5),
+    BACKDRIVE_TRAP(kicked_inertia_attitude, 2.6e-6),
     BACKDRIVE_TRAP(half_kick, 4.9e-3),
     BACKDRIVE_TRAP(turn_force, 6e-3),
     BACKDRIVE_TRAP(turn_axis, 1e-6),
@@ -176,7 +178,9 @@ std::vector<BlockError> errors_with(Fault fault, Stage stage) {
 
 /// The bounds of friction against turns count only where they are reached.
 Stage stage_of(Fault fault) {
-  if (fault == Fault::turn_force) return Stage::turning;
+  for (const Fault of_loose_bodies : {Fault::turn_force, Fault::kicked_inertia, Fault::kicked_inertia_attitude}) {
+    if (fault == of_loose_bodies) return Stage::turning;
+  }
   const std::string_view table = test::kFaults[static_cast<int>(fault) - 1].table;
   if (table == "contact" || table == "contact_on_trees" || table == "turn_friction") return Stage::contact;
   if (table == "couplings") return Stage::couplings;

@@ -199,13 +199,16 @@ std::vector<std::vector<double>> energies(const Experiment& e, const Throw& what
   std::vector<std::vector<double>> result(worlds);
   for (int w = 0; w < worlds; ++w) {
     for (int step = 0; step <= e.steps; ++step) {
-      double q[kFreeQ], v[kFreeV];
-      for (int k = 0; k < kFreeQ; ++k) q[k] = t.q(step * placed.q.rows() + k, w);
-      for (int k = 0; k < kFreeV; ++k) v[k] = t.reported(step * placed.qd.rows() + k, w);
-      const Mat3<double> R = rotation_matrix(q[0], q[1], q[2], q[3]);
-      const Vec3<double> omega = transposed_times(R, Vec3<double>{v[0], v[1], v[2]});
-      const double energy = 0.5 * (J[0] * omega.x * omega.x + J[1] * omega.y * omega.y + J[2] * omega.z * omega.z) +
-                            0.5 * what.mass * (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]) + what.mass * kGravity * q[6];
+      double energy = 0;
+      for (int body = 0; body * kFreeQ < placed.q.rows(); ++body) {
+        double q[kFreeQ], v[kFreeV];
+        for (int k = 0; k < kFreeQ; ++k) q[k] = t.q(step * placed.q.rows() + body * kFreeQ + k, w);
+        for (int k = 0; k < kFreeV; ++k) v[k] = t.reported(step * placed.qd.rows() + body * kFreeV + k, w);
+        const Mat3<double> R = rotation_matrix(q[0], q[1], q[2], q[3]);
+        const Vec3<double> omega = transposed_times(R, Vec3<double>{v[0], v[1], v[2]});
+        energy += 0.5 * (J[0] * omega.x * omega.x + J[1] * omega.y * omega.y + J[2] * omega.z * omega.z) +
+                  0.5 * what.mass * (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]) + what.mass * kGravity * q[6];
+      }
       result[w].push_back(t.any_stopped() ? HUGE_VAL : energy);
     }
   }

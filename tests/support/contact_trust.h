@@ -30,8 +30,8 @@ const char* name_of(Motion motion);
 /// `worlds` random ones of a kind, above or on the plane z = 0. A pile takes three bodies.
 Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::uint64_t seed);
 
-/// The largest sum of the kinetic energy and that of weight in each world, over that at the start. One body, not of two
-/// links.
+/// The largest sum of the kinetic energy and that of weight in each world, over that at the start. Free
+/// bodies, not two links.
 template <class T>
 std::vector<double> largest_energy(const Experiment& experiment, const Throw& what);
 /// The largest of that sum in the last third of the time less the largest in the second, over that at the start. With a

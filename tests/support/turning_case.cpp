@@ -28,7 +28,7 @@ GradientCase turning_case() {
   ModelBuilder builder;
   const char* const names[] = {"lower", "upper"};
   for (int b = 0; b < 2; ++b) {
-    builder.add_body(names[b], {1, {0, 0, 0}, {4e-3, 4e-3, 4e-3, 0, 0, 0}});
+    builder.add_body(names[b], {1, {0.004, -0.003, 0.002}, {3e-3, 4e-3, 4.5e-3, 2e-4, -1e-4, 3e-4}});
     builder.add_joint(names[b], JointType::free, ModelBuilder::world, b);
     builder.add_shape(names[b], b, soft_shape(GeometryType::sphere, 1 + 0.2 * b));
   }
