@@ -114,8 +114,6 @@ class Repeater {
     return measured(result);
   }
 
-  static constexpr int kMostWrongCopies = 100;
-
   NodePtr walk_names(const Node& node, const Schema& option, const std::string& path) {
     NodePtr result = make_map(node.place);
     std::unordered_map<std::string, int> lines;
@@ -139,14 +137,7 @@ class Repeater {
         continue;
       }
       const NodePtr copied = without_repeat(*entry.value);
-      int wrong = 0;
-      const auto add_or_end = [&] {  // of a thousand million copies that are wrong, some are told
-        if (wrong == kMostWrongCopies) return add_copy(entry, copied);
-        if (attempt([&] { add_copy(entry, copied); })) return;
-        mistakes_.lose_names();
-        ++wrong;
-      };
-      const bool is_right = attempt([&] { each_copy(*repeat, path + "/" + entry.key, add_or_end); });
+      const bool is_right = attempt([&] { each_copy(*repeat, path + "/" + entry.key, [&] { add(entry, copied); }); });
       if (!is_right) mistakes_.lose_names();
     }
     return measured(result);
@@ -202,6 +193,7 @@ class Repeater {
   /// Every combination of the values of the names from the k-th on, the last of them fastest.
   template <class Copy>
   void each_of_grid(const Node& repeat, std::size_t k, const std::string& path, const Copy& copy) {
+    if (mistakes_.is_full()) Mistakes::leave_off();
     if (k == repeat.map.size()) return copy();
     const Entry& entry = repeat.map[k];
     check_name(entry, path);

@@ -1,5 +1,5 @@
 #pragma once
-// What contact adds to a step, after the accelerations of everything else: (C1)-(C7) of docs/contact.md, but for the
+// What contact adds to a step, after the accelerations of everything else: (C1)-(C9) of docs/contact.md, but for the
 // linear solves, which are the integrator's. The unknown x is the change of velocity Δv:
 //
 //   M̃ x = Δt Σ Jᵀ f(J x)

@@ -1,6 +1,6 @@
 #pragma once
 // What a step with contact works on: bodies and shapes as contact sees them, and what is kept per contact and body.
-// docs/contact.md has the equations (C1)-(C7) and (A1)-(A9).
+// docs/contact.md has the equations (C1)-(C9) and (A1)-(A9).
 //
 // One source for all integrators: `Space` is the working set of one. It has `dt`, `contact` (a ContactSpace) and
 // `twists_turn`, whether its twists turn with the links, and there are
@@ -360,6 +360,13 @@ struct HalfTurn {
   }
 };
 
+/// Of a link, about O of its tree plus `shift`.
+template <class Space>
+BACKDRIVE_INLINE HalfTurn<typename Space::Real> half_turn(const Space& ws, int link,
+                                                          const Vec3<typename Space::Real>& shift) {
+  return {pivot_of(ws, link) - shift, velocity_of(ws, link).ang, ws.dt};
+}
+
 /// A shape, about O of its link's tree plus `shift`, at the start of the step and after the half turn of its link. What
 /// the world carries stays.
 template <class Real>
@@ -375,7 +382,7 @@ BACKDRIVE_INLINE TurningShape<typename Space::Real> turning_shape(const Space& w
   const int link = carrier_of(ws, shape).link;
   const Shape<Real> start = placed_shape(ws, shape, shift);
   if (link < 0) return {link, HalfTurn<Real>(), start, start};
-  const HalfTurn<Real> turn(pivot_of(ws, link) - shift, velocity_of(ws, link).ang, ws.dt);
+  const HalfTurn<Real> turn = half_turn(ws, link, shift);
   return {link, turn, start, {turn.turned(start.pose), start.scale}};
 }
 

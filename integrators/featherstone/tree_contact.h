@@ -77,10 +77,6 @@ template <class Layout>
 BACKDRIVE_INLINE bool flies_alone(const Workspace<Layout>& ws, int link) {
   return ws.links[link].type == JointType::free && ws.links[link].leaf;
 }
-template <class Layout>
-BACKDRIVE_INLINE contact::HalfTurn<typename Layout::Real> half_turn(const Workspace<Layout>& ws, int link) {
-  return {pivot_of(ws, link), velocity_of(ws, link).ang, ws.dt};
-}
 /// What that has more than the inertia at the start.
 template <class Layout>
 BACKDRIVE_INLINE Sym3<typename Layout::Real> kicked_inertia(const Workspace<Layout>& ws, int link) {
@@ -88,7 +84,7 @@ BACKDRIVE_INLINE Sym3<typename Layout::Real> kicked_inertia(const Workspace<Layo
   const Real o = constant<Real>(0);
   if (!flies_alone(ws, link)) return {o, o, o, o, o, o};
   const Sym3<Real> J = inertia_about_com(ws.link[link].I);
-  return half_turn(ws, link).turned(J) - J;
+  return contact::half_turn(ws, link, zero3<Real>()).turned(J) - J;
 }
 /// Where O of a tree is in the world.
 template <class Layout>

@@ -142,10 +142,11 @@ struct LateSpin {
   contact::HalfTurn<R> turn;
   Vec3<R> momentum, change;  ///< J ω, and J⁻¹ (φ × J ω)
 
-  BACKDRIVE_INLINE LateSpin(const BodyScratch<R>& body, const R& dt)
-      : turn(zero3<R>(), body.velocity.ang, dt),
-        momentum(body.inertia * body.velocity.ang),
-        change(body.inverse_inertia * cross(turn.phi, momentum)) {}
+  template <bool Adjoint>
+  BACKDRIVE_INLINE LateSpin(const Touching<R, Adjoint>& s, int body)
+      : turn(contact::half_turn(s, body, zero3<R>())),
+        momentum(s.ws.body[body].inertia * turn.omega),
+        change(s.ws.body[body].inverse_inertia * cross(turn.phi, momentum)) {}
 };
 /// Finds the bodies that no joint holds.
 template <class R, bool Adjoint>

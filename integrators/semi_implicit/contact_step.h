@@ -83,7 +83,7 @@ BACKDRIVE_HD bool contact_kick(Space& s) {
     smooth = body.next;
     s.start[i] = body.velocity;
     if (!s.alone[i]) continue;
-    const LateSpin<Real> late(body, s.dt);
+    const LateSpin<Real> late(s, i);
     smooth.ang -= late.change;
     s.start[i].ang += late.change;
   }

@@ -143,8 +143,8 @@ template <class Real>
 BACKDRIVE_PART void adj_late_spin(const Touching<Real, true>& s, int i, const StepBar<Real>& out) {
   const BodyScratch<Real>& body = s.ws.body[i];
   const auto& touch = s.contact.link[i];
-  const LateSpin<Real> late(body, s.dt);
-  const Vec3<Real>&omega = body.velocity.ang, &phi = late.turn.phi;
+  const LateSpin<Real> late(s, i);
+  const Vec3<Real>&omega = late.turn.omega, &phi = late.turn.phi;
   const Vec3<Real> change_bar = -(touch.load.ang + touch.bar.start.ang);
   const Vec3<Real> lambda = body.inverse_inertia * change_bar, pull = cross(lambda, phi);
   const Vec3<Real> phi_bar = cross(late.momentum, lambda), omega_bar = body.inertia * pull;

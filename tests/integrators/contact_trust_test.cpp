@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/rotation.h"
-
 namespace backdrive {
 namespace {
 
@@ -65,13 +63,7 @@ TEST(ContactTrust, RollingKeepsItsEnergyWhateverTheMoments) {
     const Trajectory<double> t = e.run(true);
     double first = 0;
     for (int step = 1; step <= e.steps; ++step) {
-      double q[4], v[6];
-      for (int k = 0; k < 4; ++k) q[k] = t.q(step * 7 + k, 0);
-      for (int k = 0; k < 6; ++k) v[k] = t.reported(step * 6 + k, 0);
-      const Vec3<double> omega =
-          transposed_times(rotation_matrix(q[0], q[1], q[2], q[3]), Vec3<double>{v[0], v[1], v[2]});
-      const double energy = 0.5 * (inertia[0] * omega.x * omega.x + inertia[1] * omega.y * omega.y +
-                                   inertia[2] * omega.z * omega.z + mass * (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]));
+      const double energy = kinetic_energy<double>(t, {mass, inertia}, step, 0);
       if (step == 1) first = energy;
       ASSERT_NEAR(energy / first, 1, 1e-3) << to_string(integrator) << ", step " << step;
     }
@@ -101,15 +93,10 @@ TEST(ContactTrust, PilesHaveTheirOwnBits) {
     for (const Thing thing : {Thing::mesh, Thing::box}) {
       const Experiment e = thrown({thing, 1, 0.1, 120, 1, integrator}, Motion::pile, 16, 1, 1127);
       const auto run = [&](int first, int worlds) {
-        State<float> state(e.model, worlds);
-        for (int w = 0; w < worlds; ++w) {
-          for (int r = 0; r < e.state.q.rows(); ++r) state.q.set(r, w, static_cast<float>(e.state.q(r, first + w)));
-          for (int r = 0; r < e.state.qd.rows(); ++r) state.qd.set(r, w, static_cast<float>(e.state.qd(r, first + w)));
-        }
         RolloutOptions options;
         options.time_step = e.time_step;
         options.steps = e.steps;
-        return rollout<float>(e.model, place_bodies<float>(nullptr, e.model, state, options), {}, options);
+        return rollout<float>(e.model, start_of<float>(e, first, worlds), {}, options);
       };
       const Trajectory<float> together = run(0, 16);
       for (int w = 0; w < 16; ++w) {

@@ -176,10 +176,10 @@ std::vector<BlockError> errors_with(Fault fault, Stage stage) {
   return test::compare_blocks(c, gradient(), 11);
 }
 
-/// The bounds of friction against turns count only where they are reached.
+/// The bounds of friction against turns count only where they are reached, moments only of bodies that fly alone.
 Stage stage_of(Fault fault) {
-  for (const Fault of_loose_bodies : {Fault::turn_force, Fault::kicked_inertia, Fault::kicked_inertia_attitude}) {
-    if (fault == of_loose_bodies) return Stage::turning;
+  if (fault == Fault::turn_force || fault == Fault::kicked_inertia || fault == Fault::kicked_inertia_attitude) {
+    return Stage::turning;
   }
   const std::string_view table = test::kFaults[static_cast<int>(fault) - 1].table;
   if (table == "contact" || table == "contact_on_trees" || table == "turn_friction") return Stage::contact;

@@ -177,6 +177,36 @@ Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::ui
   return e;
 }
 
+template <class T>
+State<T> start_of(const Experiment& e, int first, int worlds) {
+  RolloutOptions options;
+  options.time_step = e.time_step;
+  const State<double> placed = place_bodies<double>(nullptr, e.model, e.state, options);
+  State<T> state(e.model, worlds);
+  for (int w = 0; w < worlds; ++w) {
+    for (int r = 0; r < placed.q.rows(); ++r) state.q.set(r, w, static_cast<T>(placed.q(r, first + w)));
+    for (int r = 0; r < placed.qd.rows(); ++r) state.qd.set(r, w, static_cast<T>(placed.qd(r, first + w)));
+  }
+  return state;
+}
+template State<float> start_of<float>(const Experiment&, int, int);
+template State<double> start_of<double>(const Experiment&, int, int);
+
+template <class T>
+double kinetic_energy(const Trajectory<T>& t, const FreeBody& body, int step, int world) {
+  const int first_q = (step * body.of + body.number) * kFreeQ, first_v = (step * body.of + body.number) * kFreeV;
+  double q[kFreeQ], v[kFreeV];
+  for (int k = 0; k < kFreeQ; ++k) q[k] = t.q(first_q + k, world);
+  for (int k = 0; k < kFreeV; ++k) v[k] = t.reported(first_v + k, world);
+  const Mat3<double> R = rotation_matrix(q[0], q[1], q[2], q[3]);
+  const Vec3<double> omega = transposed_times(R, Vec3<double>{v[0], v[1], v[2]});
+  const Numbers3& J = body.inertia;
+  return 0.5 * (J[0] * omega.x * omega.x + J[1] * omega.y * omega.y + J[2] * omega.z * omega.z) +
+         0.5 * body.mass * (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]);
+}
+template double kinetic_energy<float>(const Trajectory<float>&, const FreeBody&, int, int);
+template double kinetic_energy<double>(const Trajectory<double>&, const FreeBody&, int, int);
+
 namespace {
 
 /// Kinetic energy and that of weight of each world after each step, the start among them; HUGE_VAL of one that stopped.
@@ -186,28 +216,16 @@ std::vector<std::vector<double>> energies(const Experiment& e, const Throw& what
   options.time_step = e.time_step;
   options.steps = e.steps;
   options.keep_states = true;
-  const int worlds = e.state.q.worlds();
-  State<T> state;
-  state.q = Buffer<T>(e.state.q.rows(), worlds), state.qd = Buffer<T>(e.state.qd.rows(), worlds);
-  const State<double> placed = place_bodies<double>(nullptr, e.model, e.state, options);
-  for (int w = 0; w < worlds; ++w) {
-    for (int r = 0; r < placed.q.rows(); ++r) state.q.set(r, w, static_cast<T>(placed.q(r, w)));
-    for (int r = 0; r < placed.qd.rows(); ++r) state.qd.set(r, w, static_cast<T>(placed.qd(r, w)));
-  }
-  const Trajectory<T> t = rollout<T>(e.model, state, {}, options);
+  const int worlds = e.state.q.worlds(), bodies = e.state.q.rows() / kFreeQ;
+  const Trajectory<T> t = rollout<T>(e.model, start_of<T>(e, 0, worlds), {}, options);
   const Numbers3 J = inertia_of(what.thing, what.mass, what.size);
   std::vector<std::vector<double>> result(worlds);
   for (int w = 0; w < worlds; ++w) {
     for (int step = 0; step <= e.steps; ++step) {
       double energy = 0;
-      for (int body = 0; body * kFreeQ < placed.q.rows(); ++body) {
-        double q[kFreeQ], v[kFreeV];
-        for (int k = 0; k < kFreeQ; ++k) q[k] = t.q(step * placed.q.rows() + body * kFreeQ + k, w);
-        for (int k = 0; k < kFreeV; ++k) v[k] = t.reported(step * placed.qd.rows() + body * kFreeV + k, w);
-        const Mat3<double> R = rotation_matrix(q[0], q[1], q[2], q[3]);
-        const Vec3<double> omega = transposed_times(R, Vec3<double>{v[0], v[1], v[2]});
-        energy += 0.5 * (J[0] * omega.x * omega.x + J[1] * omega.y * omega.y + J[2] * omega.z * omega.z) +
-                  0.5 * what.mass * (v[3] * v[3] + v[4] * v[4] + v[5] * v[5]) + what.mass * kGravity * q[6];
+      for (int body = 0; body < bodies; ++body) {
+        energy += kinetic_energy<T>(t, {what.mass, J, body, bodies}, step, w) +
+                  what.mass * kGravity * t.q((step * bodies + body) * kFreeQ + 6, w);
       }
       result[w].push_back(t.any_stopped() ? HUGE_VAL : energy);
     }

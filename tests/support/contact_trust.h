@@ -30,8 +30,21 @@ const char* name_of(Motion motion);
 /// `worlds` random ones of a kind, above or on the plane z = 0. A pile takes three bodies.
 Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::uint64_t seed);
 
-/// The largest sum of the kinetic energy and that of weight in each world, over that at the start. Free
-/// bodies, not two links.
+/// `worlds` of an experiment's starts from `first` on, placed, in other numbers.
+template <class T>
+State<T> start_of(const Experiment& experiment, int first, int worlds);
+/// One of so many free bodies, with its principal moments, about the origin of its frame.
+struct FreeBody {
+  double mass;
+  Numbers3 inertia;
+  int number = 0, of = 1;
+};
+/// After a step, with the velocity that is reported.
+template <class T>
+double kinetic_energy(const Trajectory<T>& t, const FreeBody& body, int step, int world);
+
+/// The largest sum of the kinetic energy and that of weight in each world, over that at the start. Free bodies, not
+/// two links.
 template <class T>
 std::vector<double> largest_energy(const Experiment& experiment, const Throw& what);
 /// The largest of that sum in the last third of the time less the largest in the second, over that at the start. With a
