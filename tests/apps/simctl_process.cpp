@@ -46,17 +46,6 @@ nlohmann::json Outcome::json() const {
   }
 }
 
-void SimctlTest::SetUp() {
-  std::string name = (fs::temp_directory_path() / "simctl-test-XXXXXX").string();
-  ASSERT_NE(mkdtemp(name.data()), nullptr);
-  folder_ = name;
-}
-
-void SimctlTest::TearDown() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
-}
-
 std::string SimctlTest::read(const fs::path& path) const {
   std::ifstream stream(path.is_absolute() ? path : folder_ / path, std::ios::binary);
   std::ostringstream text;
@@ -65,8 +54,7 @@ std::string SimctlTest::read(const fs::path& path) const {
 }
 
 std::string SimctlTest::write(const std::string& name, const std::string& text) const {
-  std::ofstream(path(name), std::ios::binary) << text;
-  return path(name).string();
+  return folder_.write(name, text).string();
 }
 
 std::vector<std::string> SimctlTest::entries(const std::string& folder) const {
@@ -110,8 +98,9 @@ namespace {
 
 Outcome SimctlTest::simctl(const std::vector<std::string>& arguments, const Settings& settings) const {
   // Beside the folder, so that entries() shows what simctl left and nothing else.
-  const fs::path out = settings.stdout_to.empty() ? fs::path(folder_.string() + ".out") : fs::path(settings.stdout_to);
-  const fs::path err = folder_.string() + ".err";
+  const fs::path out =
+      settings.stdout_to.empty() ? fs::path(folder_.path().string() + ".out") : fs::path(settings.stdout_to);
+  const fs::path err = folder_.path().string() + ".err";
   const pid_t child = fork();
   if (child == 0) become_simctl(folder_, out, err, arguments, settings);
   int status = 0;

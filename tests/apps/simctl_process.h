@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+#include "tests/support/own_folder.h"
 #include "tests/support/places.h"
 
 namespace backdrive::test {
@@ -32,9 +33,6 @@ struct CallSettings {
 
 class SimctlTest : public ::testing::Test {
  protected:
-  void SetUp() override;
-  void TearDown() override;
-
   using Settings = CallSettings;
   Outcome simctl(const std::vector<std::string>& arguments, const Settings& settings = {}) const;
 
@@ -46,7 +44,7 @@ class SimctlTest : public ::testing::Test {
   static std::string scene(const std::string& name) { return test::kRepository + "/scenes/" + name + ".yaml"; }
 
  private:
-  std::filesystem::path folder_;
+  const OwnFolder folder_;
 };
 
 /// A pendulum whose swing-up takes a fraction of a second.

@@ -1,13 +1,12 @@
 // Models of MuJoCo that are wrong: each is refused with its place and what was expected.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "scenes/scene.h"
+#include "tests/support/own_folder.h"
 #include "tests/support/places.h"
 
 namespace backdrive {
@@ -15,9 +14,8 @@ namespace {
 
 /// The error of a model that does not load.
 std::string refused(const std::string& elements) {
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / (std::to_string(getpid()) + "_bad_model.xml");
-  std::ofstream(file) << "<mujoco>" << elements << "</mujoco>";
+  const test::OwnFolder folder;
+  const std::filesystem::path file = folder.write("bad_model.xml", "<mujoco>" + elements + "</mujoco>");
   std::string message = "accepted";
   try {
     load_scene(file);
@@ -25,7 +23,6 @@ std::string refused(const std::string& elements) {
     EXPECT_EQ(error.exit_code(), 3);
     message = error.what();
   }
-  std::filesystem::remove(file);
   return message;
 }
 

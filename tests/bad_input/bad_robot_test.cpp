@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <ostream>
 #include <set>
 #include <string>
 
 #include "engine/error.h"
 #include "scenes/scene.h"
+#include "tests/support/own_folder.h"
 #include "tests/support/places.h"
 
 namespace backdrive {
@@ -142,11 +142,10 @@ TEST(BadRobotFolder, HasNoFileThatNoCaseReads) {
 
 /// Megabytes on one line: what took the square of their number would not end while the test runs.
 TEST(BadRobotFile, HugeOnesAreRefused) {
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "backdrive_huge_robot.urdf";
+  const test::OwnFolder folder;
   const auto refused = [&](const std::string& text) -> std::string {
-    std::ofstream(file, std::ios::binary) << text;
     try {
-      load_scene(file);
+      load_scene(folder.write("huge_robot.urdf", text));
     } catch (const Error& error) {
       EXPECT_EQ(error.exit_code(), 3);
       return error.what();
@@ -165,7 +164,6 @@ TEST(BadRobotFile, HugeOnesAreRefused) {
   for (int i = 0; i < 300'000; ++i) attributes += " a" + std::to_string(i) + "=''";
   EXPECT_NE(refused(attributes + "/>").find("expected at least one link"), std::string::npos);
   EXPECT_NE(refused(std::string((std::size_t{16} << 20) + 1, '<')).find("16 MiB"), std::string::npos);
-  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // libFuzzer target: whatever the bytes, the reader of robot files returns a scene or throws an Error of kind input that
 // says where and what was expected; a robot that it accepts can be written as a scene and read again, to the same
 // number of bodies. Without libFuzzer, main replays files: fuzz_robot FILE…
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +11,7 @@
 #include <string_view>
 
 #include "scenes/scene.h"
+#include "tests/support/own_folder.h"
 
 namespace {
 
@@ -24,14 +23,9 @@ void die(const char* what, const std::string& text) {
 }
 
 /// A folder with nothing but what is tried.
-const std::filesystem::path& folder() {
-  static const std::filesystem::path path = [] {
-    auto own = std::filesystem::temp_directory_path() / ("backdrive_fuzz_robot_" + std::to_string(getpid()));
-    std::filesystem::create_directories(own);
-    std::atexit([] { std::filesystem::remove_all(folder()); });
-    return own;
-  }();
-  return path;
+const test::OwnFolder& folder() {
+  static const test::OwnFolder own;
+  return own;
 }
 
 void check(std::string_view text) {
@@ -49,7 +43,7 @@ void check(std::string_view text) {
     if (error.kind() != ErrorKind::input) die("not an input error:", error.what());
     const std::string_view message = error.what();
     if (message.find("expected") == std::string_view::npos) die("says not what was expected:", error.what());
-    if (!message.starts_with(folder().string())) die("names no place:", error.what());
+    if (!message.starts_with(folder().path().string())) die("names no place:", error.what());
     return;
   }
   try {

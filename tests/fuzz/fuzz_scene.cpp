@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "scenes/scene.h"
+#include "tests/support/own_folder.h"
 
 namespace {
 
@@ -23,11 +24,7 @@ void die(const char* what, const std::string& text) {
 
 /// Nothing that a fuzzer finds may read files: there is nothing in this folder.
 const std::filesystem::path& empty_folder() {
-  static const std::filesystem::path folder = [] {
-    auto path = std::filesystem::temp_directory_path() / "backdrive_fuzz_empty";
-    std::filesystem::create_directories(path);
-    return path;
-  }();
+  static const test::OwnFolder folder;
   return folder;
 }
 

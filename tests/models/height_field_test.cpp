@@ -2,16 +2,15 @@
 #include "models/meshes/height_field.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "engine/error.h"
+#include "tests/support/own_folder.h"
 
 namespace backdrive {
 namespace {
@@ -133,8 +132,8 @@ TEST(HeightFieldOfGraymap, RefusesWhatItCannotBelieve) {
 }
 
 TEST(HeightFieldOfGraymap, FromAFile) {
-  const fs::path path = fs::path(testing::TempDir()) / ("backdrive_" + std::to_string(getpid()) + ".PGM");
-  std::ofstream(path) << "P2 3 2 10 0 4 10 2 2 2\n";
+  const test::OwnFolder folder;
+  const fs::path path = folder.write("hill.PGM", "P2 3 2 10 0 4 10 2 2 2\n");
   expect_image(read_height_field(path, kMeaning));
   fs::remove(path);
   EXPECT_NE(message_of([&] { read_height_field(path, kMeaning); }).find("expected an existing file"),

@@ -1,19 +1,18 @@
 // Meshes from OBJ and STL files, and every way in which such files are refused.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <bit>
 #include <clocale>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 
 #include "engine/error.h"
 #include "models/meshes/text_reader.h"
 #include "models/meshes/triangle_mesh.h"
+#include "tests/support/own_folder.h"
 #include "tests/support/places.h"
 
 namespace backdrive {
@@ -25,17 +24,9 @@ using std::string_literals::operator""s;
 /// A folder that goes with the test.
 class MeshFiles : public testing::Test {
  protected:
-  MeshFiles() : folder_(fs::path(testing::TempDir()) / ("backdrive_mesh_files_" + std::to_string(getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~MeshFiles() override { fs::remove_all(folder_); }
+  fs::path write(const std::string& name, const std::string& bytes) const { return folder_.write(name, bytes); }
 
-  fs::path write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
-    return folder_ / name;
-  }
-
-  fs::path folder_;
+  const test::OwnFolder folder_;
 };
 
 /// The error's message; the error must be one of input.

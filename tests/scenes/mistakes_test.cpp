@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "scenes/scene.h"
+#include "tests/support/own_folder.h"
 
 namespace backdrive {
 namespace {
@@ -293,8 +293,8 @@ TEST(SceneMistakes, OfWhatHangsOnNothingAreToldAtOnce) {
 
 /// Lines of the mistakes of a robot file.
 std::string lines_of(const std::string& name, const std::string& text) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / name;
-  std::ofstream(file) << text;
+  const test::OwnFolder folder;
+  const std::filesystem::path file = folder.write(name, text);
   std::string lines;
   try {
     load_scene(file);
@@ -348,12 +348,7 @@ TEST(SceneMistakes, OfRobotFilesAreToldAtOnce) {
 /// A folder of files that name each other.
 class SceneMistakesOfFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  void write(const std::string& name, const std::string& text) const { folder_.write(name, text); }
   /// "file:line value" each.
   std::string told_of(const std::string& name) const {
     std::string all;
@@ -367,7 +362,7 @@ class SceneMistakesOfFiles : public testing::Test {
     }
     return all;
   }
-  std::filesystem::path folder_;
+  const test::OwnFolder folder_;
 };
 
 TEST_F(SceneMistakesOfFiles, OfAModelOfMuJoCo) {

@@ -9,21 +9,19 @@
 
 #include "scenes/scene.h"
 #include "tests/scenes/cart_scene.h"
+#include "tests/support/own_folder.h"
 
 namespace backdrive {
 namespace {
 
 class SceneRecords : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::create_directories(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   Scene load_running(const std::string& terms) const {
     const std::vector<Override> overrides{{"optimize/loss/running", terms}};
     return parse_scene(test::kCartScene, "test.yaml", folder_, overrides);
   }
 
-  const std::filesystem::path folder_ = std::filesystem::temp_directory_path() / "backdrive_scene_records";
+  const test::OwnFolder folder_;
 };
 
 TEST_F(SceneRecords, OfJointsAndBodiesComeFromTables) {

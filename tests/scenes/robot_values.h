@@ -1,33 +1,23 @@
 #pragma once
 // What tests of robot files share: a folder for them, and what they read of a model.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "models/model.h"
 #include "models/parameter_reader.h"
 #include "scenes/scene.h"
+#include "tests/support/own_folder.h"
 
 namespace backdrive {
 
 /// A folder of its own, gone at the end.
 class RobotFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("backdrive_robots_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::filesystem::path write(const std::string& name, const std::string& text) const {
-    const std::filesystem::path path = folder_ / name;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-    return path;
+    return folder_.write(name, text);
   }
   /// The error of a scene that does not load.
   static std::string refusal(const std::filesystem::path& file, const std::vector<Override>& set = {},
@@ -41,7 +31,7 @@ class RobotFolder : public testing::Test {
     return "accepted";
   }
 
-  std::filesystem::path folder_;
+  const test::OwnFolder folder_;
 };
 
 inline std::vector<double> numbers(const Parameter& parameter, int item) {

@@ -7,13 +7,13 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <numbers>
 #include <thread>
 
 #include "models/parameter_list.h"
 #include "tests/scenes/cart_scene.h"
+#include "tests/support/own_folder.h"
 #include "tests/support/places.h"
 
 namespace backdrive {
@@ -274,23 +274,19 @@ TEST(SceneWithValues, RefusesWhatIsNotFiniteOrAnotherModel) {
 }
 
 TEST(SceneFiles, ControlsComeFromATable) {
-  const auto folder = std::filesystem::temp_directory_path() / "backdrive_scene_table";
-  std::filesystem::create_directories(folder / "data");
-  std::ofstream(folder / "data" / "u.csv")
-      << "time, hinge/effort,slider/effort\r\n0,1,10\r\n0.1,2,20\r\n0.2,3,30\r\n\r\n";
+  const test::OwnFolder folder;
+  folder.write("data/u.csv", "time, hinge/effort,slider/effort\r\n0,1,10\r\n0.1,2,20\r\n0.2,3,30\r\n\r\n");
   const std::vector<Override> overrides{{"controls/slider", "{effort: {file: data/u.csv, hold: true}}"}};
   const Problem problem = parse_scene(test::kCartScene, "test.yaml", folder, overrides).problem;
   EXPECT_EQ(problem.controls[0].values, (std::vector<double>{10, 20, 30}));
   EXPECT_TRUE(problem.controls[0].hold);
-  std::filesystem::remove_all(folder);
 }
 
 // As spreadsheets write them: a byte-order mark, quotes, and a ' before what could be a formula.
 TEST(SceneFiles, TablesMayBeQuoted) {
-  const auto folder = std::filesystem::temp_directory_path() / "backdrive_scene_quotes";
-  std::filesystem::create_directories(folder);
+  const test::OwnFolder folder;
   const auto column = [&](const std::string& table, const std::string& name) {
-    std::ofstream(folder / "u.csv") << table;
+    folder.write("u.csv", table);
     std::string text = test::kCartScene;
     for (std::size_t at = 0; (at = text.find("slider", at)) != std::string::npos; at += name.size()) {
       text.replace(at, 6, '"' + name + '"');
@@ -305,17 +301,15 @@ TEST(SceneFiles, TablesMayBeQuoted) {
             expected);
   EXPECT_EQ(column("'@SUM/effort,x\n10,1\n20,2\n30,3\n", "@SUM"), expected);
   EXPECT_EQ(column("x,@SUM/effort\n,10\n,20\n,30\n", "@SUM"), expected);
-  std::filesystem::remove_all(folder);
 }
 
 // A link that is turned between the look at where it leads and the reading: what was looked at is what is read.
 TEST(SceneFiles, NoTurnedLinkLeadsOutside) {
   namespace fs = std::filesystem;
-  const fs::path above = fs::temp_directory_path() / "backdrive_scene_links", folder = above / "scene";
-  fs::create_directories(folder / "own");
-  fs::create_directories(above / "secret");
-  std::ofstream(folder / "own" / "u.csv") << "slider/effort\n1\n";
-  std::ofstream(above / "secret" / "u.csv") << "slider/effort\n666\n";
+  const test::OwnFolder above;
+  const fs::path folder = above / "scene";
+  above.write("scene/own/u.csv", "slider/effort\n1\n");
+  above.write("secret/u.csv", "slider/effort\n666\n");
   std::atomic<bool> done = false;
   std::thread turning([&] {
     const auto turn = [&](const char* to) {
@@ -342,7 +336,6 @@ TEST(SceneFiles, NoTurnedLinkLeadsOutside) {
   turning.join();
   EXPECT_GT(own, 0);
   EXPECT_GT(refused, 0);
-  fs::remove_all(above);
 }
 
 // Times are rounded to steps; the state after step k is that of time k·Δt.

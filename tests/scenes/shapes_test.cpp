@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "models/meshes/height_field.h"
 #include "models/parameter_reader.h"
 #include "scenes/scene.h"
+#include "tests/support/own_folder.h"
 #include "tests/support/places.h"
 
 namespace backdrive {
@@ -267,20 +267,18 @@ TEST(SceneMeshes, ModelsThatReadOneFileShareWhatWasMadeOfIt) {
 }
 
 TEST(SceneMeshes, AChangedFileIsReadAnew) {
-  const fs::path folder = fs::temp_directory_path() / "backdrive_scene_meshes";
-  fs::create_directories(folder);
-  fs::copy_file(meshes() / "cube.obj", folder / "part.obj", fs::copy_options::overwrite_existing);
+  const test::OwnFolder folder;
+  fs::copy_file(meshes() / "cube.obj", folder / "part.obj");
   const std::vector<Override> overrides{{"shapes/a/geometry/file", "part.obj"},
                                         {"shapes/b_0/geometry/file", "part.obj"},
                                         {"shapes/b_1/geometry/file", "part.obj"},
                                         {"shapes/hill", "{body: world, geometry: {type: plane}}"}};
   const Scene before = load(kMeshScene, overrides, folder);
   EXPECT_EQ(before.problem.model.meshes[0]->vertices.size(), 8u);
-  std::ofstream(folder / "part.obj") << "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
+  folder.write("part.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n");
   const Scene after = load(kMeshScene, overrides, folder);
   EXPECT_EQ(after.problem.model.meshes[0]->vertices.size(), 4u);
   EXPECT_EQ(before.problem.model.meshes[0]->vertices.size(), 8u);
-  fs::remove_all(folder);
 }
 
 TEST(SceneMeshes, BadFilesAreNamedWithTheirLine) {
