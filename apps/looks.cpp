@@ -273,18 +273,24 @@ GeometryType look_type(const std::string& name) {
   throw NotOurs();
 }
 
+/// An index of -1 to `end`, exclusive.
+int index_of_json(const Json& json, std::size_t end) {
+  const double index = json.get<double>();
+  if (!(index >= -1 && index < static_cast<double>(end)) || index != std::floor(index)) throw NotOurs();
+  return static_cast<int>(index);
+}
+
 Look look_of_json(const Json& json, const Looks& all, const Model& model) {
   Look look;
-  look.body = json.at("body").get<int>();
+  look.body = index_of_json(json.at("body"), model.body_names.size());
   look.type = look_type(json.at("type").get<std::string>());
   look.scale = json.at("scale").get<Numbers3>();
   look.pose.position = json.at("position").get<Numbers3>();
   look.pose.orientation = json.at("orientation").get<scene::Turn>();
   if (json.contains("colour")) look.colour = json["colour"].get<std::array<double, 4>>();
-  look.mesh = json.value("mesh", -1);
   const bool is_mesh = look.type == GeometryType::mesh;
-  if (look.body < -1 || look.body >= static_cast<int>(model.body_names.size())) throw NotOurs();
-  if (look.mesh < (is_mesh ? 0 : -1) || look.mesh >= static_cast<int>(is_mesh ? all.meshes.size() : 0)) throw NotOurs();
+  look.mesh = json.contains("mesh") ? index_of_json(json["mesh"], is_mesh ? all.meshes.size() : 0) : -1;
+  if (is_mesh && look.mesh < 0) throw NotOurs();
   return look;
 }
 

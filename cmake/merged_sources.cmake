@@ -1,6 +1,6 @@
 # Sources that are compiled several at once: what dozens of files would each read of the same headers, and make of the
 # same templates, is read and made once. -DBACKDRIVE_MERGE=OFF compiles each by itself, which is quicker when one is
-# being worked on; CI's clang build does, so that each stands alone.
+# being worked on.
 option(BACKDRIVE_MERGE "Compile several sources at once" ON)
 
 #   backdrive_merge(OUTPUT NAME COUNT SOURCES...)

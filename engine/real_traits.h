@@ -10,7 +10,7 @@
 // be linked into the code of another. Builds with sanitizers have one set, and what their instrumentation makes of
 // whole kernels in one function, compilers need ten minutes for: there, functions stay functions, as with dual numbers
 // and the emulated device (BACKDRIVE_CALL_PARTS), for which nothing but the plain set is compiled.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(BACKDRIVE_CALL_PARTS)
+#if defined(BACKDRIVE_SANITIZED) || defined(BACKDRIVE_CALL_PARTS)
 #define BACKDRIVE_INLINE BACKDRIVE_HD inline
 #define BACKDRIVE_PART BACKDRIVE_HD __attribute__((noinline))
 #else

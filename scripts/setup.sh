@@ -154,7 +154,8 @@ with_lock() {
 
 # What CI builds beside ./simctl and ./test; arguments are further options of cmake.
 
-# Everything under AddressSanitizer and UndefinedBehaviorSanitizer but what runs simctl.
+# By clang under AddressSanitizer and UndefinedBehaviorSanitizer: tests but those of scenes, simctl, which test_apps calls,
+# and libFuzzer's targets.
 build_asan() {
   configure asan "$@"
   build_targets asan test_engine test_models test_integrators test_gpu test_autodiff test_bad_input \
@@ -165,12 +166,6 @@ build_asan() {
 build_tsan() {
   configure tsan "$@"
   build_targets tsan test_engine test_autodiff
-}
-
-# The fuzz targets and, since it is clang that compiles here and each source by itself, the program.
-build_fuzz() {
-  configure fuzz "$@"
-  build_targets fuzz fuzz_scene fuzz_mesh fuzz_robot simctl
 }
 
 # All kernels for GPUs, linked.

@@ -207,11 +207,8 @@ BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<typename La
   const TopologyView& t = a.launch.topology;
   const WorldGroup group(a.launch, first_world);
   const int rows = Layout::parameters && g.gradient ? gradient_rows<Real>(t.link_count) : 0;
-  if (a.resume) {
-    load_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
-  } else {
-    for (int k = 0; k < rows; ++k) g.parameter_bar[k] = constant<Real>(0);
-  }
+  if (a.resume && rows > 0) load_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
+  for (int k = 0; k < rows && !a.resume; ++k) g.parameter_bar[k] = constant<Real>(0);
   for (int step = a.launch.steps; step-- > 0;) {
     load_rows(group, a.q, std::size_t(step) * t.nq, t.nq, g.q);
     if (a.qd) load_rows(group, a.qd, std::size_t(step) * t.nv, t.nv, g.qd);
@@ -223,7 +220,7 @@ BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<typename La
     store_rows(group, a.q_bar, std::size_t(step) * t.nq, t.nq, g.q_bar);
     if (a.qd) store_rows(group, a.qd_bar, std::size_t(step) * t.nv, t.nv, g.qd_bar);
   }
-  store_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
+  if (rows > 0) store_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
 }
 
 /// For both directions; the arrays of the adjoint, where it is one.

@@ -83,8 +83,10 @@ TEST_F(SimctlMjcfTest, DynamicsAreMujocos) {
 TEST_F(SimctlMjcfTest, SpringsDampersAndActuatorsPullAsMujocos) {
   // One step of 1e-12 s: implicit efforts are those at its start to 1e-12 of their rate, below 1e3 of them a second
   // here.
-  for (const auto& [name, key] :
-       {std::pair<std::string, std::string>{"parts", ""}, {"walker", ""}, {"parts", "posed"}}) {
+  const std::vector<std::pair<std::string, std::string>> models{{"parts", ""}, {"walker", ""}, {"parts", "posed"}};
+  for (const auto& model : models) {
+    const auto& name = model.first;  // for lambdas, which may not have parts of a structured binding in clang 14
+    const auto& key = model.second;
     const json& theirs = reference().at(name);
     for (std::size_t i = 0; i < theirs.at("states").size(); ++i) {
       json initial = theirs.at("states").at(i);

@@ -383,7 +383,7 @@ TEST(MemoryPlans, KeepToTheirBudgetWithLeastWork) {
   EXPECT_EQ(plan_memory(size, everything / 2).piece % 1000, 0);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+#if defined(BACKDRIVE_SANITIZED) || !defined(NDEBUG)
 constexpr int kManySteps = 50'000;  // slow builds
 #else
 constexpr int kManySteps = 1'000'000;

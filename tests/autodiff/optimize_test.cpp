@@ -387,7 +387,7 @@ TEST(OptimizeLbfgs, IsAskedAndTold) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have allocators of their own
+#if !defined(BACKDRIVE_SANITIZED)  // sanitizers have allocators of their own
 // kept_vectors() without the best point, the batch and the objective.
 TEST(OptimizeMemory, AStartOfLbfgsKeepsWhatTheBudgetCounts) {
   constexpr int kNumbers = 100'000, kStarts = 4;

@@ -197,7 +197,7 @@ Live live(const Memory& memory) {
           mallinfo2().uordblks, own.allocations + shared.allocations};
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+#if defined(BACKDRIVE_SANITIZED) || !defined(NDEBUG)
 constexpr int kIterations = 200;  // slow builds, whose allocators have habits of their own
 constexpr bool kResidentIsTelling = false;
 #else

@@ -362,7 +362,7 @@ TEST_P(GpuSemiImplicit, NothingDangles) {
 }
 
 // Growth is seen in a part of the iterations too; slow builds take less.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+#if defined(BACKDRIVE_SANITIZED) || !defined(NDEBUG)
 constexpr int kPart = 250;
 #else
 constexpr int kPart = 10;

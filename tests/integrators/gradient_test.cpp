@@ -108,7 +108,7 @@ TEST_P(Adjoint, IsTheTransposeOfTheDerivative) {
 }
 
 // The same check number by number: an error in one entry cannot hide among the others. Slow builds take a part of them.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+#if defined(BACKDRIVE_SANITIZED) || !defined(NDEBUG)
 constexpr int kEvery = 11;
 #else
 constexpr int kEvery = 1;

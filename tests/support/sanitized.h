@@ -5,7 +5,7 @@ namespace backdrive::test {
 /// Whether a sanitizer looks on. It sees what runs, however short: tests that simulate with dual numbers, whose kernels
 /// are instrumented (integrators/CMakeLists.txt), take fewer steps then; those that do the same over and over, be it
 /// iterations of an optimiser or points of a sweep, do it a few times.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(BACKDRIVE_SANITIZED)
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
