@@ -2,7 +2,8 @@
 // throws gain, and how gradients compare with slopes over a distance. docs/contact.md, section 4, has what it prints.
 //   contact_trust energy [worlds]      largest energy over that at the start, worst of the throws of one body
 //   contact_trust piles [worlds]       and of three that fall on one another
-//   contact_trust gradients [worlds]   ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s
+//   contact_trust gradients [worlds [motion]]
+//                                      ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -49,10 +50,12 @@ void print_energy(Motion motion, int worlds) {
   std::printf("worst %.6g\n", worst_of_all);
 }
 
-void print_gradients(int worlds) {
+/// `only`: of one motion; null: of all.
+void print_gradients(int worlds, const char* only) {
   int all = 0, all_defined = 0, all_off = 0, all_wrong = 0, all_huge = 0;
   for (const Thing thing : kThings) {
     for (const Motion motion : kMotions) {
+      if (only && std::strcmp(only, name_of(motion)) != 0) continue;
       int defined = 0, off = 0, wrong = 0, count = 0, huge = 0;
       double largest_error = 0, largest_adjoint = 0;
       Throw at;
@@ -96,9 +99,9 @@ int main(int argc, char** argv) {
     } else if (argc > 1 && !std::strcmp(argv[1], "piles")) {
       benchmarks::print_energy(test::Motion::pile, worlds);
     } else if (argc > 1 && !std::strcmp(argv[1], "gradients")) {
-      benchmarks::print_gradients(worlds);
+      benchmarks::print_gradients(worlds, argc > 3 ? argv[3] : nullptr);
     } else {
-      std::fprintf(stderr, "usage: contact_trust energy|piles|gradients [worlds]\n");
+      std::fprintf(stderr, "usage: contact_trust energy|piles|gradients [worlds [motion]]\n");
       return 2;
     }
   } catch (const std::exception& error) {
