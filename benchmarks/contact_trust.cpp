@@ -4,10 +4,12 @@
 //   contact_trust piles [worlds]       and of three that fall on one another
 //   contact_trust gradients [worlds [motion]]
 //                                      ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include "engine/error.h"
 #include "tests/support/contact_trust.h"
@@ -50,12 +52,11 @@ void print_energy(Motion motion, int worlds) {
   std::printf("worst %.6g\n", worst_of_all);
 }
 
-/// `only`: of one motion; null: of all.
-void print_gradients(int worlds, const char* only) {
+/// Of one motion, or of all.
+void print_gradients(int worlds, std::span<const Motion> motions) {
   int all = 0, all_defined = 0, all_off = 0, all_wrong = 0, all_huge = 0;
   for (const Thing thing : kThings) {
-    for (const Motion motion : kMotions) {
-      if (only && std::strcmp(only, name_of(motion)) != 0) continue;
+    for (const Motion motion : motions) {
       int defined = 0, off = 0, wrong = 0, count = 0, huge = 0;
       double largest_error = 0, largest_adjoint = 0;
       Throw at;
@@ -99,9 +100,19 @@ int main(int argc, char** argv) {
     } else if (argc > 1 && !std::strcmp(argv[1], "piles")) {
       benchmarks::print_energy(test::Motion::pile, worlds);
     } else if (argc > 1 && !std::strcmp(argv[1], "gradients")) {
-      benchmarks::print_gradients(worlds, argc > 3 ? argv[3] : nullptr);
+      std::span<const test::Motion> motions = test::kMotions;
+      if (argc > 3) {
+        const auto is_meant = [&](test::Motion motion) { return !std::strcmp(argv[3], test::name_of(motion)); };
+        const auto at = std::find_if(motions.begin(), motions.end(), is_meant);
+        motions = {at, at == motions.end() ? 0u : 1u};
+      }
+      if (motions.empty()) {
+        std::fprintf(stderr, "error: expected a motion: drop, toss, slide, roll, tip or pile\n");
+        return 2;
+      }
+      benchmarks::print_gradients(worlds, motions);
     } else {
-      std::fprintf(stderr, "usage: contact_trust energy|piles|gradients [worlds [motion]]\n");
+      std::fprintf(stderr, "usage: contact_trust energy|piles [worlds], contact_trust gradients [worlds [motion]]\n");
       return 2;
     }
   } catch (const std::exception& error) {

@@ -207,8 +207,11 @@ BACKDRIVE_HD void poses_adjoint_worlds(const PoseArguments<StorageOf<typename La
   const TopologyView& t = a.launch.topology;
   const WorldGroup group(a.launch, first_world);
   const int rows = Layout::parameters && g.gradient ? gradient_rows<Real>(t.link_count) : 0;
-  if (a.resume && rows > 0) load_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
-  for (int k = 0; k < rows && !a.resume; ++k) g.parameter_bar[k] = constant<Real>(0);
+  if (!a.resume) {
+    for (int k = 0; k < rows; ++k) g.parameter_bar[k] = constant<Real>(0);
+  } else if (rows > 0) {
+    load_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
+  }
   for (int step = a.launch.steps; step-- > 0;) {
     load_rows(group, a.q, std::size_t(step) * t.nq, t.nq, g.q);
     if (a.qd) load_rows(group, a.qd, std::size_t(step) * t.nv, t.nv, g.qd);

@@ -13,6 +13,7 @@
 #include "models/parameter_list.h"
 #include "tests/support/batch.h"
 #include "tests/support/models.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive {
 namespace {
@@ -383,11 +384,7 @@ TEST(MemoryPlans, KeepToTheirBudgetWithLeastWork) {
   EXPECT_EQ(plan_memory(size, everything / 2).piece % 1000, 0);
 }
 
-#if defined(BACKDRIVE_SANITIZED) || !defined(NDEBUG)
-constexpr int kManySteps = 50'000;  // slow builds
-#else
-constexpr int kManySteps = 1'000'000;
-#endif
+constexpr int kManySteps = test::kSlowBuild ? 50'000 : 1'000'000;
 
 // A million steps of a pendulum in 256 MiB: what is live never passes what the plan said.
 TEST(SeedsMemoryBudget, AMillionStepsStayWithinIt) {

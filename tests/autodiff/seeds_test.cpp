@@ -20,6 +20,7 @@
 #include "tests/support/batch.h"
 #include "tests/support/models.h"
 #include "tests/support/policy.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive {
 namespace {
@@ -197,13 +198,8 @@ Live live(const Memory& memory) {
           mallinfo2().uordblks, own.allocations + shared.allocations};
 }
 
-#if defined(BACKDRIVE_SANITIZED) || !defined(NDEBUG)
-constexpr int kIterations = 200;  // slow builds, whose allocators have habits of their own
-constexpr bool kResidentIsTelling = false;
-#else
-constexpr int kIterations = 10'000;
-constexpr bool kResidentIsTelling = true;
-#endif
+constexpr int kIterations = test::kSlowBuild ? 200 : 10'000;
+constexpr bool kResidentIsTelling = !test::kSlowBuild;  // allocators of slow builds have habits of their own
 
 constexpr double kHeapSlack = 1024;
 

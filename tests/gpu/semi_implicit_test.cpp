@@ -9,6 +9,7 @@
 #include "tests/gpu/parity.h"
 #include "tests/support/errors.h"
 #include "tests/support/models.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive::test {
 namespace {
@@ -362,11 +363,7 @@ TEST_P(GpuSemiImplicit, NothingDangles) {
 }
 
 // Growth is seen in a part of the iterations too; slow builds take less.
-#if defined(BACKDRIVE_SANITIZED) || !defined(NDEBUG)
-constexpr int kPart = 250;
-#else
-constexpr int kPart = 10;
-#endif
+constexpr int kPart = kSlowBuild ? 250 : 10;
 
 void expect_no_leak(Recording r) {
   expect_nothing_grows(r.memory, iterations() / kPart, [&] {

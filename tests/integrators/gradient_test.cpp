@@ -108,11 +108,7 @@ TEST_P(Adjoint, IsTheTransposeOfTheDerivative) {
 }
 
 // The same check number by number: an error in one entry cannot hide among the others. Slow builds take a part of them.
-#if defined(BACKDRIVE_SANITIZED) || !defined(NDEBUG)
-constexpr int kEvery = 11;
-#else
-constexpr int kEvery = 1;
-#endif
+constexpr int kEvery = test::kSlowBuild ? 11 : 1;
 class SmallAdjoint : public Adjoint {};
 TEST_P(SmallAdjoint, EveryNumberIsRight) {
   // The friction of a contact is a difference of velocities over its creep, which takes a digit; so is what a drive's

@@ -11,4 +11,11 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
+/// Whether what runs long is to be shorter: a sanitizer looks on, or nothing is optimised.
+#if defined(NDEBUG)
+constexpr bool kSlowBuild = kSanitized;
+#else
+constexpr bool kSlowBuild = true;
+#endif
+
 }  // namespace backdrive::test
