@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/apps/simctl_process.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive::test {
 namespace {
@@ -370,7 +371,9 @@ TEST_F(SimctlResultsTest, WhatScriptsIgnoreAndWhatNohupDoes) {
   settings.interrupt_at = "optimising";
   settings.ignored = {SIGHUP};
   settings.signals = {SIGHUP};
-  const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--json", "--iterations", "100", "--set",
+  // Seconds of work: it is in the middle of it when it is told to end.
+  const std::string iterations = test::kSanitized ? "4000" : "40000";
+  const Outcome o = simctl({"optimize", pendulum_, "--output", "out", "--json", "--iterations", iterations, "--set",
                             "optimize/tolerance=0", "--set", "optimize/goal=0", "--set", "optimize/method=adam"},
                            settings);
   EXPECT_EQ(o.exit, 1) << o.err;
