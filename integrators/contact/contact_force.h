@@ -139,7 +139,7 @@ BACKDRIVE_INLINE void adj_contact_force(const PairLaw<Real>& law, const ContactS
     adj_tangential(s.normal, f.late.ang, rolling_bar, s_bar.normal, late_bar.ang);
   }
   const DepthPath<Real> depth_bar =
-      adj_normal_force<Real>(m, f.normal, {s.depth, f.end}, law.dt, {normal_bar, constant<Real>(0)}, law_bar.material);
+      adj_normal_force<Real>(m, f.normal, {s.depth, f.end}, law.dt, normal_bar, law_bar.material);
   s_bar.depth += depth_bar.start;
   s_bar.depth += depth_bar.end;
   const Real rate_bar = -(law.dt * depth_bar.end);
