@@ -40,8 +40,9 @@ struct SolveLimits {
   static constexpr double rounding = narrow ? 3e-8 : 5e-17;
   /// In float32, of impulses: what may be left where no body will move by it.
   static constexpr double shares = 5e-3;
-  /// Of the velocities: slips below it count as this long in the slope of friction.
-  static constexpr double least_slip = 3e-4;
+  /// Of the velocities: slips below it count as this long in the slope of friction. And how many times as much as a body
+  /// that flies alone weighs that slope is at most.
+  static constexpr double least_slip = 3e-4, most_sticking = 1e3;
   /// After which a step that helps little is not taken without looking where it leads.
   static constexpr int bold_steps = 6;
   static constexpr double wild = narrow ? 1e3 : 1e10;  ///< impulses on the way, over those at the end
@@ -238,17 +239,19 @@ BACKDRIVE_INLINE void smooth(const ContactState<Real>& s, const MaskOf<Real>& la
 }
 
 /// In float32, K_t of a contact that sticks is no more than what the bound of friction makes of a small part of the
-/// velocities: some thousand times the mass that it stops. What K_t is beyond that changes no impulse that the balance
-/// of the bodies tells, as slips come from these, but would leave nothing of the inertia of a light body in the sum.
+/// velocities: some thousand times the mass that it stops. What is squeezed by another's weight is at rest, and its own
+/// mass says so. What K_t is beyond that changes no impulse that the balance of the bodies tells, as slips come from
+/// these, but would leave nothing of the inertia of a light body in the sum.
 /// How contacts of one body share what they hold against each other is told by their K_t alone, though: each step makes
 /// good only that part of what is wrong with it that is left of their 1/(Σ 1/K_t). See Balance::moved.
 template <class Real>
-BACKDRIVE_INLINE void soften(const PairLaw<Real>& law, const ContactState<Real>& s, const ContactForce<Real>& force,
-                             ContactBlock<Real>& block) {
+BACKDRIVE_INLINE void soften(const TouchingPair<Real>& pair, const ContactState<Real>& s,
+                             const ContactForce<Real>& force, ContactBlock<Real>& block) {
   if constexpr (softens<Real>()) {
     const Real slip = least_slip(s.start.lin, s.smooth.lin) + no_impulse<Real>();
-    const Real most = law.dt * force.bound * law.material.friction / slip;
-    block.tangential = minimum(block.tangential, most);
+    const Real most = pair.law.dt * force.bound * pair.law.material.friction / slip;
+    const Real heavy = constant<Real>(SolveLimits<Real>::most_sticking) * pair.lightest;
+    block.tangential = minimum(block.tangential, minimum(most, heavy));
   }
 }
 
@@ -361,7 +364,7 @@ BACKDRIVE_INLINE void evaluate_contact(const Space& ws, const TouchingPair<Real>
     gap = slip_from_impulse(*law, c.state.normal, p.lin, bold, force);
   }
   c.block = block_of(*law, c.state.normal, force);
-  soften(*law, c.state, force, c.block);
+  soften(pair, c.state, force, c.block);
   if constexpr (at_start) {
     // Where it slips, the secant: it is stiffer than the objective anywhere, and so is never too bold.
     c.block.slide = where_short(c.block.slide);

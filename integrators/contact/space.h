@@ -11,6 +11,7 @@
 //   start_of(ws, link)              the same as contact takes it
 //   pivot_of(ws, link)              from O: where its own turn leaves it in place
 //   mass_of(ws, link)
+//   flies_alone(ws, link)           whether no joint holds it to another or to the world
 //   kicked_inertia(ws, link)        what resists contact beside what the solver has: a Sym3 of its turns about O
 //   tree_origin(ws, root)           O in the world; of the world (−1) its origin
 //
@@ -93,6 +94,7 @@ struct TouchingPair {
   Vec3<Real> shift;  ///< O of the first body's tree minus that of the second's
   PairLaw<Real> law;
   Real theta[2];  ///< shares of the blocks of i and j
+  Real lightest;  ///< of its bodies that fly alone the lighter one's mass; without one out of reach
 
   BACKDRIVE_INLINE bool shared() const { return moves[0] && moves[1]; }
   /// Of a contact on i (0) or j (1), from the O of that body's tree.
@@ -273,6 +275,12 @@ BACKDRIVE_HD TouchingPair<typename Space::Real> touching_pair(const Space& ws, i
     const CorePair<Real> core{ws.contact.geometry[pair.a], a.scale, ws.contact.geometry[pair.b], b.scale};
     t.law.material.core = core_depth(core);
     t.law.material.hardening = constant<Real>(core.hardening());
+  }
+  t.lightest = constant<Real>(1e30);
+  for (const int side : {0, 1}) {
+    if (t.moves[side] && flies_alone(ws, t.link(side))) {
+      t.lightest = minimum(t.lightest, broadcast<Real>(mass_of(ws, t.link(side))));
+    }
   }
   t.theta[0] = t.theta[1] = constant<Real>(1);
   if (t.shared()) {

@@ -124,6 +124,10 @@ template <class R, bool Adjoint>
 BACKDRIVE_INLINE const R& mass_of(const Touching<R, Adjoint>& s, int body) {
   return s.system.bodies[body].mass;
 }
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE bool flies_alone(const Touching<R, Adjoint>& s, int body) {
+  return s.alone[body];
+}
 /// M̃ is the start's: what it makes of an impulse is carried on whole.
 template <class R, bool Adjoint>
 BACKDRIVE_INLINE Sym3<R> kicked_inertia(const Touching<R, Adjoint>&, int) {
