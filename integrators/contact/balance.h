@@ -45,7 +45,8 @@ struct SolveLimits {
   static constexpr double least_slip = 3e-4, most_sticking = 1e3;
   /// After which a step that helps little is not taken without looking where it leads.
   static constexpr int bold_steps = 6;
-  static constexpr double wild = narrow ? 1e3 : 1e10;  ///< impulses on the way, over those at the end
+  /// Impulses on the way, over those at the end: beyond that rounding of the steps is not that of the solution.
+  static constexpr double wild = narrow ? 1e3 : 1e5;
   static constexpr int bold_again = 4;  ///< and after which it gives up, when it has come near in steps with care
   static constexpr int newton_steps = kIsDual<Real> ? 200 : 60;
   /// Of (C9): how far the bounds of friction may be from the forces, and how often they are taken anew.
@@ -56,6 +57,7 @@ struct SolveLimits {
   static constexpr int gradients_steps = 300;
   static constexpr int search_steps = 20;
   static constexpr int adjoint_steps = kIsDual<Real> ? 200 : 100;
+  static constexpr int adjoint_patience = 6;  ///< corrections after which each has to halve what is left
   static constexpr int derivative_steps = 1000;
   static constexpr double adjoint_tolerance = narrow ? 1e-5 : 1e-13;
 };
@@ -110,6 +112,11 @@ BACKDRIVE_INLINE Spatial<Real> where(const Mask& mask, const Spatial<Real>& x) {
   const Real o = constant<Real>(0);
   return {{select(mask, x.ang.x, o), select(mask, x.ang.y, o), select(mask, x.ang.z, o)},
           {select(mask, x.lin.x, o), select(mask, x.lin.y, o), select(mask, x.lin.z, o)}};
+}
+
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> choose(const MaskOf<Real>& mask, const Spatial<Real>& yes, const Spatial<Real>& no) {
+  return {choose(mask, yes.ang, no.ang), choose(mask, yes.lin, no.lin)};
 }
 
 /// Sums over the contacts of a world, by parts of the numbers: values, and for duals their derivatives.

@@ -254,6 +254,20 @@ BACKDRIVE_CALLED void start_anew(Space& ws, const MaskOf<typename Space::Real>& 
   });
 }
 
+/// Twists anew from the wrenches that make them up, in some lanes. Where steps were far longer than what they end in,
+/// rounding leaves sums that are no longer solutions of each other.
+template <class Space, class Solver>
+BACKDRIVE_CALLED void renew_twists(Space& ws, const Solver& solver, const MaskOf<typename Space::Real>& lanes) {
+  using Real = typename Space::Real;
+  begin_blocks(ws);
+  load_wrenches(ws, [](const auto&, const Contact<Real>& c, int side) { return c.side[side].wrench; });
+  solver.factor_and_solve();
+  each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
+    const Spatial<Real> twist = twist_at(ws.contact.link[pair.link(side)].change, pair.arm(c, side));
+    c.side[side].twist = choose(lanes, twist, c.side[side].twist);
+  });
+}
+
 /// Newton's steps in the `active` lanes from x, whose forces and blocks were evaluated last, until they settle; leaves
 /// those that do not, are lost, and returns what is left. `bold` lanes take whole steps, and slips from impulses;
 /// those that this helps no more are taken away, and search along lines. In float32 these search with a smoother
@@ -281,7 +295,6 @@ BACKDRIVE_CALLED Balance<typename Space::Real> newton(Space& ws, const Solver& s
     // Stiff contact that a fast body meets takes some ten steps, each of which halves what is left.
     const auto halves = balance.residual[0] < last.residual[0] * number(0.25);
     const auto stalls = active && bold && !halves && number(k) > patience;
-    // What a step far too long leaves of it by rounding is no solution: twists are no more those of the wrenches.
     most = select(active, maximum(most, balance.impulse[0]), most);
     const auto wild = most > balance.impulse[0] * number(SolveLimits<Real>::wild * SolveLimits<Real>::wild);
     const auto anew = stalls && (wild || balance.residual[0] > balance.impulse[0]);
@@ -297,7 +310,14 @@ BACKDRIVE_CALLED Balance<typename Space::Real> newton(Space& ws, const Solver& s
     const auto careful = active && !bold && !anew;
     if (any(careful)) balance = search_line(ws, careful, active, bold, fall, balance);
     auto settles = !anew && balance.will_settle(tolerance, last);
-    failed = failed || (active && settles && (wild || !balance.finite()));
+    failed = failed || (active && settles && !balance.finite());
+    const auto rough = active && wild && !anew && balance.settled(SolveLimits<Real>::trusted) && balance.finite();
+    if (any(rough)) {
+      renew_twists(ws, solver, rough);
+      most = select(rough, number(0), most);
+      settles = settles && !rough;
+      balance = evaluate<false>(ws, active, bold);
+    }
     if constexpr (softens<Real>()) {
       if (!ws.contact.any_held) {
         const auto smooth = !bold && ws.contact.shared;

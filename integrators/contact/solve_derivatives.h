@@ -83,19 +83,13 @@ struct Begun {
   Spatial<Real> twist, wrench;
 };
 
-/// Twists anew from the wrenches that make them up, and a step of Newton's from there, twice. Where friction is stiff
-/// the first steps are a thousand times as long as what they end in, so that their sums are no longer solutions of each
-/// other: off by 1e-12 m/s, which is 1e-7 of the slip, and of the slope, of what sticks.
+/// renew_twists() and a step of Newton's from there, twice. Where friction is stiff the first steps are a thousand times
+/// as long as what they end in, and twists then off by 1e-12 m/s: 1e-7 of the slip, and of the slope, of what sticks.
 template <class Space, class Solver>
 BACKDRIVE_CALLED void make_consistent(Space& ws, const Solver& solver) {
   using Real = typename Space::Real;
   for (int k = 0; k < 2; ++k) {
-    begin_blocks(ws);
-    load_wrenches(ws, [](const auto&, const Contact<Real>& c, int side) { return c.side[side].wrench; });
-    solver.factor_and_solve();
-    each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
-      c.side[side].twist = twist_at(ws.contact.link[pair.link(side)].change, pair.arm(c, side));
-    });
+    renew_twists(ws, solver, true);
     evaluate<false>(ws, true, false);
     load_blocks(ws);
     load_residuals(ws);

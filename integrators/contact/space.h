@@ -82,6 +82,17 @@ struct Contact {
   ContactSide<Real> side[2];
 };
 
+/// What BiCGSTAB keeps of a side, all wrenches: the residual that it began with, the running one, the direction of its
+/// steps and what that takes of the residual.
+template <class Real>
+struct KrylovSide {
+  Spatial<Real> shadow, rest, search, image;
+};
+template <class Real>
+struct KrylovContact {
+  KrylovSide<Real> side[2];
+};
+
 /// A pair with points in reach: its sides, its law, its blocks' shares, its contacts.
 template <class Real>
 struct TouchingPair {
@@ -134,7 +145,8 @@ struct ContactSpace {
   PairPlan* plans;                           ///< [pair]
   ContactPoint<Real>* points;                ///< as many as a pair has
   Contact<Real>* contacts;
-  ContactBar<Real>* bars;  ///< adjoint only
+  ContactBar<Real>* bars;       ///< adjoint only
+  KrylovContact<Real>* krylov;  ///< likewise
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
   bool reported_apart = false;  ///< Workspace::reported is not q̇
@@ -410,6 +422,7 @@ BACKDRIVE_HD void take_contact_arrays(const TopologyView& t, int links, bool adj
   space.points = arena.take<ContactPoint<Real>>(t.most_points_of_pair);
   space.contacts = arena.take<Contact<Real>>(t.contact_point_count);
   space.bars = arena.take<ContactBar<Real>>(adjoint ? t.contact_point_count : 0);
+  space.krylov = arena.take<KrylovContact<Real>>(adjoint ? t.contact_point_count : 0);
   space.touching = arena.take<TouchingPair<Real>>(t.contact_pair_count);
 }
 

@@ -1,12 +1,9 @@
 #pragma once
 // Adjoint of solve.h: (A3)-(A6) of docs/contact.md, for any working set as there. It is that of the solution, not of
-// the iterations that led there: one system with the last matrix, transposed,
-//
-//   (M̃ + Σ Jᵀ K J + Σ Jᵀ C J)ᵀ w = x̄,    C = −K_n D nᵀ: what friction owes to the normal force,
-//
-// whose solution the integrator begins and ends. Where the cotangents of parameters go the integrator's `bar` says:
-// shapes[], pair_forces; those of an O by adj_tree_origin(ws, root, bar of O, bar).
-#include "integrators/contact/solve.h"
+// the iterations that led there: one system with the last matrix (adjoint_solve.h), whose solution the integrator
+// begins and ends. Where the cotangents of parameters go the integrator's `bar` says: shapes[], pair_forces; those of
+// an O by adj_tree_origin(ws, root, bar of O, bar).
+#include "integrators/contact/adjoint_solve.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
@@ -39,11 +36,6 @@ BACKDRIVE_INLINE Spatial<typename Space::Real> change_of(const Space& ws,
                                                          const TouchingPair<typename Space::Real>& pair,
                                                          const Contact<typename Space::Real>& c) {
   return relative_at(ws, pair, c, &TouchAdjointLink<typename Space::Real>::kick);
-}
-
-template <class Space>
-BACKDRIVE_INLINE ContactBar<typename Space::Real>& bar_of(const Space& ws, const Contact<typename Space::Real>& c) {
-  return ws.contact.bars[&c - ws.contact.contacts];
 }
 
 /// What a loss says of the force of a pair, as a wrench's cotangent.
@@ -90,76 +82,6 @@ BACKDRIVE_CALLED void begin_adjoint(Space& ws, const Bar& bar) {
   });
   load_wrenches(ws, [&](const TouchingPair<Real>&, const Contact<Real>& c, int side) {
     return of_side(side, bar_of(ws, c).change);
-  });
-}
-
-/// (K + C)ᵀ J w
-template <class Real>
-BACKDRIVE_INLINE Spatial<Real> held_back(const TouchingPair<Real>& pair, const Contact<Real>& c) {
-  const Spatial<Real> w = difference(pair, c, &ContactSide<Real>::twist);
-  return block_times(c.block, w) + coupling_transposed_times(c.block, w);
-}
-
-/// What is left of the whole system at w, into residual, where `active`; and how large that is.
-template <class Space>
-BACKDRIVE_CALLED Balance<typename Space::Real> adjoint_balance(Space& ws, const MaskOf<typename Space::Real>& active) {
-  using Real = typename Space::Real;
-  Balance<Real> sum{};
-  each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
-    if (left_out(c)) return;
-    const Spatial<Real> back = held_back(pair, c);
-    for (int side = 0; side < 2; ++side) {
-      if (!pair.moves[side]) continue;
-      ContactSide<Real>& s = c.side[side];
-      s.residual = where(active, zero6<Real>() - s.wrench - of_side(side, back));
-      for (int p = 0; p < sum.parts; ++p) {
-        sum.residual[p] += square_of_part(s.residual, p);
-        sum.impulse[p] += square_of_part(s.wrench, p) + square_of_part(back, p);
-        const auto noise = noise_of_part(c.block, pair.law.resists_turns, p, [&](auto of) { return of(s.twist); });
-        sum.noise[p] += noise * noise;
-      }
-    }
-  });
-  return sum;
-}
-
-/// From link[].w, the preconditioner's solution for x̄ and the loads, to the whole system's at the contacts; leaves as
-/// loads what makes the preconditioner give that.
-template <class Space, class Solver>
-BACKDRIVE_CALLED void refine_adjoint(Space& ws, const Solver& solver) {
-  using Real = typename Space::Real;
-  using Limits = SolveLimits<Real>;
-  const auto zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
-  // side.wrench makes up M̃ w − x̄.
-  const auto begun = [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side)
-      __attribute__((always_inline)) {
-    const Spatial<Real> twist = twist_at(ws.contact.link[pair.link(side)].w, pair.arm(c, side));
-    return Begun<Real>{twist, zero6<Real>() - block_times(c.block, twist) * pair.theta[side]};
-  };
-  each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
-    const Begun<Real> from = begun(pair, c, side);
-    c.side[side].twist = from.twist;
-    c.side[side].wrench = from.wrench;
-  });
-  auto active = zero < one;
-  for (int k = 0; k < Limits::adjoint_steps; ++k) {
-    active = active && !adjoint_balance(ws, active).settled(Limits::adjoint_tolerance);
-    if (!any(active)) break;
-    each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
-      c.side[side].residual = where(active, c.side[side].residual);
-    });
-    load_residuals(ws);
-    solver.solve_again();
-    finish_solve(ws, solver);
-    advance(ws, one);
-  }
-  if constexpr (kIsDual<Real>) {
-    if (any_shared(ws)) forget_derivatives(ws, solver, begun);
-    settle_derivatives(ws, solver, [&] { return adjoint_balance(ws, true).settled(Limits::adjoint_tolerance, 1); });
-  }
-  load_wrenches(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
-    const Spatial<Real> held = block_times(c.block, c.side[side].twist) * pair.theta[side];
-    return held + of_side(side, bar_of(ws, c).change - held_back(pair, c));
   });
 }
 
