@@ -3,10 +3,10 @@
 //
 //   (M̃ + Σ Jᵀ K J + Σ Jᵀ C J)ᵀ w = x̄,    C = −K_n D nᵀ: what friction owes to the normal force
 //
-// All but C is what solve.h solves for, P. So w is corrected by P⁻¹ of what is left, which ends where C is small against
-// P: contact that is resolved gains a factor 30 each time. Where it gains on P (Painlevé's paradox, a core that is
-// reached between several bodies), corrections would grow with each; there they are those of BiCGSTAB (van der Vorst,
-// SIAM J. Sci. Stat. Comput. 13, 1992), with P as the preconditioner.
+// All but C is what solve.h solves for, P. So w is corrected by P⁻¹ of what is left, which ends where C is small
+// against P: contact that is resolved gains a factor 30 each time. Where it gains on P (Painlevé's paradox, a core that
+// is reached between several bodies), corrections would grow with each; there they are those of BiCGSTAB (van der
+// Vorst, SIAM J. Sci. Stat. Comput. 13, 1992), with P as the preconditioner.
 #include "integrators/contact/solve.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {

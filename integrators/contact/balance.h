@@ -40,8 +40,8 @@ struct SolveLimits {
   static constexpr double rounding = narrow ? 3e-8 : 5e-17;
   /// In float32, of impulses: what may be left where no body will move by it.
   static constexpr double shares = 5e-3;
-  /// Of the velocities: slips below it count as this long in the slope of friction. And how many times as much as a body
-  /// that flies alone weighs that slope is at most.
+  /// Of the velocities: slips below it count as this long in the slope of friction. And how many times as much as a
+  /// body that flies alone weighs that slope is at most.
   static constexpr double least_slip = 3e-4, most_sticking = 1e3;
   /// After which a step that helps little is not taken without looking where it leads.
   static constexpr int bold_steps = 6;

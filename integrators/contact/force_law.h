@@ -74,8 +74,7 @@ BACKDRIVE_INLINE PathAverage<Real> path_average(const Real& start, const Real& e
   const Real by_high = ramp_high + beyond * (one - half * beyond);
   const Real by_low = slope + beyond - by_high;
   return {on_ramp * (c0 * c0 + c0 * c1 + c1 * c1) * sixth * inverse + beyond * half * (width + e0 + e1),
-          select(deepens, by_low, by_high),
-          select(deepens, by_high, by_low),
+          select(deepens, by_low, by_high), select(deepens, by_high, by_low),
           -(on_ramp * (g0 * g0 + g0 * g1 + g1 * g1) * sixth) - half * beyond};
 }
 
@@ -120,9 +119,8 @@ template <class Real>
 BACKDRIVE_INLINE SpringBar<Real> adj_spring_force(const SpringForce<Real>& s, const DepthPath<Real>& d,
                                                   const Real& value_bar) {
   const Real mean_bar = value_bar * s.factor, z_bar = value_bar * s.F.mean * s.factor_slope, way = z_bar * s.rate;
-  return {{mean_bar * s.F.by_start - way, mean_bar * s.F.by_end + way},
-          mean_bar * s.F.by_width,
-          z_bar * (d.end - d.start)};
+  return {
+      {mean_bar * s.F.by_start - way, mean_bar * s.F.by_end + way}, mean_bar * s.F.by_width, z_bar * (d.end - d.start)};
 }
 
 /// Whether a path reaches the second spring in any lane.

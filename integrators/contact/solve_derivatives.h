@@ -83,8 +83,9 @@ struct Begun {
   Spatial<Real> twist, wrench;
 };
 
-/// renew_twists() and a step of Newton's from there, twice. Where friction is stiff the first steps are a thousand times
-/// as long as what they end in, and twists then off by 1e-12 m/s: 1e-7 of the slip, and of the slope, of what sticks.
+/// renew_twists() and a step of Newton's from there, twice. Where friction is stiff the first steps are a thousand
+/// times as long as what they end in, and twists then off by 1e-12 m/s: 1e-7 of the slip, and of the slope, of what
+/// sticks.
 template <class Space, class Solver>
 BACKDRIVE_CALLED void make_consistent(Space& ws, const Solver& solver) {
   using Real = typename Space::Real;

@@ -52,7 +52,7 @@ struct BodySolver {
   BACKDRIVE_HD void solve_again() const { solve(false); }
 
  private:
-  BACKDRIVE_HD void solve(bool anew) const {
+  BACKDRIVE_CALLED void solve(bool anew) const {
     take_loads(s);
     solve_with_blocks(s, anew, &CoupledStep<typename Space::Real>::trial);
     for (int i = 0; i < s.system.body_count; ++i) {
@@ -74,7 +74,7 @@ BACKDRIVE_INLINE void keep_rates(Space& s, const RowsOf& rows_of) {
 
 /// (C1)-(C7) after the kick: Δv into body[].u. False: nothing is in reach of anything, and Δv is zero.
 template <class Space>
-BACKDRIVE_HD bool contact_kick(Space& s) {
+BACKDRIVE_CALLED bool contact_kick(Space& s) {
   using Real = typename Space::Real;
   find_alone(s);
   for (int i = 0; i < s.system.body_count; ++i) {

@@ -94,8 +94,8 @@ BACKDRIVE_INLINE Real weight_share(const BodyConstants<Real>& body) {
 
 /// (3)-(4): velocities after the kick, in body[].next; all that the adjoint needs stays in the workspace.
 template <class Real>
-BACKDRIVE_HD void kick(const System<Real>& system, const BodyState<Real>* state, const StepInputs<Real>& in,
-                       Workspace<Real>& ws) {
+BACKDRIVE_CALLED void kick(const System<Real>& system, const BodyState<Real>* state, const StepInputs<Real>& in,
+                           Workspace<Real>& ws) {
   for (int i = 0; i < system.body_count; ++i) {
     BodyScratch<Real>& s = ws.body[i];
     prepare_body(system.bodies[i], state[i], system.dt, s);

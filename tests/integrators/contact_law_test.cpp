@@ -122,8 +122,8 @@ TEST(ContactLaw, WithoutDissipationTheForceIsTheQuotientOfBothPotentials) {
     const auto at = [&](long double d) { return potential(d, kWidth) + kHardening * potential(d - core, core); };
     const long double exact = (at(end) - at(start)) / (static_cast<long double>(end) - start);
     const double N = normal_force<double>(m, {start, end}, kStep).value;
-    EXPECT_NEAR(N, m.stiffness * static_cast<double>(exact), m.stiffness * 1e-12 * kHardening * scale) << start << ' '
-                                                                                                       << end;
+    EXPECT_NEAR(N, m.stiffness * static_cast<double>(exact), m.stiffness * 1e-12 * kHardening * scale)
+        << start << ' ' << end;
     const double first = normal_force<double>(plain, {start, end}, kStep).value;
     deep += N > 2 * first;
     if (std::max(start, end) <= core) {

@@ -136,7 +136,8 @@ TEST_P(Differences, AgreeWithTheAdjoint) {
     for (const Buffer<double>* b : {&c.q_bar, &c.qd_bar, &c.pose_bar}) magnitude += std::sqrt(b->rows());
     const double rounding = 2.2e-16 * 12 * magnitude / h;
     const double tolerance = 2 * truncation + rounding;
-    EXPECT_LT(tolerance * size, 1e-6 * (1 + exact.magnitude * size))
+    // Where contact lets go, its force bends the more sharply the more it dissipates, as cores do.
+    EXPECT_LT(tolerance * size, (contact ? 2e-6 : 1e-6) * (1 + exact.magnitude * size))
         << "the differences themselves are no better, seed " << seed;
     EXPECT_NEAR(exact.value, fine, tolerance) << "seed " << seed;
     EXPECT_GT(std::abs(exact.value), 100 * tolerance) << "nothing to compare, seed " << seed;
