@@ -137,7 +137,7 @@ BACKDRIVE_HD Real best_edges(const Core<Real>& A, const Core<Real>& B, const Vec
 }
 
 template <class Real>
-BACKDRIVE_HD BoxBoxChoice<Real> box_box_choice(const Core<Real>& A, const Core<Real>& B) {
+BACKDRIVE_CALLED BoxBoxChoice<Real> box_box_choice(const Core<Real>& A, const Core<Real>& B) {
   BoxBoxChoice<Real> c;
   const Vec3<Real> to_a = A.pose.origin - B.pose.origin;
   Real of_a = constant<Real>(0), of_b = of_a;

@@ -101,7 +101,7 @@ BACKDRIVE_INLINE FeatureMotion<Real> feature_motion(const Core<Real>& A, const C
 }
 
 template <class Real>
-BACKDRIVE_HD ContactPoint<Real> witness(const Core<Real>& A, const Core<Real>& B, const FeaturePair<Real>& f) {
+BACKDRIVE_CALLED ContactPoint<Real> witness(const Core<Real>& A, const Core<Real>& B, const FeaturePair<Real>& f) {
   const Real one = constant<Real>(1), half = constant<Real>(0.5);
   const FeatureMotion<Real> m = feature_motion(A, B, f);
   const Vec3<Real> x_a = m.a + m.w[0] * (f.d[0].of_a * m.s[0]) + m.w[1] * (f.d[1].of_a * m.s[1]);
@@ -112,8 +112,8 @@ BACKDRIVE_HD ContactPoint<Real> witness(const Core<Real>& A, const Core<Real>& B
 
 /// With e = x_A − x_B and n = n(e) or n(w₁, w₂); λ = G⁻¹ s̄ takes s back through (1).
 template <class Real>
-BACKDRIVE_HD void adj_witness(const Core<Real>& A, const Core<Real>& B, const FeaturePair<Real>& f,
-                              const ContactPoint<Real>& bar, CoreBar<Real>& A_bar, CoreBar<Real>& B_bar) {
+BACKDRIVE_CALLED void adj_witness(const Core<Real>& A, const Core<Real>& B, const FeaturePair<Real>& f,
+                                  const ContactPoint<Real>& bar, CoreBar<Real>& A_bar, CoreBar<Real>& B_bar) {
   const Real one = constant<Real>(1), half = constant<Real>(0.5), two = constant<Real>(2);
   const FeatureMotion<Real> m = feature_motion(A, B, f);
   const Real along = half * dot(m.normal, bar.point);

@@ -99,8 +99,8 @@ BACKDRIVE_INLINE Triangle<Real> triangle_at(const FieldOf<Real>& field, const Fi
 
 /// Probe ξ of A, with A's radius when `round`.
 template <bool round, class Real>
-BACKDRIVE_HD FeaturePair<Real> probe_feature(const Core<Real>& A, const Vec3<Real>& xi,
-                                             const GroundField<Real>& ground) {
+BACKDRIVE_CALLED FeaturePair<Real> probe_feature(const Core<Real>& A, const Vec3<Real>& xi,
+                                                 const GroundField<Real>& ground) {
   const auto& [B, field] = ground;
   const Vec3<Real> q = local_point(B.pose, core_point(A, xi));
   const FieldPlace<Real> place = field_place(field, q.x / B.extents.x, q.y / B.extents.y);

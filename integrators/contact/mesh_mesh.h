@@ -207,7 +207,7 @@ struct MeshMeshFeatures {
   DeepestFeatures<Real> sort[3];
 };
 template <class Real>
-BACKDRIVE_HD void mesh_mesh_features(const MeshCore<Real>& A, const MeshCore<Real>& B, MeshMeshFeatures<Real>& f) {
+BACKDRIVE_CALLED void mesh_mesh_features(const MeshCore<Real>& A, const MeshCore<Real>& B, MeshMeshFeatures<Real>& f) {
   const ReferenceFace<Real> of_b = reference_face(A, B), of_a = reference_face(B, A);
   const MaskOf<Real> by_a = less(of_b.gap, of_a.gap);
   Real best = select(by_a, of_a.gap, of_b.gap);
@@ -233,7 +233,7 @@ BACKDRIVE_HD void mesh_mesh_features(const MeshCore<Real>& A, const MeshCore<Rea
 }
 
 template <class Real>
-BACKDRIVE_HD void mesh_mesh(const MeshCore<Real>& A, const MeshCore<Real>& B, ContactPoint<Real>* out) {
+BACKDRIVE_CALLED void mesh_mesh(const MeshCore<Real>& A, const MeshCore<Real>& B, ContactPoint<Real>* out) {
   MeshMeshFeatures<Real> f;
   mesh_mesh_features(A, B, f);
   for (int i = 0; i < kMeshMeshPoints; ++i) {
@@ -243,8 +243,8 @@ BACKDRIVE_HD void mesh_mesh(const MeshCore<Real>& A, const MeshCore<Real>& B, Co
   }
 }
 template <class Real>
-BACKDRIVE_HD void adj_mesh_mesh(const MeshCore<Real>& A, const MeshCore<Real>& B, const ContactPoint<Real>* bar,
-                                CoreBar<Real>& A_bar, CoreBar<Real>& B_bar) {
+BACKDRIVE_CALLED void adj_mesh_mesh(const MeshCore<Real>& A, const MeshCore<Real>& B, const ContactPoint<Real>* bar,
+                                    CoreBar<Real>& A_bar, CoreBar<Real>& B_bar) {
   MeshMeshFeatures<Real> f;
   mesh_mesh_features(A, B, f);
   for (int i = 0; i < kMeshMeshPoints; ++i) {

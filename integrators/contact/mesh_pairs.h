@@ -32,8 +32,8 @@ BACKDRIVE_INLINE void offer_faces(const Vec3<Real>& q, const Vec3<Real>& xi, con
 }
 
 template <class Real>
-BACKDRIVE_HD FeaturePair<Real> sphere_mesh_feature(const Core<Real>& A, const Core<Real>& B,
-                                                   const MeshView<ScalarOf<Real>>& mesh) {
+BACKDRIVE_CALLED FeaturePair<Real> sphere_mesh_feature(const Core<Real>& A, const Core<Real>& B,
+                                                       const MeshView<ScalarOf<Real>>& mesh) {
   const Vec3<Real> xi = zero3<Real>(), q = local_point(B.pose, A.pose.origin);
   NearestFeature<Real> best = nothing_nearest(xi);
   for (int i = 0; i < mesh.edge_count; ++i) {
@@ -46,8 +46,8 @@ BACKDRIVE_HD FeaturePair<Real> sphere_mesh_feature(const Core<Real>& A, const Co
 
 /// Point `which` (0, 1): the least of |e|² + β |u|² (s − which)².
 template <class Real>
-BACKDRIVE_HD FeaturePair<Real> capsule_mesh_feature(const Core<Real>& A, const Core<Real>& B,
-                                                    const MeshView<ScalarOf<Real>>& mesh, int which) {
+BACKDRIVE_CALLED FeaturePair<Real> capsule_mesh_feature(const Core<Real>& A, const Core<Real>& B,
+                                                        const MeshView<ScalarOf<Real>>& mesh, int which) {
   const Real zero = constant<Real>(0), pull = constant<Real>(kSegmentPull), target = constant<Real>(which);
   const Segment<Real> capsule = capsule_segment<Real>();
   const Vec3<Real> p = local_point(B.pose, core_point(A, capsule.start));

@@ -87,12 +87,15 @@ BACKDRIVE_PART void adj_kick_momentum(const Touching<Real, true>& s, int i, cons
   g.mass -= dot(X.lin, Y.lin);
 }
 
-/// −w·Gᵀ A G Δv of a joint's rows, for adj_joint.
+/// −w·Gᵀ A G Δv of a joint's rows, for adj_joint; nothing where no bodies are `touching`. One type for both: what takes
+/// it is compiled once.
 template <class Real>
 struct KicksOfContact {
   const Touching<Real, true>& s;
+  bool touching;
 
   BACKDRIVE_INLINE void resisted(int j, Real (&sum)[kRows]) const {
+    if (!touching) return NoKicks<Real>().resisted(j, sum);
     const TouchRows<Real>& rows = s.rows[j];
     for (int row = 0; row < kRows; ++row) {
       sum[row] = rows.w[row] * rows.kick[row];
@@ -100,6 +103,7 @@ struct KicksOfContact {
   }
   BACKDRIVE_INLINE void add_directions(int j, DirectionBars<Real>& direction) const {
     using Touch = contact::TouchAdjointLink<Real>;
+    if (!touching) return;
     const Joint& joint = s.system.joints[j];
     const JointScratch<Real>& of = s.ws.joint[j];
     const TouchRows<Real>& rows = s.rows[j];
@@ -128,10 +132,12 @@ struct KicksOfContact {
     }
   }
   BACKDRIVE_INLINE Real resisted_of_coupling(int c) const {
+    if (!touching) return constant<Real>(0);
     return sum_of_terms(s.system, c, [&](int j, int row) { return s.rows[j].w[row]; }) *
            sum_of_terms(s.system, c, [&](int j, int row) { return s.rows[j].kick[row]; });
   }
   BACKDRIVE_INLINE Real of_ratio(int c, int j, int row) const {
+    if (!touching) return constant<Real>(0);
     const CoupledStep<Real>& of = s.ws.coupled[c];
     return of.kick * s.rows[j].w[row] + of.kick_bar * s.rows[j].kick[row];
   }
@@ -208,17 +214,14 @@ BACKDRIVE_HD void step_adjoint_with_contact(Touching<Real, true>& s, const BodyS
   }
   if (touching) adj_contact_kick(s, bar);
   for (int i = 0; i < system.body_count; ++i) ws.body[i].u = s.smooth_bar[i];
-  touching ? solve_for_u(system, state, ws, KicksOfContact<Real>{s}, bar)
-           : solve_for_u(system, state, ws, NoKicks<Real>{}, bar);
+  const KicksOfContact<Real> kicks{s, touching};
+  solve_for_u(system, state, ws, kicks, bar);
   for (int i = 0; i < system.body_count; ++i) {
     adj_momentum(system, i, ws.body[i], ws.bar[i], bar);
     if (touching) adj_kick_momentum(s, i, bar);
   }
   if (touching) adj_places(s, bar);
-  for (int j = 0; j < system.joint_count; ++j) {
-    touching ? adj_joint(system, ws, j, in.joints[j], KicksOfContact<Real>{s}, bar)
-             : adj_joint(system, ws, j, in.joints[j], NoKicks<Real>{}, bar);
-  }
+  for (int j = 0; j < system.joint_count; ++j) adj_joint(system, ws, j, in.joints[j], kicks, bar);
   for (int i = 0; i < system.body_count; ++i) {
     adj_prepare_body(flight_start(system, state, ws, i), ws.body[i], ws.bar[i], bar.state[i], gradient(i));
   }

@@ -250,13 +250,11 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world
   prepare_cotangents(launch, first_world, parameters, arena, g);
 }
 
-/// Takes cotangents of joints' coordinates, which are left zero, to those of the bodies that are in at.body, of which
-/// those of velocities are added to by add(body, cotangent). `joints`: which. Overwrites at.bar.
-template <class Real, class Add>
-BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count,
-                                           Real* qd_bar, const Add& add) {
+/// Takes cotangents of joints' coordinates, which are left zero, to at.bar. `joints`: which.
+template <class Real>
+BACKDRIVE_CALLED void adj_coordinates(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count,
+                                      Real* qd_bar, const StepBar<Real>& out) {
   const TablesView& t = g.ws.tables;
-  const StepBar<Real> out = g.step_bar();
   for (int i = 0; i < t.body_count; ++i) {
     at.bar[i].turn = at.bar[i].centre = zero3<Real>();
     at.bar[i].velocity = zero6<Real>();
@@ -265,6 +263,16 @@ BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Re
     const int j = joints[k];
     adj_read_coordinates(g.ws.system, at, j, g.bar.q + t.rows[j].q, qd_bar + t.rows[j].v, out);
   }
+}
+
+/// And on to those of the bodies that are in at.body, of which those of velocities are added to by add(body,
+/// cotangent).
+template <class Real, class Add>
+BACKDRIVE_HD void bars_of_joints_to_bodies(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count,
+                                           Real* qd_bar, const Add& add) {
+  const TablesView& t = g.ws.tables;
+  const StepBar<Real> out = g.step_bar();
+  adj_coordinates(g, at, joints, count, qd_bar, out);
   for (int i = 0; i < t.body_count; ++i) {
     BodyStateBar<Real> more;
     adj_set_motion(at.body[i], at.bar[i], more, out.bodies ? out.bodies + i : nullptr);
