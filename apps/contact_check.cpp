@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/gradient_reach.h"
+#include "autodiff/check/gradient_reach.h"
 #include "autodiff/problem/variables.h"
 
 namespace backdrive::app {

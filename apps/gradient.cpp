@@ -4,7 +4,7 @@
 
 #include "apps/console.h"
 #include "apps/doubts.h"
-#include "apps/gradient_reach.h"
+#include "apps/gradient_doubts.h"
 #include "apps/log.h"
 #include "apps/machine_memory.h"
 #include "apps/options.h"

@@ -13,7 +13,7 @@
 #include "apps/energy.h"
 #include "apps/fast_turns.h"
 #include "apps/found_values.h"
-#include "apps/gradient_reach.h"
+#include "apps/gradient_doubts.h"
 #include "apps/history_file.h"
 #include "apps/interrupt.h"
 #include "apps/log.h"

@@ -3,7 +3,8 @@
 //   contact_trust energy [worlds]      largest energy over that at the start, worst of the throws of one body
 //   contact_trust piles [worlds]       and of three that fall on one another
 //   contact_trust gradients [worlds [motion]]
-//                                      ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s
+//                                      ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s, and whether
+//                                      `simctl gradient` tells of those that are off
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -54,38 +55,44 @@ void print_energy(Motion motion, int worlds) {
 
 /// Of one motion, or of all.
 void print_gradients(int worlds, std::span<const Motion> motions) {
-  int all = 0, all_defined = 0, all_off = 0, all_wrong = 0, all_huge = 0;
+  int all = 0, all_defined = 0, all_off = 0, all_wrong = 0, all_huge = 0, all_untold = 0;
   for (const Thing thing : kThings) {
     for (const Motion motion : motions) {
-      int defined = 0, off = 0, wrong = 0, count = 0, huge = 0;
+      int defined = 0, off = 0, wrong = 0, count = 0, huge = 0, untold = 0;
       double largest_error = 0, largest_adjoint = 0;
       Throw at;
       for (const double rate : {120., 240., 480., 1920.}) {
         for (const double mass : {0.01, 1., 100.}) {
           const Throw what{thing, mass, 0.1 * std::cbrt(mass), rate};
-          const auto all_slopes = slopes(thrown(what, motion, worlds, 1, 1 + static_cast<int>(mass * 7 + rate)));
+          const Experiment e = thrown(what, motion, worlds, 1, 1 + static_cast<int>(mass * 7 + rate));
+          const auto all_slopes = slopes(e);
           double largest_slope = 1;
           for (const Slope& s : all_slopes) largest_slope = std::max(largest_slope, s.scale());
-          for (const Slope& s : all_slopes) {
+          for (int world = 0; world < worlds; ++world) {
+            const Slope& s = all_slopes[world];
+            const bool is_huge = !(std::abs(s.adjoint) <= 100 * largest_slope);
+            const bool is_off = s.defined() && !(s.error() <= 0.05);
             ++count;
-            if (!(std::abs(s.adjoint) <= 100 * largest_slope)) ++huge;
+            huge += is_huge;
+            untold += (is_huge || is_off) && !is_doubted(e, world);
             largest_adjoint = std::max(largest_adjoint, std::abs(s.adjoint));
             if (!s.defined()) continue;
             ++defined;
-            off += !(s.error() <= 0.05);
+            off += is_off;
             wrong += !(s.error() <= 1);
             if (!(s.error() <= largest_error)) largest_error = s.error(), at = what;
           }
         }
       }
-      std::printf("| %s | %s | %d | %d | %d | %d | %d | %.2g | %.2g | %g kg, %g/s |\n", name_of(thing), name_of(motion),
-                  count, defined, off, wrong, huge, largest_error, largest_adjoint, at.mass, at.rate);
+      std::printf("| %s | %s | %d | %d | %d | %d | %d | %d | %.2g | %.2g | %g kg, %g/s |\n", name_of(thing),
+                  name_of(motion), count, defined, off, wrong, huge, untold, largest_error, largest_adjoint, at.mass,
+                  at.rate);
       std::fflush(stdout);
-      all += count, all_defined += defined, all_off += off, all_wrong += wrong, all_huge += huge;
+      all += count, all_defined += defined, all_off += off, all_wrong += wrong, all_huge += huge, all_untold += untold;
     }
   }
-  std::printf("all %d, defined %d, off by 5 %%: %d (%.2f %%), by 2x: %d, huge: %d\n", all, all_defined, all_off,
-              100. * all_off / all_defined, all_wrong, all_huge);
+  std::printf("all %d, defined %d, off by 5 %%: %d (%.2f %%), by 2x: %d, huge: %d; not told of: %d\n", all, all_defined,
+              all_off, 100. * all_off / all_defined, all_wrong, all_huge, all_untold);
 }
 
 }  // namespace

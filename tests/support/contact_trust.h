@@ -2,6 +2,7 @@
 // Bodies of any size, mass and shape thrown, slid, rolled, tipped and piled on a floor at the default material: whether
 // they gain energy, and whether gradients are the slopes that one measures over a distance. The tests hold a sample of
 // it, benchmarks/contact_trust.cpp prints the whole.
+#include "autodiff/problem/problem.h"
 #include "tests/support/contact_experiments.h"
 #include "tests/support/random.h"
 
@@ -61,5 +62,10 @@ struct Slope {
   double error() const { return std::abs(adjoint - 0.5 * (near + far)) / scale(); }
 };
 std::vector<Slope> slopes(const Experiment& experiment, double near = 1e-3, double far = 1e-2);
+
+/// The same as a user asks for it: where one world's body0 ends along x, by its velocity along x at the start.
+Problem slope_problem(const Experiment& experiment, int world);
+/// Whether `simctl gradient` and `optimize` say of that gradient that it cannot be trusted.
+bool is_doubted(const Experiment& experiment, int world);
 
 }  // namespace backdrive::test

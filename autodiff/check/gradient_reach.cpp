@@ -1,13 +1,12 @@
-#include "apps/gradient_reach.h"
+#include "autodiff/check/gradient_reach.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "apps/console.h"
 #include "autodiff/problem/variables.h"
 
-namespace backdrive::app {
+namespace backdrive {
 namespace {
 
 using GradientPoints = std::vector<std::vector<double>>;
@@ -16,8 +15,9 @@ using GradientPoints = std::vector<std::vector<double>>;
 constexpr double kLeastChange = 1e-9;
 /// Over which a gradient is held against slopes, and what part of it they have where it is good for something.
 constexpr double kReaches[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}, kLeastPart = 0.1;
-/// Slopes that differ by no more are one.
-constexpr double kSameSlope = 0.05;
+/// Slopes that differ by no more are one, and a gradient that differs by more from their mean is another. Where the
+/// loss only bends, and the gradient is right over the smaller distance, it differs by half of the first.
+constexpr double kSameSlope = 0.07, kOtherSlope = 0.045;
 
 /// `x` moved by `step` along `direction`.
 std::vector<double> moved_along(std::vector<double> x, const std::vector<double>& direction, double step) {
@@ -117,28 +117,7 @@ bool GradientReach::is_parted() const {
   if (ratios.size() < 2) return false;
   const double near = ratios[ratios.size() - 2], far = ratios.back();
   const double larger = std::max(std::abs(near), std::abs(far));
-  return std::abs(near - far) <= kSameSlope * larger && std::abs((near + far) / 2 - 1) > kSameSlope * larger;
+  return std::abs(near - far) <= kSameSlope * larger && std::abs((near + far) / 2 - 1) > kOtherSlope * larger;
 }
 
-std::vector<std::string> gradient_doubts(const Problem& problem, const GradientReach& reach) {
-  std::vector<std::string> lines;
-  const auto over = [&](std::size_t first) {
-    return number(reach.distances[first]) + " to " + number(reach.distances.back()) + " of the variables' scales";
-  };
-  if (reach.is_endless()) {
-    lines.push_back("the gradient is of length " + number(reach.steepness) +
-                    " where the loss is nowhere steeper than " + number(reach.greatest() * reach.steepness) + " over " +
-                    over(0) + " along it: it grew on its way back through " + count(problem.simulation.steps, "step") +
-                    ", by chaos or rounding, and cannot be trusted; a shorter run, windows (optimize/gradient) or "
-                    "--precision float64 may help");
-  } else if (reach.is_parted()) {
-    lines.push_back("over " + over(reach.distances.size() - 2) + " along its gradient the loss changes " +
-                    number(reach.ratios.back()) +
-                    " times as much as the gradient says: it jumps in between, as by the step in which something stops "
-                    "or turns over, and further off the gradient cannot be trusted; more starts may help, or a wider "
-                    "or softer contact");
-  }
-  return lines;
-}
-
-}  // namespace backdrive::app
+}  // namespace backdrive

@@ -1,11 +1,10 @@
 #pragma once
 // How far a gradient holds: against slopes of the loss along it, over distances.
-#include <string>
 #include <vector>
 
-#include "autodiff/optimize/optimize.h"
+#include "autodiff/problem/objective.h"
 
-namespace backdrive::app {
+namespace backdrive {
 
 /// Of each point: the central difference of the loss over ±`distance`, in scaled variables, along its gradient, over
 /// the gradient's length: 1 where they agree. NaN where the gradient is too small, or a point to compare with has no
@@ -26,13 +25,11 @@ struct GradientReach {
   /// Ten times as steep as the loss over any distance: it grew on its way through the steps, in chaos or by rounding,
   /// to what no slope has.
   bool is_endless() const;
-  /// Over a thousandth and over a hundredth the loss has one slope, to a twentieth, and the gradient another: what it
+  /// Over a thousandth and over a hundredth the loss has one slope, to 7 %, and the gradient another, by 4.5 %: what it
   /// does there are jumps that no derivative sees, as of the step in which something stops or lets go.
   bool is_parted() const;
+  bool is_doubtful() const { return is_endless() || is_parted(); }
 };
 GradientReach gradient_reach(const Problem& problem, const std::vector<double>& x, const ExecutionOptions& how);
 
-/// A sentence for each doubt of it.
-std::vector<std::string> gradient_doubts(const Problem& problem, const GradientReach& reach);
-
-}  // namespace backdrive::app
+}  // namespace backdrive
