@@ -74,7 +74,11 @@ void print_gradients(int worlds, std::span<const Motion> motions) {
             const bool is_off = s.defined() && !(s.error() <= 0.05);
             ++count;
             huge += is_huge;
-            untold += (is_huge || is_off) && !is_doubted(e, world);
+            if ((is_huge || is_off) && !is_doubted(e, world)) {
+              ++untold;
+              std::fprintf(stderr, "not told of: %s, %s, %g kg, %g/s, throw %d: %g, and %g, %g by differences\n",
+                           name_of(thing), name_of(motion), mass, rate, world, s.adjoint, s.near, s.far);
+            }
             largest_adjoint = std::max(largest_adjoint, std::abs(s.adjoint));
             if (!s.defined()) continue;
             ++defined;
