@@ -33,7 +33,7 @@ void print_energy(Motion motion, int worlds) {
           for (const double mass : {1e-3, 0.03, 1., 30., 1000.}) {
             for (const double size : {0.01, 0.1, 1.}) {
               const Throw what{thing, mass, size, rate, 1, integrator};
-              const Experiment e = thrown(what, motion, worlds, 1.5, 1 + static_cast<int>(mass * 7 + rate));
+              const Experiment e = thrown(what, motion, worlds, 1.5, table_seed(what));
               for (const double x : single ? largest_energy<float>(e, what) : largest_energy<double>(e, what)) {
                 ++throws;
                 gained += !(x <= 1.001);
@@ -64,17 +64,16 @@ void print_gradients(int worlds, std::span<const Motion> motions) {
       for (const double rate : {120., 240., 480., 1920.}) {
         for (const double mass : {0.01, 1., 100.}) {
           const Throw what{thing, mass, 0.1 * std::cbrt(mass), rate};
-          const Experiment e = thrown(what, motion, worlds, 1, 1 + static_cast<int>(mass * 7 + rate));
+          const Experiment e = thrown(what, motion, worlds, 1, table_seed(what));
           const auto all_slopes = slopes(e);
           double largest_slope = 1;
           for (const Slope& s : all_slopes) largest_slope = std::max(largest_slope, s.scale());
           for (int world = 0; world < worlds; ++world) {
             const Slope& s = all_slopes[world];
             const bool is_huge = !(std::abs(s.adjoint) <= 100 * largest_slope);
-            const bool is_off = s.defined() && !(s.error() <= 0.05);
             ++count;
             huge += is_huge;
-            if ((is_huge || is_off) && !is_doubted(e, world)) {
+            if ((is_huge || s.is_off()) && !is_doubted(e, world)) {
               ++untold;
               std::fprintf(stderr, "not told of: %s, %s, %g kg, %g/s, throw %d: %g, and %g, %g by differences\n",
                            name_of(thing), name_of(motion), mass, rate, world, s.adjoint, s.near, s.far);
@@ -82,7 +81,7 @@ void print_gradients(int worlds, std::span<const Motion> motions) {
             largest_adjoint = std::max(largest_adjoint, std::abs(s.adjoint));
             if (!s.defined()) continue;
             ++defined;
-            off += is_off;
+            off += s.is_off();
             wrong += !(s.error() <= 1);
             if (!(s.error() <= largest_error)) largest_error = s.error(), at = what;
           }

@@ -15,8 +15,8 @@ using GradientPoints = std::vector<std::vector<double>>;
 constexpr double kLeastChange = 1e-9;
 /// Over which a gradient is held against slopes, and what part of it they have where it is good for something.
 constexpr double kReaches[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}, kLeastPart = 0.1;
-/// Slopes that differ by no more are one, and a gradient that differs by more from their mean is another. Where the
-/// loss only bends, and the gradient is right over the smaller distance, it differs by half of the first.
+/// Slopes that differ by no more are one, and a gradient that differs by more from their mean is another. A loss that
+/// only bends is told of by neither: the gradient is right over the smaller distance, and half of 7 % off the mean.
 constexpr double kSameSlope = 0.07, kOtherSlope = 0.045;
 
 /// `x` moved by `step` along `direction`.

@@ -250,7 +250,7 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world
   prepare_cotangents(launch, first_world, parameters, arena, g);
 }
 
-/// Takes cotangents of joints' coordinates, which are left zero, to at.bar. `joints`: which.
+/// Takes cotangents of joints' coordinates, which are left zero, to at.bar, which it overwrites. `joints`: which.
 template <class Real>
 BACKDRIVE_CALLED void adj_coordinates(AdjointScratch<Real>& g, Workspace<Real>& at, const int* joints, int count,
                                       Real* qd_bar, const StepBar<Real>& out) {

@@ -184,6 +184,10 @@ Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::ui
   return e;
 }
 
+std::uint64_t table_seed(const Throw& what) {
+  return 1 + static_cast<int>(what.mass * 7 + what.rate);
+}
+
 template <class T>
 State<T> start_of(const Experiment& e, int first, int worlds) {
   RolloutOptions options;
@@ -289,6 +293,9 @@ std::vector<Slope> slopes(const Experiment& e, double near, double far) {
   return result;
 }
 
+namespace {
+
+/// A slope as a user asks for it: where one world's body0 ends along x, by its velocity along x at the start.
 Problem slope_problem(const Experiment& e, int world) {
   constexpr double none = std::numeric_limits<double>::infinity();
   Problem problem;
@@ -314,6 +321,8 @@ Problem slope_problem(const Experiment& e, int world) {
   problem.variables.push_back(velocity);
   return problem;
 }
+
+}  // namespace
 
 bool is_doubted(const Experiment& e, int world) {
   const Problem problem = slope_problem(e, world);

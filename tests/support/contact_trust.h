@@ -2,7 +2,6 @@
 // Bodies of any size, mass and shape thrown, slid, rolled, tipped and piled on a floor at the default material: whether
 // they gain energy, and whether gradients are the slopes that one measures over a distance. The tests hold a sample of
 // it, benchmarks/contact_trust.cpp prints the whole.
-#include "autodiff/problem/problem.h"
 #include "tests/support/contact_experiments.h"
 #include "tests/support/random.h"
 
@@ -30,6 +29,8 @@ const char* name_of(Motion motion);
 
 /// `worlds` random ones of a kind, above or on the plane z = 0. A pile takes three bodies.
 Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::uint64_t seed);
+/// Of the tables of docs/contact.md, so that a test can hold a row of them.
+std::uint64_t table_seed(const Throw& what);
 
 /// `worlds` of an experiment's starts from `first` on, placed, in other numbers.
 template <class T>
@@ -60,12 +61,12 @@ struct Slope {
   /// Whether there is a slope at all: both differences say the same to 5 %.
   bool defined() const { return std::abs(near - far) <= 0.05 * scale(); }
   double error() const { return std::abs(adjoint - 0.5 * (near + far)) / scale(); }
+  /// Whether there is one, and the adjoint is another by 5 %, or no number.
+  bool is_off() const { return defined() && !(error() <= 0.05); }
 };
 std::vector<Slope> slopes(const Experiment& experiment, double near = 1e-3, double far = 1e-2);
 
-/// The same as a user asks for it: where one world's body0 ends along x, by its velocity along x at the start.
-Problem slope_problem(const Experiment& experiment, int world);
-/// Whether `simctl gradient` and `optimize` say of that gradient that it cannot be trusted.
+/// Whether `simctl gradient` and `optimize` say of one world's that it cannot be trusted.
 bool is_doubted(const Experiment& experiment, int world);
 
 }  // namespace backdrive::test
