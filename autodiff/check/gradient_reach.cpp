@@ -15,9 +15,8 @@ using GradientPoints = std::vector<std::vector<double>>;
 constexpr double kLeastChange = 1e-9;
 /// Over which a gradient is held against slopes, and what part of it they have where it is good for something.
 constexpr double kReaches[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}, kLeastPart = 0.1;
-/// Slopes that differ by no more are one, and a gradient that differs by more from their mean is another. A loss that
-/// only bends is told of by neither: the gradient is right over the smaller distance, and half of 7 % off the mean.
-constexpr double kSameSlope = 0.07, kOtherSlope = 0.045;
+/// Slopes that differ by no more are one. Wider than that, and losses that only bend would be told of.
+constexpr double kSameSlope = 0.05;
 
 /// `x` moved by `step` along `direction`.
 std::vector<double> moved_along(std::vector<double> x, const std::vector<double>& direction, double step) {
@@ -117,7 +116,7 @@ bool GradientReach::is_parted() const {
   if (ratios.size() < 2) return false;
   const double near = ratios[ratios.size() - 2], far = ratios.back();
   const double larger = std::max(std::abs(near), std::abs(far));
-  return std::abs(near - far) <= kSameSlope * larger && std::abs((near + far) / 2 - 1) > kOtherSlope * larger;
+  return std::abs(near - far) <= kSameSlope * larger && std::abs((near + far) / 2 - 1) > kSameSlope * larger;
 }
 
 }  // namespace backdrive

@@ -25,7 +25,7 @@ struct GradientReach {
   /// Ten times as steep as the loss over any distance: it grew on its way through the steps, in chaos or by rounding,
   /// to what no slope has.
   bool is_endless() const;
-  /// Over a thousandth and over a hundredth the loss has one slope, to 7 %, and the gradient another, by 4.5 %: what it
+  /// Over a thousandth and over a hundredth the loss has one slope, to a twentieth, and the gradient another: what it
   /// does there are jumps that no derivative sees, as of the step in which something stops or lets go.
   bool is_parted() const;
   bool is_doubtful() const { return is_endless() || is_parted(); }

@@ -145,6 +145,7 @@ TEST_P(SimctlShippedSceneTest, IsOptimisedToItsGoal) {
   const nlohmann::json result = o.json();
   ASSERT_TRUE(result.contains("goal")) << "a scene that is shipped says what is asked for";
   EXPECT_LE(result.at("loss"), result.at("goal"));
+  EXPECT_EQ(o.err.find("cannot be trusted"), std::string::npos) << o.err;  // of a loss that bends, as chain32's does
 }
 INSTANTIATE_TEST_SUITE_P(Scenes, SimctlShippedSceneTest, testing::ValuesIn(shipped_scenes()),
                          [](const auto& info) { return info.param; });
