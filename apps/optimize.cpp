@@ -110,6 +110,15 @@ void warn_of_contacts(const std::vector<ContactCheck>& checks) {
       "more starts may help");
 }
 
+/// At a goal there is nowhere further to go: what is left of the gradient there says nothing, whatever the loss does.
+void warn_of_gradient(const Problem& problem, const OptimizeResult& result, const ExecutionOptions& how) {
+  if (std::isfinite(problem.optimize.goal) && result.reached_goal) return;
+  for (const std::string& line :
+       gradient_doubts(problem, gradient_reach(problem, result.starts[result.best].x, how))) {
+    log_warning("at the best point " + line);
+  }
+}
+
 /// What comes next needs memory of other sizes.
 void give_back_memory() {
   for (const Device& device : devices_in_use()) default_memory(device).trim();
@@ -132,10 +141,7 @@ Findings find_doubts(const Problem& problem, const OptimizeResult& result, const
     findings.checks = check_contacts(problem, result, patient);
     warn_of_contacts(findings.checks);
     give_back_memory();
-    for (const std::string& line :
-         gradient_doubts(problem, gradient_reach(problem, result.starts[result.best].x, patient))) {
-      log_warning("at the best point " + line);
-    }
+    warn_of_gradient(problem, result, patient);
   } catch (const Hurried&) {
     log_detail("interrupted: what more there is to say of the gradients at the result was not worked out");
   }

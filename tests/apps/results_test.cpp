@@ -280,7 +280,7 @@ TEST_F(SimctlResultsTest, FewerStatesAreKeptWhereMemoryIsShort) {
                                          "1",
                                          "--json",
                                          "--set",
-                                         "simulation={time_step: 1 ms, steps: 300000}",
+                                         "simulation={time_step: 1 ms, steps: 150000}",
                                          "--set",
                                          "optimize/starts=16",
                                          "--threads",
@@ -296,8 +296,8 @@ TEST_F(SimctlResultsTest, FewerStatesAreKeptWhereMemoryIsShort) {
     return o.json().at("loss").get<double>();
   };
   const double all = loss_with(0, {});
-  EXPECT_EQ(loss_with(300, {}), all);
-  EXPECT_EQ(loss_with(300, {"--memory-budget", "64GiB"}), all);
+  EXPECT_EQ(loss_with(155, {}), all);
+  EXPECT_EQ(loss_with(155, {"--memory-budget", "64GiB"}), all);
 }
 
 TEST_F(SimctlResultsTest, ClippedWindowsAreReported) {

@@ -49,7 +49,7 @@ rc::detail::Configuration configuration() {
   rc::detail::Configuration defaults;
   defaults.testParams.seed = 20260801;
   // They grow to full length however many there are.
-  defaults.testParams.maxSuccess = kSanitized ? kPrograms / 4 : kPrograms;
+  defaults.testParams.maxSuccess = kSanitized ? kPrograms / 12 : kPrograms;
   const char* asked = std::getenv("RC_PARAMS");
   return rc::detail::configFromString(asked ? asked : "", defaults);
 }

@@ -19,14 +19,15 @@ using test::Random;
 TEST(SemiImplicitContact, GradientsOfEveryBlockAreThoseOfDuals) {
   std::vector<double> largest;
   std::vector<std::string> names;
-  const std::vector<int> seeds = test::kSanitized ? std::vector{1, 7} : std::vector{1, 2, 3, 4, 5, 6, 7, 10};
+  const std::vector<int> seeds = test::kSanitized ? std::vector{7} : std::vector{1, 2, 3, 4, 5, 6, 7, 10};
   for (const int seed : seeds) {
     const Model model = test::touching_model(seed, seed > 6);
     Random random(seed + 100);
     const OutputWeights w = test::random_weights(model, random);
     const InputDirection d = test::random_direction(model, random);
     const test::BlockSums blocks = test::along_adjoint(model, d, w, seed);
-    for (const auto& [block, error] : test::block_errors(model, d, w, seed, blocks)) {
+    const test::BlockSums duals = test::blocks_along_duals(model, d, w, seed, blocks);
+    for (const auto& [block, error] : test::block_errors(duals, blocks)) {
       EXPECT_LT(error, 1e-11) << block << " of seed " << seed;
     }
     largest.resize(blocks.size()), names.resize(blocks.size());

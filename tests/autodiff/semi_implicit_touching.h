@@ -62,24 +62,25 @@ inline InputDirection of_block(const Model& model, const InputDirection& d, cons
   return part;
 }
 
-/// Error of each block's product against duals, relative to the largest product.
-inline BlockSums block_errors(const Model& model, const InputDirection& d, const OutputWeights& w, std::uint64_t seed,
-                              const BlockSums& backward) {
+/// ⟨w, Jv⟩ by duals of each of the `blocks`.
+inline BlockSums blocks_along_duals(const Model& model, const InputDirection& d, const OutputWeights& w,
+                                    std::uint64_t seed, const BlockSums& blocks) {
+  BlockSums result;
+  for (const auto& [block, sum] : blocks) {
+    result.emplace_back(block, along_duals(model, of_block(model, d, block), w, seed));
+  }
+  return result;
+}
+
+/// Error of each block's product, relative to the largest product.
+inline BlockSums block_errors(const BlockSums& forward, const BlockSums& backward) {
   double scale = 1;
   for (const auto& [block, sum] : backward) scale = std::max(scale, std::abs(sum));
   BlockSums errors;
-  for (const auto& [block, sum] : backward) {
-    errors.emplace_back(block, std::abs(sum - along_duals(model, of_block(model, d, block), w, seed)) / scale);
+  for (std::size_t k = 0; k < backward.size(); ++k) {
+    errors.emplace_back(backward[k].first, std::abs(backward[k].second - forward.at(k).second) / scale);
   }
   return errors;
-}
-inline double worst_block(const Model& model, const InputDirection& d, const OutputWeights& w, std::uint64_t seed,
-                          const BlockSums& backward) {
-  double worst = 0;
-  for (const auto& [block, error] : block_errors(model, d, w, seed, backward)) {
-    if (!(error <= worst)) worst = error;  // also what is no number
-  }
-  return worst;
 }
 
 }  // namespace backdrive::test

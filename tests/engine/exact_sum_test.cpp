@@ -10,6 +10,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/support/sanitized.h"
+
 namespace backdrive {
 namespace {
 
@@ -97,9 +99,10 @@ TEST(ExactSum, ManyEqualValuesDoNotOverflow) {
   const std::vector<double> values(1 << 20, x);
   EXPECT_EQ(sum(values), std::ldexp(x, 20));
   // A stride of 0 reads one value 2^26 times.
-  EXPECT_EQ(order_independent_sum(&x, std::size_t{1} << 26, 0), std::ldexp(x, 26));
+  constexpr int power = test::kSanitized ? 21 : 26;
+  EXPECT_EQ(order_independent_sum(&x, std::size_t{1} << power, 0), std::ldexp(x, power));
   const double negative = -x;
-  EXPECT_EQ(order_independent_sum(&negative, std::size_t{1} << 26, 0), -std::ldexp(x, 26));
+  EXPECT_EQ(order_independent_sum(&negative, std::size_t{1} << power, 0), -std::ldexp(x, power));
 }
 
 TEST(ExactSum, StridedFloats) {

@@ -9,11 +9,12 @@
 #include "tests/autodiff/optimize_cases.h"
 #include "tests/gpu/devices.h"
 #include "tests/support/models.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive::test {
 namespace {
 
-constexpr int kSteps = 12, kWorlds = 300, kRuns = 20;
+constexpr int kSteps = 12, kWorlds = kSanitized ? 40 : 300, kRuns = kSanitized ? 6 : 20;
 
 BACKDRIVE_ON_DEVICES(GpuBits);
 

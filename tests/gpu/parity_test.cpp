@@ -10,11 +10,12 @@
 #include "tests/support/errors.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
+#include "tests/support/sanitized.h"
 
 namespace backdrive::test {
 namespace {
 
-constexpr int kSteps = 8, kWorlds = 37;
+constexpr int kSteps = 8, kWorlds = kSanitized ? 11 : 37;
 
 BACKDRIVE_ON_DEVICES(GpuParity);
 

@@ -13,7 +13,7 @@
 namespace backdrive::test {
 namespace {
 
-constexpr int kSteps = 10, kWorlds = 64;
+constexpr int kSteps = 10, kWorlds = kSanitized ? 11 : 64;
 
 BACKDRIVE_ON_DEVICES(GpuSeeds);
 
@@ -104,7 +104,7 @@ TEST_P(GpuSeeds, AnIterationWaitsOnce) {
       std::uint64_t waits, allocations, host_allocations, up, down;
     };
     std::vector<Told> told;
-    optimize(p, {.worlds = 200, .devices = {device()}}, [&](const OptimizeProgress&) {
+    optimize(p, {.worlds = kSanitized ? 20 : 200, .devices = {device()}}, [&](const OptimizeProgress&) {
       const DeviceCounters& c = backend.counters();
       told.push_back({c.synchronizations, default_memory(device()).counters().allocations,
                       default_memory().counters().allocations, c.bytes_up, c.bytes_down});

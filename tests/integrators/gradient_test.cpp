@@ -187,15 +187,15 @@ constexpr Setup kSmall[] = {{1, 1, false, false, false, false, 10},
                             {12, 10, true, true, true, true, 20, true},
                             {14, 1, false, false, true, false, 10, true, true},
                             {15, 6, false, true, true, false, 10, false, true},
-                            {16, 7, true, true, true, true, 10, true, true},
-                            {17, 9, true, true, true, false, 10, true, true},
+                            {16, 7, true, true, true, true, 6, true, true},
+                            {17, 9, true, true, true, false, 6, true, true},
                             {20, 2, false, false, false, false, 10, false, false, 1},
                             {21, 5, false, false, false, false, 10, false, false, 2},
                             {22, 6, true, true, true, false, 20, false, false, 3},
                             {23, 8, true, true, false, true, 20, false, false, 4},
                             {24, 10, true, true, true, false, 10, true, false, 3},
                             {25, 6, false, false, true, false, 10, false, true, 3},
-                            {26, 9, true, true, true, true, 10, true, true, 3},
+                            {26, 9, true, true, true, true, 6, true, true, 3},
                             // Of hinges with a driven ball, a universal and a planar joint between them.
                             {27, 10, false, true, false, false, 10, true, false, 3}};
 constexpr Setup kLarge[] = {

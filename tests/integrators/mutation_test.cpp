@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "tests/integrators/mutant_kernels.h"
@@ -165,10 +166,9 @@ GradientCase mutation_case(Stage stage) {
 }
 
 std::vector<BlockError> errors_with(Fault fault, Stage stage) {
-  static const GradientCase cases[] = {mutation_case(Stage::plain), mutation_case(Stage::rotations),
-                                       mutation_case(Stage::contact), mutation_case(Stage::turning),
-                                       mutation_case(Stage::couplings)};
-  const GradientCase& c = cases[static_cast<int>(stage)];
+  static std::map<Stage, GradientCase> cases;  // those that were asked for: making one takes as long as a check
+  if (!cases.contains(stage)) cases.emplace(stage, mutation_case(stage));
+  const GradientCase& c = cases.at(stage);
   const auto gradient = [&] {
     const Planted planted(fault);
     return test::gradient_by_kernels(c, test::mutant_kernels());
