@@ -74,7 +74,7 @@ int steps_of(const Setup& s) {
 
 class Adjoint : public testing::TestWithParam<Setup> {
  protected:
-  static constexpr int worlds = 3;
+  static constexpr int worlds = 2;
   const GradientCase c =
       test::make_case(model_of(GetParam(), worlds), steps_of(GetParam()), 0.01, worlds, GetParam().seed + 100);
   const CaseGradient gradient = test::gradient_by_tape<double>(c);
