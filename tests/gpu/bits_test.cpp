@@ -80,8 +80,8 @@ TEST_P(GpuBits, ShardsAddUp) {
   const std::vector<int> all = first_worlds(kWorlds);
   const Parameters whole = gradient(all, memory());
   const auto in_shards = [&] {
-    Parameters sum = gradient({all.begin(), all.begin() + 100}, Memory(device(0)));
-    add_numbers(gradient({all.begin() + 100, all.end()}, Memory(device(1))), sum);
+    Parameters sum = gradient({all.begin(), all.begin() + kWorlds / 3}, Memory(device(0)));
+    add_numbers(gradient({all.begin() + kWorlds / 3, all.end()}, Memory(device(1))), sum);
     return sum;
   };
   const Parameters sum = in_shards(), again = in_shards();
