@@ -63,6 +63,9 @@ optimize:
       << near.err;
   const Outcome optimised = simctl({"optimize", "cart.yaml"});
   EXPECT_NE(optimised.err.find("at the best point over 0.001"), std::string::npos) << optimised.err;
+  const Outcome reached = simctl({"optimize", "cart.yaml", "--set", "optimize/goal=1e9"});
+  EXPECT_EQ(reached.exit, 0) << reached.err;
+  EXPECT_EQ(reached.err.find("at the best point"), std::string::npos) << "at a goal there is nowhere to go";
   EXPECT_EQ(simctl({"gradient", cart("1.1")}).err.find(words), std::string::npos);
 }
 
