@@ -1,6 +1,6 @@
 # Of an installed tree (INCLUDE), with CXX, CXX_FLAGS, DEFINITIONS and WORK_DIR set: every header compiles alone, in a
-# project whose own files have the names of ours, all of which refuse to be included, and come first on its path. CCACHE,
-# where it is not empty, is what compilers are called through: it knows the headers that are as they were.
+# project whose own files have the names of ours, all of which refuse to be included, and come first on its path. LAUNCHER
+# is what compilers are called through: ccache, where it is installed, knows the headers that are as they were.
 cmake_minimum_required(VERSION 3.25)
 set(hostile ${WORK_DIR}/hostile)
 file(REMOVE_RECURSE ${hostile})
@@ -13,6 +13,7 @@ foreach(header IN LISTS headers)
   file(WRITE ${hostile}/${header} "#error ${header} of the project, not of Backdrive\n")
 endforeach()
 separate_arguments(flags UNIX_COMMAND "${CXX_FLAGS}")
+separate_arguments(launcher UNIX_COMMAND "${LAUNCHER}")
 set(command ${CXX} -std=c++20 ${flags} ${DEFINITIONS} -I${hostile} -I${INCLUDE})
 
 # Sets of_HEADER to all headers of ours that it includes, whether itself or by others.
@@ -59,12 +60,9 @@ foreach(entry IN LISTS by_count)
 endforeach()
 
 set(failed "")
-cmake_path(GET WORK_DIR PARENT_PATH parent)  # where the installed tree lies, too
-set(ENV{CCACHE_BASEDIR} ${parent})
-set(ENV{CCACHE_NOHASHDIR} 1)
 foreach(header IN LISTS last)
   file(WRITE ${WORK_DIR}/alone.cpp "${text_${header}}")
-  execute_process(COMMAND ${CCACHE} ${command} -c ${WORK_DIR}/alone.cpp -o ${WORK_DIR}/alone.o WORKING_DIRECTORY ${WORK_DIR}
+  execute_process(COMMAND ${launcher} ${command} -c ${WORK_DIR}/alone.cpp -o ${WORK_DIR}/alone.o WORKING_DIRECTORY ${WORK_DIR}
                   RESULT_VARIABLE result ERROR_VARIABLE error)
   if(NOT result EQUAL 0)
     string(APPEND failed "${text_${header}}${error}\n")

@@ -38,8 +38,8 @@ endif()
 if(SANITIZE)
   set(hostile "")
 else()
-  run(${CMAKE_COMMAND} -DINCLUDE=${WORK_DIR}/moved/include -DWORK_DIR=${WORK_DIR}/headers -DCXX=${CXX} -DCCACHE=${CCACHE}
-      "-DCXX_FLAGS=${CXX_FLAGS}" -DDEFINITIONS=-DBACKDRIVE_GUARDS=${GUARDS}
+  run(${CMAKE_COMMAND} -DINCLUDE=${WORK_DIR}/moved/include -DWORK_DIR=${WORK_DIR}/headers -DCXX=${CXX}
+      "-DCXX_FLAGS=${CXX_FLAGS}" "-DLAUNCHER=${LAUNCHER}" -DDEFINITIONS=-DBACKDRIVE_GUARDS=${GUARDS}
       -P ${CMAKE_CURRENT_LIST_DIR}/check_headers.cmake)
   set(hostile " -I${WORK_DIR}/headers/hostile")
 endif()
