@@ -60,7 +60,7 @@ const char* const kDrawn = R"(
 )";
 
 TEST_F(SimctlLooksTest, VisualsAreDrawnAsTheFileSays) {
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   std::filesystem::create_directory(path("meshes"));
   write("meshes/t.obj", kTetrahedron);
   const std::string mesh =
@@ -227,7 +227,7 @@ TEST_F(SimctlLooksTest, GltfHasThem) {
   }
   EXPECT_EQ(drawn, (std::vector<int>{0, 1, 1}));
   EXPECT_EQ(gltf["materials"][0]["pbrMetallicRoughness"]["baseColorFactor"], (json{1, 0, 0, 1}));
-  if (!three_can_read()) GTEST_SKIP() << "no chromium or no three.js here";
+  if (!three_can_read()) GTEST_SKIP() << "no chromium or no three.js here, or sanitizers look on";
   const json said = read_by_three(bytes, R"(
   let triangles = 0;
   gltf.scene.traverse(o => { if (o.geometry) triangles += o.geometry.index.count / 3; });

@@ -82,7 +82,7 @@ TEST_F(SimctlReportDetailsTest, OptimisationsTellTermsStartsAndGradients) {
     }
   }
   EXPECT_EQ(told, 2);
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   const Json said = verdict("out/report.html", kDetailQuestions);
   ASSERT_TRUE(said.is_object());
   EXPECT_EQ(said["errors"], Json::array());
@@ -157,7 +157,7 @@ TEST_F(SimctlReportDetailsTest, GradchecksStandInATable) {
       simctl({"gradcheck", "out/scene.yaml", "--at", "scene", "--controls", "16", "--precision", "float64", "--json"})
           .json();
   EXPECT_EQ(simctl({"report", "out", "--gradcheck", "--gltf", "a.glb"}).exit, 2);
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   const Json said = verdict("out/report.html", R"(
     verdict.rows = [...document.getElementById('check').rows].map(row => [...row.cells].map(cell => cell.textContent));
     verdict.words = document.getElementById('check-words').textContent;)");
@@ -189,7 +189,7 @@ TEST_F(SimctlReportDetailsTest, SeveralResultsAreDrawnAtOnce) {
   const Outcome other = simctl({"report", "d0.02", "other", "-o", "no.html"});
   EXPECT_EQ(other.exit, 3);
   EXPECT_NE(other.err.find("other: its bodies are not those"), std::string::npos) << other.err;
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   const Json said = verdict("both.html", R"(
     verdict.motions = [...document.getElementById('which').options].map(o => o.textContent);
     verdict.others = document.getElementById('others').value;
@@ -225,7 +225,7 @@ TEST_F(SimctlReportDetailsTest, SeveralResultsAreDrawnAtOnce) {
 }
 
 TEST_F(SimctlReportDetailsTest, OthersStandBeside) {
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   for (const char* const masses : {"1,2,3", "1,2,3,4,5,6,7,8,9,10,11"}) {
     const std::string folder = "n" + std::to_string(std::string(masses).size());
     ASSERT_EQ(simctl({"sweep", scene("cartpole_swingup"), "--report", "--output", folder, "--quiet", "--set",
@@ -276,7 +276,7 @@ TEST_F(SimctlReportDetailsTest, ShortMotionsMoveToo) {
   run = {"sweep", "p.yaml", "--report", "--output", "sweep", "--quiet", "--set", "bodies/rod/mass=1"};
   run.insert(run.end(), set.begin(), set.end());
   ASSERT_EQ(simctl(run).exit, 0);
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   const std::string asked = R"(
     window.backdrive.show(1);
     verdict.frames = window.backdrive.times.length, verdict.clock = document.getElementById('clock').textContent;
@@ -291,7 +291,7 @@ TEST_F(SimctlReportDetailsTest, ShortMotionsMoveToo) {
 }
 
 TEST_F(SimctlReportDetailsTest, BoxesHaveTheInertiaOfTheirBody) {
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   // A box of 0.2, 0.4, 0.6 m, turned by 40 degrees about (1, 2, 3) in its body.
   ASSERT_EQ(simctl({"run", write("box.yaml", R"(
 simulation: {duration: 0.1 s}

@@ -22,7 +22,7 @@ using nlohmann::json;
 class SimctlReportTest : public test::ReportPageTest {};
 
 TEST_F(SimctlReportTest, PagesShowWhatTheFilesHold) {
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   const std::vector<std::vector<std::string>> scenes{{"cartpole_swingup", "initial_state/hinge/position=100 deg"},
                                                      {"quadruped_hop"},
                                                      {"toss"},
@@ -103,7 +103,7 @@ TEST_F(SimctlReportTest, SweepsAreMappedAndAClickReplaysAPoint) {
   EXPECT_EQ(simctl({"report", "out"}).exit, 0);
   EXPECT_EQ(read("out/report.html"), page);
   EXPECT_LT(page.size(), 2'000'000u);
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   const json said = verdict("out/report.html", kSweepQuestions);
   ASSERT_TRUE(said.is_object());
   EXPECT_EQ(said["errors"], json::array());
@@ -177,7 +177,7 @@ TEST_F(SimctlReportTest, OptimisedSweepsReplayTheirOptima) {
 }
 
 TEST_F(SimctlReportTest, ThePoleIsWhereTheTrajectorySays) {
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   ASSERT_EQ(simctl({"run", scene("cartpole_swingup"), "--report", "--output", "out", "--quiet"}).exit, 0);
   const json said = verdict("out/report.html");
   const test::Rows rows = test::parse_csv(read("out/trajectory.csv"));
@@ -210,7 +210,7 @@ TEST_F(SimctlReportTest, GltfIsWhatThreeLoads) {
     EXPECT_LE(view["byteOffset"].get<int>() + view["byteLength"].get<int>(),
               gltf["buffers"][0]["byteLength"].get<int>());
   }
-  if (!three_can_read()) GTEST_SKIP() << "no chromium or no three.js here";
+  if (!three_can_read()) GTEST_SKIP() << "no chromium or no three.js here, or sanitizers look on";
   // Where the last node is at the end, by three's own mixer.
   const json said = read_by_three(bytes, R"(
   const mixer = new THREE.AnimationMixer(gltf.scene), clip = gltf.animations[0];
@@ -256,7 +256,7 @@ model:
   EXPECT_EQ(page.find(hostile), std::string::npos);
   EXPECT_EQ(page.find("<img"), std::string::npos);
   EXPECT_EQ(page.find("<b>"), std::string::npos);
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   ASSERT_EQ(simctl({"sweep", file, "--report", "--output", "swept", "--quiet", "--set", "bodies/<b>x/mass=1,2", "--set",
                     "description=\"</script><b>\",'=1+1'"})
                 .exit,

@@ -9,6 +9,21 @@ namespace {
 
 std::atomic<std::uint64_t> count{0};
 
+}  // namespace
+
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define BACKDRIVE_NEW_CANNOT_BE_REPLACED
+#endif
+#endif
+#ifdef BACKDRIVE_NEW_CANNOT_BE_REPLACED
+// clang's ThreadSanitizer has an operator new that nobody can replace, and calls this from it and from malloc.
+extern "C" __attribute__((no_sanitize("thread"))) void __sanitizer_malloc_hook(const volatile void*, std::size_t) {
+  count.fetch_add(1, std::memory_order_relaxed);
+}
+#else
+namespace {
+
 void* counted(std::size_t bytes, std::size_t alignment) {
   count.fetch_add(1, std::memory_order_relaxed);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
@@ -47,6 +62,7 @@ void operator delete(void* block, std::align_val_t) noexcept {
 void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
   std::free(block);
 }
+#endif
 
 namespace backdrive::test {
 
