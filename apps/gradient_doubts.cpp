@@ -1,5 +1,7 @@
 #include "apps/gradient_doubts.h"
 
+#include <algorithm>
+
 #include "apps/console.h"
 
 namespace backdrive::app {
@@ -15,6 +17,14 @@ std::vector<std::string> gradient_doubts(const Problem& problem, const GradientR
                     over(0) + " along it: it grew on its way back through " + count(problem.simulation.steps, "step") +
                     ", by chaos or rounding, and cannot be trusted; a shorter run, windows (optimize/gradient) or "
                     "--precision float64 may help");
+  } else if (reach.is_lost()) {
+    const std::size_t far = reach.steeper.size() - 2;
+    lines.push_back("the gradient is of length " + number(reach.steepness) + " where the loss is no steeper than " +
+                    number(std::max(reach.steeper[far], reach.steeper[far + 1]) * reach.steepness) + " over " +
+                    over(far) + " along it: small changes grow on their way through " +
+                    count(problem.simulation.steps, "step") +
+                    ", as from one bounce to the next, and where a search would go it cannot be trusted; a shorter run "
+                    "or windows (optimize/gradient) may help");
   } else if (reach.is_parted()) {
     lines.push_back("over " + over(reach.distances.size() - 2) + " along its gradient the loss changes " +
                     number(reach.ratios.back()) +

@@ -2,15 +2,17 @@
 // throws gain, and how gradients compare with slopes over a distance. docs/contact.md, section 4, has what it prints.
 //   contact_trust energy [worlds]      largest energy over that at the start, worst of the throws of one body
 //   contact_trust piles [worlds]       and of three that fall on one another
-//   contact_trust gradients [worlds [motion]]
-//                                      ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s, and whether
+//   contact_trust gradients [worlds]   ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s, and whether
 //                                      `simctl gradient` tells of those that are off
+// Then, in any order: names of things or of motions, for these alone; a number, for other throws than those of the
+// docs.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <span>
+#include <string>
+#include <vector>
 
 #include "engine/error.h"
 #include "tests/support/contact_trust.h"
@@ -20,10 +22,20 @@ namespace {
 
 using namespace test;
 
-void print_energy(Motion motion, int worlds) {
+/// What is asked for.
+struct Part {
+  int worlds = 20;
+  std::vector<Thing> things;
+  std::vector<Motion> motions;
+  std::uint64_t seed = 0;
+
+  std::uint64_t seed_of(const Throw& what) const { return table_seed(what) + 1000003 * seed; }
+};
+
+void print_energy(Motion motion, const Part& part) {
   double worst_of_all = 0;
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
-    for (const Thing thing : kThings) {
+    for (const Thing thing : part.things) {
       if (thing == Thing::two_links) continue;
       for (const bool single : {false, true}) {
         double worst = 0;
@@ -33,7 +45,7 @@ void print_energy(Motion motion, int worlds) {
           for (const double mass : {1e-3, 0.03, 1., 30., 1000.}) {
             for (const double size : {0.01, 0.1, 1.}) {
               const Throw what{thing, mass, size, rate, 1, integrator};
-              const Experiment e = thrown(what, motion, worlds, 1.5, table_seed(what));
+              const Experiment e = thrown(what, motion, part.worlds, 1.5, part.seed_of(what));
               for (const double x : single ? largest_energy<float>(e, what) : largest_energy<double>(e, what)) {
                 ++throws;
                 gained += !(x <= 1.001);
@@ -53,22 +65,21 @@ void print_energy(Motion motion, int worlds) {
   std::printf("worst %.6g\n", worst_of_all);
 }
 
-/// Of one motion, or of all.
-void print_gradients(int worlds, std::span<const Motion> motions) {
+void print_gradients(const Part& part) {
   int all = 0, all_defined = 0, all_off = 0, all_wrong = 0, all_huge = 0, all_untold = 0;
-  for (const Thing thing : kThings) {
-    for (const Motion motion : motions) {
+  for (const Thing thing : part.things) {
+    for (const Motion motion : part.motions) {
       int defined = 0, off = 0, wrong = 0, count = 0, huge = 0, untold = 0;
       double largest_error = 0, largest_adjoint = 0;
       Throw at;
       for (const double rate : {120., 240., 480., 1920.}) {
         for (const double mass : {0.01, 1., 100.}) {
           const Throw what{thing, mass, 0.1 * std::cbrt(mass), rate};
-          const Experiment e = thrown(what, motion, worlds, 1, table_seed(what));
+          const Experiment e = thrown(what, motion, part.worlds, 1, part.seed_of(what));
           const auto all_slopes = slopes(e);
           double largest_slope = 1;
           for (const Slope& s : all_slopes) largest_slope = std::max(largest_slope, s.scale());
-          for (int world = 0; world < worlds; ++world) {
+          for (int world = 0; world < part.worlds; ++world) {
             const Slope& s = all_slopes[world];
             const bool is_huge = !(std::abs(s.adjoint) <= 100 * largest_slope);
             ++count;
@@ -98,31 +109,50 @@ void print_gradients(int worlds, std::span<const Motion> motions) {
               all_off, 100. * all_off / all_defined, all_wrong, all_huge, all_untold);
 }
 
+/// Of the words behind the first; throws Error (usage).
+Part part_of(const std::vector<std::string>& words) {
+  Part part;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const auto is_it = [&](auto what) { return word == name_of(what); };
+    if (const auto thing = std::ranges::find_if(kThings, is_it); thing != std::end(kThings)) {
+      part.things.push_back(*thing);
+    } else if (const auto motion = std::ranges::find_if(kMotions, is_it); motion != std::end(kMotions)) {
+      part.motions.push_back(*motion);
+    } else if (!word.empty() && word.find_first_not_of("0123456789") == std::string::npos && word.size() < 9) {
+      const int number = std::stoi(word);
+      if (i == 0)
+        part.worlds = number;
+      else
+        part.seed = number;
+    } else {
+      usage_error("'" + word +
+                  "': expected a number, a thing (sphere, capsule, box, cylinder, rod, "
+                  "disc, mesh, 'two links') or a motion (drop, toss, slide, roll, tip, pile)");
+    }
+  }
+  if (part.worlds < 1) usage_error("expected a world at least");
+  if (part.things.empty()) part.things.assign(std::begin(kThings), std::end(kThings));
+  if (part.motions.empty()) part.motions.assign(std::begin(kMotions), std::end(kMotions));
+  return part;
+}
+
 }  // namespace
 }  // namespace backdrive::benchmarks
 
 int main(int argc, char** argv) {
   using namespace backdrive;
+  const std::string what = argc > 1 ? argv[1] : "";
   try {
-    const int worlds = argc > 2 ? std::atoi(argv[2]) : 20;
-    if (argc > 1 && !std::strcmp(argv[1], "energy")) {
-      benchmarks::print_energy(test::Motion::toss, worlds);
-    } else if (argc > 1 && !std::strcmp(argv[1], "piles")) {
-      benchmarks::print_energy(test::Motion::pile, worlds);
-    } else if (argc > 1 && !std::strcmp(argv[1], "gradients")) {
-      std::span<const test::Motion> motions = test::kMotions;
-      if (argc > 3) {
-        const auto is_meant = [&](test::Motion motion) { return !std::strcmp(argv[3], test::name_of(motion)); };
-        const auto at = std::find_if(motions.begin(), motions.end(), is_meant);
-        motions = {at, at == motions.end() ? 0u : 1u};
-      }
-      if (motions.empty()) {
-        std::fprintf(stderr, "error: expected a motion: drop, toss, slide, roll, tip or pile\n");
-        return 2;
-      }
-      benchmarks::print_gradients(worlds, motions);
+    const benchmarks::Part part = benchmarks::part_of({argv + std::min(argc, 2), argv + argc});
+    if (what == "energy") {
+      benchmarks::print_energy(test::Motion::toss, part);
+    } else if (what == "piles") {
+      benchmarks::print_energy(test::Motion::pile, part);
+    } else if (what == "gradients") {
+      benchmarks::print_gradients(part);
     } else {
-      std::fprintf(stderr, "usage: contact_trust energy|piles [worlds], contact_trust gradients [worlds [motion]]\n");
+      std::fprintf(stderr, "usage: contact_trust energy|piles|gradients [worlds [thing|motion|seed...]]\n");
       return 2;
     }
   } catch (const std::exception& error) {

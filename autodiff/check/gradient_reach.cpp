@@ -15,6 +15,8 @@ using GradientPoints = std::vector<std::vector<double>>;
 constexpr double kLeastChange = 1e-9;
 /// Over which a gradient is held against slopes, and what part of it they have where it is good for something.
 constexpr double kReaches[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}, kLeastPart = 0.1;
+/// What part the loss, over a thousandth and more, has of a gradient that is right of smaller changes only.
+constexpr double kLostPart = 0.01;
 /// Slopes that differ by no more are one. Wider than that, and losses that only bend would be told of.
 constexpr double kSameSlope = 0.05;
 
@@ -54,8 +56,15 @@ struct Evaluations {
     losses = make_objective(problem, how);
   }
 
-  std::vector<double> ratios(const GradientPoints& points, double distance) {
-    std::vector<double> result(points.size(), std::numeric_limits<double>::quiet_NaN()), lengths(points.size());
+  /// Slopes over the gradient's length: over ± a distance, and of the steeper side where `here`, the loss at each point
+  /// in float64, is given. NaN as in slope_ratios().
+  struct Along {
+    std::vector<double> ratios, steeper;
+  };
+  Along along(const GradientPoints& points, double distance, const std::vector<double>& here = {}) {
+    const std::vector<double> unknown(points.size(), std::numeric_limits<double>::quiet_NaN());
+    Along result{unknown, unknown};
+    std::vector<double> lengths(points.size());
     std::vector<std::size_t> which;
     GradientPoints aside, unused;
     for (std::size_t k = 0; k < points.size(); ++k) {
@@ -71,8 +80,11 @@ struct Evaluations {
     std::vector<double> there;
     losses->evaluate(aside, there, unused);
     for (std::size_t i = 0; i < which.size(); ++i) {
-      const double slope = (there[2 * i] - there[2 * i + 1]) / (2 * distance);
-      if (std::isfinite(slope)) result[which[i]] = slope / lengths[which[i]];
+      const std::size_t k = which[i];
+      const double up = there[2 * i], down = there[2 * i + 1], all = distance * lengths[k];
+      if (!std::isfinite(up - down)) continue;
+      result.ratios[k] = (up - down) / (2 * all);
+      if (!here.empty()) result.steeper[k] = std::max(std::abs(up - here[k]), std::abs(down - here[k])) / all;
     }
     return result;
   }
@@ -88,7 +100,7 @@ struct Evaluations {
 
 std::vector<double> slope_ratios(const Problem& problem, const std::vector<std::vector<double>>& points,
                                  double distance, const ExecutionOptions& how) {
-  return Evaluations(problem, points, how).ratios(points, distance);
+  return Evaluations(problem, points, how).along(points, distance).ratios;
 }
 
 GradientReach gradient_reach(const Problem& problem, const std::vector<double>& x, const ExecutionOptions& how) {
@@ -96,7 +108,14 @@ GradientReach gradient_reach(const Problem& problem, const std::vector<double>& 
   if (x.empty()) return reach;
   Evaluations at(problem, {x}, how);
   reach.distances.assign(std::begin(kReaches), std::end(kReaches));
-  for (const double distance : kReaches) reach.ratios.push_back(at.ratios({x}, distance)[0]);
+  std::vector<double> here;
+  GradientPoints unused;
+  at.losses->evaluate({x}, here, unused);
+  for (const double distance : kReaches) {
+    const auto [ratios, steeper] = at.along({x}, distance, here);
+    reach.ratios.push_back(ratios[0]);
+    reach.steeper.push_back(steeper[0]);
+  }
   reach.steepness = at.steepness(0);
   return reach;
 }
@@ -110,6 +129,11 @@ double GradientReach::greatest() const {
 bool GradientReach::is_endless() const {
   const auto known = std::ranges::count_if(ratios, [](double ratio) { return !std::isnan(ratio); });
   return known >= 2 && greatest() < kLeastPart;
+}
+
+bool GradientReach::is_lost() const {
+  const std::size_t n = steeper.size();
+  return n >= 2 && steeper[n - 2] < kLostPart && steeper[n - 1] < kLostPart;  // no number: not known
 }
 
 bool GradientReach::is_parted() const {

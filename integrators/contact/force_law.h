@@ -5,7 +5,7 @@
 //   ψ′(d; w) = φ = 0, d²/2w, d − w/2              for d < 0, < w, ≥ w
 //   F(d₀, d₁; w) = (ψ(d₁) − ψ(d₀)) / (d₁ − d₀)
 //   N(d₀, d₁) = k F(d₀, d₁; w) h(z) + k H F(d₀ − D, d₁ − D; D) h(z_D)
-//   z = 1 + α (d₁ − d₀)/Δt     z_D = 1 + c α (d₁ − d₀)/Δt
+//   z = 1 + α (d₁ − d₀)/Δt     z_D = 1 + (c α/Δt + 1/D) (d₁ − d₀)
 //
 // F is an average of φ and is computed as one, from the shares of the path outside, on the ramp and beyond it: no
 // difference of nearly equal numbers, and nothing special where d₁ → d₀.
@@ -129,11 +129,12 @@ BACKDRIVE_INLINE bool reaches_core(const PairMaterial<Real>& m, const DepthPath<
   return any(value_of(d.start) > value_of(m.core) || value_of(d.end) > value_of(m.core));
 }
 
-/// Of the second spring, which begins at D.
+/// Of the second spring, which begins at D. What leaves it by D in a step takes nothing along: of shapes that move so
+/// far the nearest features change from step to step, and what a spring stores at one pair another would give back.
 template <class Real>
 BACKDRIVE_CALLED SpringForce<Real> core_force(const PairMaterial<Real>& m, const DepthPath<Real>& d, const Real& dt) {
   return spring_force<Real>(path_average<Real>(d.start - m.core, d.end - m.core, m.core), d,
-                            constant<Real>(kCoreDissipation) * m.dissipation / dt);
+                            constant<Real>(kCoreDissipation) * m.dissipation / dt + constant<Real>(1) / m.core);
 }
 
 /// N and κ = ∂N/∂d₁ ≥ 0; N is convex and grows with d₁.
@@ -172,8 +173,8 @@ BACKDRIVE_INLINE DepthPath<Real> adj_normal_force(const PairMaterial<Real>& m, c
   const SpringBar<Real> c = adj_spring_force<Real>(core, d, m.stiffness * m.hardening * bar);
   m_bar.hardening += m.stiffness * bar * core.value;
   m_bar.dissipation += c.rate * constant<Real>(kCoreDissipation) / dt;
-  // Both ends are taken from D, over which the spring sets in; z does not depend on where a path begins.
-  m_bar.core += c.width - c.depth.start - c.depth.end;
+  // Both ends are taken from D, over which the spring sets in; of z only its rate depends on D.
+  m_bar.core += c.width - c.depth.start - c.depth.end - c.rate / (m.core * m.core);
   return {spring.depth.start + c.depth.start, spring.depth.end + c.depth.end};
 }
 

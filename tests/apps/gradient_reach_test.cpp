@@ -36,6 +36,16 @@ TEST_F(SimctlGradientReachTest, ChaosIsTold) {
   EXPECT_EQ(simctl({"gradient", pendulum("1")}).err.find(words), std::string::npos);
 }
 
+// The same pendulum a while before: changes of a millionth still have the slope that the gradient says, of a thousandth
+// none.
+TEST_F(SimctlGradientReachTest, GradientsOfChangesThatGrowAreTold) {
+  const std::string words = "small changes grow on their way";
+  const Outcome gradient = simctl({"gradient", pendulum("10.6")});
+  EXPECT_EQ(gradient.exit, 0);
+  EXPECT_NE(gradient.err.find(words), std::string::npos) << gradient.err << gradient.out;
+  EXPECT_EQ(simctl({"gradient", pendulum("8")}).err.find(words), std::string::npos);
+}
+
 // A tenth of a millimetre beyond a kink, the slope of the loss is −2, and over any distance −3.
 TEST_F(SimctlGradientReachTest, SlopesOverADistanceThatPartAreTold) {
   const auto cart = [&](const std::string& speed) {

@@ -108,8 +108,9 @@ TEST(ContactLaw, DualsKnowTheSlopesWhereThePathMeetsAnEndOfTheRamp) {
   }
 }
 
-// Where nothing is dissipated N is what both springs' energy changes by over the path, to the rounding of depths, 1e-16
-// of them, through a spring of H + 1. A path that ends before the second has the very bits of the first.
+// Where nothing is dissipated N is what both springs' energy changes by over the path, of the second h(1 + change/D)
+// times as much, to the rounding of depths, 1e-16 of them, through a spring of H + 1. A path that ends before the
+// second has the very bits of the first.
 TEST(ContactLaw, WithoutDissipationTheForceIsTheQuotientOfBothPotentials) {
   Random random(21);
   int deep = 0;
@@ -119,8 +120,10 @@ TEST(ContactLaw, WithoutDissipationTheForceIsTheQuotientOfBothPotentials) {
     const double end = start + (random.chance(0.5) ? 1 : -1) * scale * std::pow(10, random.uniform(-4, 0));
     PairMaterial<double> m = hardening<double>(core), plain = material<double>();
     m.dissipation = plain.dissipation = 0;
-    const auto at = [&](long double d) { return potential(d, kWidth) + kHardening * potential(d - core, core); };
-    const long double exact = (at(end) - at(start)) / (static_cast<long double>(end) - start);
+    const long double change = static_cast<long double>(end) - start, z = 1 + change / core;
+    const long double h = z >= 0.5L ? z : z <= -0.5L ? 0 : (z + 0.5L) * (z + 0.5L) / 2;
+    const auto at = [&](long double d) { return potential(d, kWidth) + h * kHardening * potential(d - core, core); };
+    const long double exact = (at(end) - at(start)) / change;
     const double N = normal_force<double>(m, {start, end}, kStep).value;
     EXPECT_NEAR(N, m.stiffness * static_cast<double>(exact), m.stiffness * 1e-12 * kHardening * scale)
         << start << ' ' << end;
@@ -133,7 +136,8 @@ TEST(ContactLaw, WithoutDissipationTheForceIsTheQuotientOfBothPotentials) {
   EXPECT_GT(deep, 5000);
 }
 
-// Of what a way into the core at a speed v takes, the way back at that speed gives h(1 − x)/(1 + x), x = c α v.
+// Of what a way into the core at a speed v takes, the way back at that speed gives h(1 − x)/(1 + x), x = c α v + the
+// part of D that it goes in a step.
 TEST(ContactLaw, TheCoreGivesBackLess) {
   constexpr double core = 2e-3;
   const PairMaterial<double> m = hardening<double>(core), plain = material<double>();
@@ -147,8 +151,17 @@ TEST(ContactLaw, TheCoreGivesBackLess) {
     const double in = work(deep, deep + way), out = -work(deep + way, deep);
     EXPECT_GT(in, 0);
     EXPECT_GE(out, 0);
-    EXPECT_LE(out, in / (1 + kCoreDissipation * m.dissipation * speed));
+    EXPECT_LE(out, in / (1 + kCoreDissipation * m.dissipation * speed + way / core));
   }
+  // Without any dissipation, too, what leaves by 1.5 D in a step takes nothing along.
+  PairMaterial<double> elastic = m, elastic_plain = plain;
+  elastic.dissipation = elastic_plain.dissipation = 0;
+  const auto left = [&](double part) {
+    const DepthPath<double> d = {3 * core, (3 - part) * core};
+    return normal_force<double>(elastic, d, kStep).value - normal_force<double>(elastic_plain, d, kStep).value;
+  };
+  EXPECT_EQ(left(1.5), 0);
+  EXPECT_GT(left(1.4), 0);
 }
 
 TEST(ContactLaw, ForceIsContinuousAndNeverPulls) {

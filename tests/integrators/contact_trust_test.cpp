@@ -160,8 +160,9 @@ TEST(ContactTrust, AdjointsThatAreNotTheSlopesAreDoubted) {
 }
 
 // A step of three wedges of 10 g and 2 cm that fall on one another: friction of the one that lies below gains on the
-// normal forces, so that corrections of (A4) grow with each, to 1e27 after a hundred. Of what moves by 5 mm/s where a
-// velocity is changed by 1 m/s differences over 1e-6 m/s know some 1e-7, and what they leave out is 1e-6 of it.
+// normal forces, so that corrections of (A4) stall or grow, and BiCGSTAB solves it. Such a step is solved to 1e-10 of
+// its impulses (C9), some 1e-11 m: differences over 1e-3 m/s know 1e-8 of slopes of up to 5e-3, and leave out the
+// squares.
 TEST(ContactTrust, AdjointsAreSolvedWhereFrictionGainsOnTheNormalForce) {
   const std::vector<double> q{
       0.105176746,  -0.00263258845, -0.0792476034, 0.991287415,   -0.00160696745, -0.0038408799,   0.00578614607,
@@ -176,7 +177,7 @@ TEST(ContactTrust, AdjointsAreSolvedWhereFrictionGainsOnTheNormalForce) {
     for (int k = 0; k < 18; ++k) e.state.qd.set(k, 0, qd[k] + (k == moved ? by : 0));
     return e.run().final.q(row, 0);
   };
-  constexpr double step = 1e-6;
+  constexpr double step = 1e-3;
   double largest = 0;
   for (const char* body : {"body0", "body1", "body2"}) {
     for (int k = 4; k < 7; ++k) {
@@ -185,7 +186,7 @@ TEST(ContactTrust, AdjointsAreSolvedWhereFrictionGainsOnTheNormalForce) {
       const Sensitivity s(e, {});
       for (int v = 0; v < 18; ++v) {
         const double slope = (end_of(e.row, v, step) - end_of(e.row, v, -step)) / (2 * step);
-        EXPECT_NEAR(s.by_velocity(v, 0), slope, 1e-8) << body << ", row " << k << " by " << v;
+        EXPECT_NEAR(s.by_velocity(v, 0), slope, 1e-7) << body << ", row " << k << " by " << v;
         largest = std::max(largest, std::abs(slope));
       }
     }
