@@ -79,10 +79,22 @@ TEST(ContactTrust, PilesThatReachTheirCoresStay) {
     for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule}) {
       const Throw what{thing, 1, 0.1, 120, 1, integrator};
       const Experiment e = thrown(what, Motion::pile, 48, 1, 1127);
-      for (const double x : largest_energy<double>(e, what)) EXPECT_LT(x, 1.05) << name_of(thing);
-      for (const double x : largest_energy<float>(e, what)) EXPECT_LT(x, 1.05) << name_of(thing);
+      for (const double x : largest_energy<double>(e, what)) EXPECT_LE(x, 1.001) << name_of(thing);
+      for (const double x : largest_energy<float>(e, what)) EXPECT_LE(x, 1.001) << name_of(thing);
       const Trajectory<double> t = e.run();
       for (const WorldStatus& status : *t.status) EXPECT_LT(status.unsolved_step, 0) << name_of(thing);
+    }
+  }
+}
+
+// Of wedges of 1 cm that move by more than their core's depth in a step the nearest features change in every one. One
+// throw of these came to 1.06 of its energy.
+TEST(ContactTrust, CoresGiveNothingBackOfLargeSteps) {
+  for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
+    for (const double mass : {1e-3, 1., 1000.}) {
+      const Throw what{Thing::mesh, mass, 0.01, 480, 1, integrator};
+      const Experiment e = thrown(what, Motion::pile, 20, 0.5, table_seed(what));
+      for (const double x : largest_energy<double>(e, what)) EXPECT_LE(x, 1.001) << mass << " kg";
     }
   }
 }
