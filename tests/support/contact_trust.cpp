@@ -220,9 +220,13 @@ template double kinetic_energy<double>(const Trajectory<double>&, const FreeBody
 
 namespace {
 
-/// Kinetic energy and that of weight of each world after each step, the start among them; HUGE_VAL of one that stopped.
+/// One world's kinetic energy and that of weight after each step, the start among them; HUGE_VAL where any stopped.
+struct EnergyRecord {
+  std::vector<double> energy;
+  bool is_solved = true;
+};
 template <class T>
-std::vector<std::vector<double>> energies(const Experiment& e, const Throw& what) {
+std::vector<EnergyRecord> energies(const Experiment& e, const Throw& what) {
   RolloutOptions options;
   options.time_step = e.time_step;
   options.steps = e.steps;
@@ -230,15 +234,16 @@ std::vector<std::vector<double>> energies(const Experiment& e, const Throw& what
   const int worlds = e.state.q.worlds(), bodies = e.state.q.rows() / kFreeQ;
   const Trajectory<T> t = rollout<T>(e.model, start_of<T>(e, 0, worlds), {}, options);
   const Numbers3 J = inertia_of(what.thing, what.mass, what.size);
-  std::vector<std::vector<double>> result(worlds);
+  std::vector<EnergyRecord> result(worlds);
   for (int w = 0; w < worlds; ++w) {
+    result[w].is_solved = (*t.status)[w].unsolved_step < 0;
     for (int step = 0; step <= e.steps; ++step) {
       double energy = 0;
       for (int body = 0; body < bodies; ++body) {
         energy += kinetic_energy<T>(t, {what.mass, J, body, bodies}, step, w) +
                   what.mass * kGravity * t.q((step * bodies + body) * kFreeQ + 6, w);
       }
-      result[w].push_back(t.any_stopped() ? HUGE_VAL : energy);
+      result[w].energy.push_back(t.any_stopped() ? HUGE_VAL : energy);
     }
   }
   return result;
@@ -252,17 +257,19 @@ double largest(const std::vector<double>& numbers, double from, double to) {
 }  // namespace
 
 template <class T>
-std::vector<double> largest_energy(const Experiment& e, const Throw& what) {
-  std::vector<double> result;
-  for (const auto& energy : energies<T>(e, what)) result.push_back(largest(energy, 0, 1) / energy[0]);
+std::vector<ThrownEnergy> largest_energy(const Experiment& e, const Throw& what) {
+  std::vector<ThrownEnergy> result;
+  for (const auto& [energy, is_solved] : energies<T>(e, what)) {
+    result.push_back({largest(energy, 0, 1) / energy[0], is_solved});
+  }
   return result;
 }
-template std::vector<double> largest_energy<float>(const Experiment&, const Throw&);
-template std::vector<double> largest_energy<double>(const Experiment&, const Throw&);
+template std::vector<ThrownEnergy> largest_energy<float>(const Experiment&, const Throw&);
+template std::vector<ThrownEnergy> largest_energy<double>(const Experiment&, const Throw&);
 
 std::vector<double> energy_growth(const Experiment& e, const Throw& what) {
   std::vector<double> result;
-  for (const auto& energy : energies<double>(e, what)) {
+  for (const auto& [energy, is_solved] : energies<double>(e, what)) {
     result.push_back((largest(energy, 2. / 3, 1) - largest(energy, 1. / 3, 2. / 3)) / energy[0]);
   }
   return result;

@@ -45,10 +45,14 @@ struct FreeBody {
 template <class T>
 double kinetic_energy(const Trajectory<T>& t, const FreeBody& body, int step, int world);
 
-/// The largest sum of the kinetic energy and that of weight in each world, over that at the start. Free bodies, not
-/// two links.
+/// What becomes of one world's energy.
+struct ThrownEnergy {
+  double largest;  ///< sum of the kinetic energy and that of weight, over that at the start
+  bool is_solved;  ///< contact of every step was
+};
+/// Of each world, of free bodies, not of two links.
 template <class T>
-std::vector<double> largest_energy(const Experiment& experiment, const Throw& what);
+std::vector<ThrownEnergy> largest_energy(const Experiment& experiment, const Throw& what);
 /// The largest of that sum in the last third of the time less the largest in the second, over that at the start. With a
 /// floor in the way energy waits in its spring for a while: it is not to grow for longer.
 std::vector<double> energy_growth(const Experiment& experiment, const Throw& what);
