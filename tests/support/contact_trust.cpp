@@ -220,7 +220,7 @@ template double kinetic_energy<double>(const Trajectory<double>&, const FreeBody
 
 namespace {
 
-/// One world's kinetic energy and that of weight after each step, the start among them; HUGE_VAL where any stopped.
+/// One world's kinetic energy and that of weight after each step, the start among them; HUGE_VAL after it stopped.
 struct EnergyRecord {
   std::vector<double> energy;
   bool is_solved = true;
@@ -243,7 +243,8 @@ std::vector<EnergyRecord> energies(const Experiment& e, const Throw& what) {
         energy += kinetic_energy<T>(t, {what.mass, J, body, bodies}, step, w) +
                   what.mass * kGravity * t.q((step * bodies + body) * kFreeQ + 6, w);
       }
-      result[w].energy.push_back(t.any_stopped() ? HUGE_VAL : energy);
+      const int stopped = (*t.status)[w].stopped_step;
+      result[w].energy.push_back(stopped >= 0 && step > stopped ? HUGE_VAL : energy);
     }
   }
   return result;
