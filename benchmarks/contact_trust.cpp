@@ -5,8 +5,8 @@
 //   contact_trust piles [worlds]       and of three that fall on one another
 //   contact_trust gradients [worlds]   ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s, and whether
 //                                      `simctl gradient` tells of those that are off
-// Then, in any order: names of things or of motions, for these alone; a number, for other throws than those of the
-// docs.
+// Then, in any order: names of things, for these alone, and of motions, for these gradients alone; a number, for other
+// throws than those of the docs.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

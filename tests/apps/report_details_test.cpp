@@ -291,7 +291,6 @@ TEST_F(SimctlReportDetailsTest, ShortMotionsMoveToo) {
 }
 
 TEST_F(SimctlReportDetailsTest, BoxesHaveTheInertiaOfTheirBody) {
-  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   // A box of 0.2, 0.4, 0.6 m, turned by 40 degrees about (1, 2, 3) in its body.
   ASSERT_EQ(simctl({"run", write("box.yaml", R"(
 simulation: {duration: 0.1 s}
@@ -307,6 +306,7 @@ model:
                     "--report", "--output", "out", "--quiet"})
                 .exit,
             0);
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   const Json said = verdict("out/report.html", R"(
     const body = window.backdrive.data.bodies[0], shape = window.backdrive.data.shapes[0], box = BackdriveShapes.inertiaBox(body);
     const corners = (geometry, thing) => { const at = geometry.attributes.position, list = [];

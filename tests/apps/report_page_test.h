@@ -57,7 +57,7 @@ class ReportPageTest : public SimctlTest {
   inline static const std::string kThree = "/usr/share/javascript/three/",
                                   kGltfLoader = "examples/js/loaders/GLTFLoader.js";
   /// Whether pages are opened: what a browser does with one that is written shows nothing to sanitizers.
-  static bool has_browser() { return !kSanitized && std::system("command -v chromium >/dev/null 2>&1") == 0; }
+  static bool has_browser() { return !kSanitized && has_chromium(); }
 
   static std::string replaced(std::string text, const std::string& what, const std::string& by) {
     const std::size_t at = text.find(what);

@@ -177,8 +177,8 @@ TEST_F(SimctlReportTest, OptimisedSweepsReplayTheirOptima) {
 }
 
 TEST_F(SimctlReportTest, ThePoleIsWhereTheTrajectorySays) {
-  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   ASSERT_EQ(simctl({"run", scene("cartpole_swingup"), "--report", "--output", "out", "--quiet"}).exit, 0);
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   const json said = verdict("out/report.html");
   const test::Rows rows = test::parse_csv(read("out/trajectory.csv"));
   const auto slider = std::ranges::find(rows[0], "slider/position") - rows[0].begin();
@@ -256,11 +256,11 @@ model:
   EXPECT_EQ(page.find(hostile), std::string::npos);
   EXPECT_EQ(page.find("<img"), std::string::npos);
   EXPECT_EQ(page.find("<b>"), std::string::npos);
-  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   ASSERT_EQ(simctl({"sweep", file, "--report", "--output", "swept", "--quiet", "--set", "bodies/<b>x/mass=1,2", "--set",
                     "description=\"</script><b>\",'=1+1'"})
                 .exit,
             0);
+  if (!has_browser()) GTEST_SKIP() << "no chromium here, or sanitizers look on";
   const json both = verdicts({{"out/report.html"}, {"swept/report.html"}});
   ASSERT_EQ(both.size(), 2u);
   for (const json& said : both) {

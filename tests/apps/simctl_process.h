@@ -2,6 +2,7 @@
 // Runs the built simctl as its users do: in a folder of its own, from a command line.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -42,6 +43,7 @@ class SimctlTest : public ::testing::Test {
   /// Everything in a folder of this test, also what is hidden, sorted.
   std::vector<std::string> entries(const std::string& folder = ".") const;
   static std::string scene(const std::string& name) { return test::kRepository + "/scenes/" + name + ".yaml"; }
+  static bool has_chromium() { return std::system("command -v chromium >/dev/null 2>&1") == 0; }
 
  private:
   const OwnFolder folder_;

@@ -145,10 +145,7 @@ model:
   joints: {hinge: {type: revolute, child: rod, axis: [0, 1, 0]}}
 )";
 
-class SimctlViewTest : public test::SimctlTest {
- protected:
-  static bool has_browser() { return std::system("command -v chromium >/dev/null 2>&1") == 0; }
-};
+class SimctlViewTest : public test::SimctlTest {};
 
 TEST_F(SimctlViewTest, LetsInWhoKnowsItsAddress) {
   RunningView view(path(""), {"view", write("p.yaml", test::kPendulum)});
@@ -312,7 +309,7 @@ TEST_F(SimctlViewTest, WhatCannotBeServedIsRefused) {
 }
 
 TEST_F(SimctlViewTest, SlidersMoveTheMotionInABrowser) {
-  if (!has_browser()) GTEST_SKIP() << "no chromium here";
+  if (!has_chromium()) GTEST_SKIP() << "no chromium here";
   RunningView view(path(""), {"view", scene("cartpole_swingup")});
   app::Browser browser(1280, 900);
   browser.open(view.address());
