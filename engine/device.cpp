@@ -1,5 +1,7 @@
 #include "engine/device.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -136,25 +138,47 @@ DeviceInfo EmulatedBackend::info() const {
   return info;
 }
 
+// Pages of its own for each block, that only the work of the device may touch: a host that reads or writes one is
+// stopped as it would be with a GPU. Sanitizers look at the ends of blocks instead.
+#if defined(BACKDRIVE_SANITIZED)
 void* EmulatedBackend::allocate(std::size_t bytes) {
   return ::operator new(bytes, kAlignment, std::nothrow);
 }
-
 void EmulatedBackend::free(void* block) noexcept {
   drain();  // as cudaFree waits
   ::operator delete(block, kAlignment);
 }
+void EmulatedBackend::open_blocks(bool) {}
+#else
+void* EmulatedBackend::allocate(std::size_t bytes) {
+  void* const block = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) return nullptr;
+  blocks_.emplace(block, bytes);
+  return block;
+}
+void EmulatedBackend::free(void* block) noexcept {
+  drain();
+  const auto found = blocks_.find(block);
+  if (found == blocks_.end()) return;
+  ::munmap(block, found->second);
+  blocks_.erase(found);
+}
+void EmulatedBackend::open_blocks(bool open) {
+  for (const auto& [block, bytes] : blocks_) ::mprotect(block, bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+#endif
 
 void* EmulatedBackend::allocate_pinned(std::size_t bytes) {
-  void* const block = allocate(bytes);
+  void* const block = ::operator new(bytes, kAlignment, std::nothrow);
   const auto* const begin = static_cast<const std::byte*>(block);
   if (block) pinned_.push_back({begin, begin + bytes});
   return block;
 }
 
 void EmulatedBackend::free_pinned(void* block) noexcept {
+  drain();
   std::erase_if(pinned_, [&](const Pinned& p) { return p.begin == block; });
-  free(block);
+  ::operator delete(block, kAlignment);
 }
 
 bool EmulatedBackend::is_pinned(const void* at) const {
@@ -209,8 +233,11 @@ std::unique_ptr<DeviceGraph> EmulatedBackend::record(const std::function<void()>
 }
 
 void EmulatedBackend::drain() {
+  if (queue_.empty()) return;
+  open_blocks(true);
   for (const std::function<void()>& work : queue_) work();
   queue_.clear();
+  open_blocks(false);
 }
 
 void EmulatedBackend::synchronize() {

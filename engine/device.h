@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace backdrive {
@@ -129,8 +130,8 @@ DeviceBackend* backend_of(const Device& device);
 /// Devices of a kind that can be used here; `why_none` says why there is none.
 int device_count(DeviceKind kind, std::string* why_none = nullptr);
 
-/// Plays a device on the processor: its memory is memory of the host that the host must not touch, and its work waits
-/// in a queue until somebody synchronizes.
+/// Plays a device on the processor: its memory is memory of the host that the host must not touch, and cannot while the
+/// device does nothing, and its work waits in a queue until somebody synchronizes.
 class EmulatedBackend final : public DeviceBackend {
  public:
   explicit EmulatedBackend(int index) : DeviceBackend({DeviceKind::emulated, index}) {}
@@ -154,9 +155,12 @@ class EmulatedBackend final : public DeviceBackend {
   };
   bool is_pinned(const void* at) const;
   void drain();
+  /// Lets the processor touch the device's memory, or no longer.
+  void open_blocks(bool open);
 
   std::vector<std::function<void()>> queue_;
   std::vector<Pinned> pinned_;
+  std::unordered_map<void*, std::size_t> blocks_;  ///< [address]: bytes
 };
 
 }  // namespace backdrive

@@ -26,13 +26,20 @@ struct SumScale {
   }
 };
 
+/// Bits that it takes to write n, 0 for 0. std::bit_width is 0 for any number in what nvcc compiles for GPUs (13.0,
+/// without a word): it is made of a builtin of the host's compiler.
+BACKDRIVE_HD constexpr int bits_of(std::uint64_t n) {
+  int bits = 0;
+  for (; n != 0; n >>= 1) ++bits;
+  return bits;
+}
+
 /// Second pass: numbers as integer multiples of a unit, which add up exactly, and the number that a sum of them is.
 class SumUnits {
  public:
   /// The largest mantissa (below 2^53) moves up by `head`; `count` of them stay below 2^126.
   BACKDRIVE_HD explicit SumUnits(const SumScale& scale)
-      : largest_(scale.largest),
-        unit_(decompose(scale.largest).exponent - (126 - static_cast<int>(std::bit_width(scale.count)) - 53)) {}
+      : largest_(scale.largest), unit_(decompose(scale.largest).exponent - (126 - bits_of(scale.count) - 53)) {}
 
   /// Below one unit the value is cut towards zero, whatever its neighbours.
   BACKDRIVE_HD Int128 of(double x) const {

@@ -17,7 +17,7 @@ struct ModelStructure {
   const ContactShape* contact_shapes;  ///< [contact_shape_count]
   int contact_shape_count;
   Integrator integrator;
-  const JointType* joint_types;  ///< [joint_count], of the host, as the integrator semi_implicit is
+  const JointType* joint_types;  ///< [joint_count]
   int joint_count;
   int coupling_count = 0;
   int coupling_term_count = 0;

@@ -172,8 +172,8 @@ class RolloutObjective final : public BatchObjective {
       const int item = entry.chart->item();
       const int components = used_components(problem_.model, field, item);
       parameter_variables_.push_back({entry.chart->chart(), entry.offset, parameters_->value_row(field, item),
-                                      parameters_->gradient_row(field, item), components, field.tangents,
-                                      rule_of(field), entry.scale, entry.shift, pulled_rows_[v]});
+                                      parameters_->gradient_row(field, item), components, rule_of(field), entry.scale,
+                                      entry.shift, pulled_rows_[v]});
     }
     parameter_table_ = KernelArray<ParameterKernel>(parameter_variables_, memory());
   }

@@ -89,14 +89,13 @@ struct ParameterKernel {
   int value_row;        ///< of the item's first component in WorldParameters::numbers()
   int gradient_row;     ///< of its first tangent in their gradient
   int components;       ///< of the item that are used
-  int tangents;         ///< of its gradient
   ValueRule rule;       ///< of each component
   double scale, shift;  ///< value = number · scale + shift
   int pulled;           ///< first row of its gradient
 
-  /// The numbers of one world, not scaled.
-  BACKDRIVE_HD void values(const double* x, std::size_t stride, std::int64_t world, double* values) const {
-    for (int k = 0; k < chart.size; ++k) values[k] = x[(offset + k) * stride + world] * scale + shift;
+  /// Number k of one world, not scaled.
+  BACKDRIVE_HD double value(const double* x, std::size_t stride, std::int64_t world, int k) const {
+    return x[(offset + k) * stride + world] * scale + shift;
   }
 };
 
@@ -107,19 +106,17 @@ struct ParameterRows {
   double* numbers;  ///< [number][world]
   std::size_t stride;
 
-  /// Each item's value from what the charts make of `numbers_of(variable, numbers)`.
-  template <class NumbersOf>
-  BACKDRIVE_HD void write(std::int64_t world, NumbersOf&& numbers_of) const {
+  /// Each item's value from what the charts make of the numbers, number(variable, k).
+  template <class Number>
+  BACKDRIVE_HD void write(std::int64_t world, const Number& number) const {
     for (int v = 0; v < count; ++v) {
       const ParameterKernel& variable = variables[v];
-      double own[6];
-      numbers_of(variable, own);
-      variable.chart.write(own,
+      variable.chart.write([&](int k) { return number(variable, k); },
                            [&](int c, double value) { numbers[(variable.value_row + c) * stride + world] = value; });
     }
   }
   BACKDRIVE_HD void write_start(std::int64_t world) const {
-    write(world, [](const ParameterKernel& variable, double* own) { variable.chart.start(own); });
+    write(world, [](const ParameterKernel& variable, int k) { return variable.chart.start(k); });
   }
 
   /// Whether every value may be, one by one; makes unit vectors of what is to be one.
@@ -154,7 +151,7 @@ struct WriteParameters {
 
   BACKDRIVE_HD void operator()(std::int64_t world) const {
     rows.write(world,
-               [&](const ParameterKernel& variable, double* own) { variable.values(x, number_stride, world, own); });
+               [&](const ParameterKernel& variable, int k) { return variable.value(x, number_stride, world, k); });
     const Possible verdict = judge(world);
     if (verdict == Possible::no) rows.write_start(world);
     possible[world] = static_cast<int>(verdict);
@@ -210,13 +207,11 @@ struct PullParameters {
   BACKDRIVE_HD void operator()(std::int64_t index) const {
     const ParameterKernel& variable = variables[index / worlds];
     const std::int64_t world = index % worlds;
-    double values[6], tangents[6], pulled[6];
-    variable.values(x, number_stride, world, values);
-    for (int c = 0; c < variable.tangents; ++c) tangents[c] = bar[(variable.gradient_row + c) * bar_stride + world];
-    variable.chart.pull(values, tangents, pulled);
-    for (int k = 0; k < variable.chart.size; ++k) {
-      gradient[(variable.pulled + k) * number_stride + world] = pulled[k] * variable.scale;
-    }
+    variable.chart.pull<double>([&](int k) { return variable.value(x, number_stride, world, k); },
+                                [&](int c) { return bar[(variable.gradient_row + c) * bar_stride + world]; },
+                                [&](int k, double pulled) {
+                                  gradient[(variable.pulled + k) * number_stride + world] = pulled * variable.scale;
+                                });
   }
 };
 

@@ -40,7 +40,7 @@ ParameterChart::ParameterChart(const Model& model, const FieldSelection& selecti
 
 std::vector<double> ParameterChart::start() const {
   std::vector<double> numbers(size());
-  chart_.start(numbers.data());
+  for (int k = 0; k < size(); ++k) numbers[k] = chart_.start(k);
   return numbers;
 }
 
@@ -49,20 +49,21 @@ void ParameterChart::start_at(const double* numbers) {
 }
 
 void ParameterChart::write(Parameter& to, const double* numbers, int world) const {
-  chart_.write(numbers, [&](int c, double value) {
+  const auto put = [&](int c, double value) {
     if (world < 0) {
       to.set(item(), c, value);
     } else {
       to.at(item(), c, world) = value;
     }
-  });
+  };
+  chart_.write([&](int k) { return numbers[k]; }, put);
 }
 
 void ParameterChart::push(const double* numbers, const double* numbers_dot, double* field_dot) const {
   std::fill_n(field_dot, field().tangents, 0.0);
   for (int k = 0; k < size(); ++k) field_dot[chart_.component(k)] = numbers_dot[k];
   if (chart_.kind == Chart::Kind::plain) return;
-  const Vec3<double> v = chart_.three(numbers);
+  const Vec3<double> v = chart_.three<double>([&](int k) { return numbers[k]; });
   Vec3<double> dots{field_dot[0], field_dot[1], field_dot[2]};
   if (chart_.kind == Chart::Kind::axis) {
     const double square = dot(v, v);

@@ -51,19 +51,20 @@ struct Chart {
   double base[6]{};   ///< all components of the value before
 
   BACKDRIVE_HD int component(int k) const { return selected < 0 ? k : selected; }
-  /// The numbers of the value before.
-  BACKDRIVE_HD void start(double* numbers) const {
-    for (int k = 0; k < size; ++k) numbers[k] = kind == Kind::orientation ? 0 : base[component(k)];
-  }
+  /// Number k of the value before.
+  BACKDRIVE_HD double start(int k) const { return kind == Kind::orientation ? 0 : base[component(k)]; }
+
+  // Numbers are told one by one, numbers(k), and no arrays of a thread stand between: nvcc (13.0) took what a loop had
+  // put into one for undefined where it was read by constant indices, and made NaN of it.
 
   /// Calls put(component, value) for each component that the numbers decide.
-  template <class Put>
-  BACKDRIVE_HD void write(const double* numbers, Put&& put) const {
+  template <class Numbers, class Put>
+  BACKDRIVE_HD void write(const Numbers& numbers, const Put& put) const {
     if (kind == Kind::plain) {
-      for (int k = 0; k < size; ++k) put(component(k), numbers[k]);
+      for (int k = 0; k < size; ++k) put(component(k), numbers(k));
       return;
     }
-    const Vec3<double> v = three(numbers);
+    const Vec3<double> v = three<double>(numbers);
     if (kind == Kind::axis) {
       const double length = std::sqrt(dot(v, v));
       put(0, v.x / length), put(1, v.y / length), put(2, v.z / length);
@@ -74,32 +75,36 @@ struct Chart {
     for (int c = 0; c < 4; ++c) put(c, q[c]);
   }
 
-  /// Gradient with respect to the numbers, from that of the field. C is double or Dual<double>.
-  template <class C>
-  BACKDRIVE_HD void pull(const C* numbers, const C* field_gradient, C* gradient) const {
+  /// Gradient with respect to the numbers, from that of the field, field_gradient(component): calls put(k, its number
+  /// k). C is double or Dual<double>.
+  template <class C, class Numbers, class FieldGradient, class Put>
+  BACKDRIVE_HD void pull(const Numbers& numbers, const FieldGradient& field_gradient, const Put& put) const {
     if (kind == Kind::plain) {
-      for (int k = 0; k < size; ++k) gradient[k] = field_gradient[component(k)];
+      for (int k = 0; k < size; ++k) put(k, field_gradient(component(k)));
       return;
     }
-    const Vec3<C> v = three(numbers);
-    Vec3<C> bar{field_gradient[0], field_gradient[1], field_gradient[2]};
+    const Vec3<C> v = three<C>(numbers);
+    Vec3<C> bar{field_gradient(0), field_gradient(1), field_gradient(2)};
     if (kind == Kind::axis) {
       // (1 − n nᵀ) g / |a|, and the gradient of an axis is tangent already.
       bar = bar * (constant<C>(1) / square_root(dot(v, v)));
     } else {
       bar = left_jacobian(v, bar);  // Jrᵀ = Jl
     }
-    const C all[3] = {bar.x, bar.y, bar.z};
-    for (int k = 0; k < size; ++k) gradient[k] = all[component(k)];
+    for (int k = 0; k < size; ++k) {
+      const int c = component(k);
+      put(k, c == 0 ? bar.x : c == 1 ? bar.y : bar.z);
+    }
   }
 
   /// The three numbers of an axis or of θ, those that are not varied included.
-  template <class C>
-  BACKDRIVE_HD Vec3<C> three(const C* numbers) const {
-    C v[3];
-    for (int c = 0; c < 3; ++c) v[c] = constant<C>(kind == Kind::axis ? base[c] : 0);
-    for (int k = 0; k < size; ++k) v[component(k)] = numbers[k];
-    return {v[0], v[1], v[2]};
+  template <class C, class Numbers>
+  BACKDRIVE_HD Vec3<C> three(const Numbers& numbers) const {
+    const auto at = [&](int c) {
+      const bool varied = selected < 0 ? c < size : c == selected;
+      return varied ? numbers(selected < 0 ? c : 0) : constant<C>(kind == Kind::axis ? base[c] : 0);
+    };
+    return {at(0), at(1), at(2)};
   }
 };
 
@@ -127,7 +132,8 @@ class ParameterChart {
   /// Gradient with respect to the numbers, from that of the field (`tangents` numbers). C is double or Dual<double>.
   template <class C>
   void pull(const C* numbers, const C* field_gradient, C* gradient) const {
-    chart_.pull(numbers, field_gradient, gradient);
+    chart_.pull<C>([&](int k) { return numbers[k]; }, [&](int c) { return field_gradient[c]; },
+                   [&](int k, const C& x) { gradient[k] = x; });
   }
   /// Tangent of the field (`tangents` numbers) as the numbers move along numbers_dot.
   void push(const double* numbers, const double* numbers_dot, double* field_dot) const;

@@ -30,7 +30,7 @@ std::vector<LoopGap> loop_gaps(const Model& model, const State<double>& state, i
     semi_implicit::BodyPose<double> carrier{};
     if (parent >= 0) carrier = pose_of(model, state, parent, world);
     const auto geometry =
-        semi_implicit::joint_geometry(type, constants, parent >= 0 ? &carrier : nullptr, none, child, none);
+        semi_implicit::joint_geometry<double>(type, constants, parent >= 0, {carrier, none}, {child, none});
     double error[semi_implicit::kRows], square[2] = {0, 0};
     semi_implicit::joint_errors(type, geometry, error);
     for (int row = 0; row < semi_implicit::kRows; ++row) {

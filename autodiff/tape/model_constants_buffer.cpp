@@ -28,11 +28,11 @@ class DirectionView {
 template <class C>
 constexpr bool kHasDots = !std::is_same_v<C, double>;
 
-/// The sum of a row over the worlds that take part; of dual numbers that of their dots beside it.
+/// The sum of a row of the host over the worlds that take part; of dual numbers that of their dots beside it.
 template <class T>
 Exact<T> sum_of(const T* row, int worlds, const WorldStatuses* status) {
   const std::size_t count = static_cast<std::size_t>(worlds);
-  const WorldStatus* const stopped = status ? status->address() : nullptr;
+  const WorldStatus* const stopped = status ? status->begin() : nullptr;
   if constexpr (kHasDots<Exact<T>>) {
     return {order_independent_sum(Summands<double>{&row->value, count, 2, stopped}),
             order_independent_sum(Summands<double>{&row->dot, count, 2, stopped})};

@@ -29,11 +29,13 @@ PlacedModel::PlacedModel(const Model& model, Memory& memory)
       shape_types_(model.shape_types, memory),
       shape_bodies_(model.shape_bodies, memory),
       shape_moments_(model.shape_moments, memory),
+      joint_types_(model.joint_types, memory),
       contact_shapes_(model.topology.contact_shapes, memory) {
   structure.links = links_.data();
   structure.shape_types = shape_types_.data();
   structure.shape_bodies = shape_bodies_.data();
   structure.shape_moments = shape_moments_.data();
+  structure.joint_types = joint_types_.data();
   structure.contact_shapes = contact_shapes_.data();
   if (!memory.backend()) return;
   PoolVector<double> flat(flat_size(model));

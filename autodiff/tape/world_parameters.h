@@ -24,6 +24,7 @@ struct PlacedModel {
   KernelArray<GeometryType> shape_types_;
   KernelArray<int> shape_bodies_;
   KernelArray<SolidMoments<double>> shape_moments_;
+  KernelArray<JointType> joint_types_;
   KernelArray<ContactShape> contact_shapes_;
   KernelArray<double> numbers_;
 };

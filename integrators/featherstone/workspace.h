@@ -73,7 +73,7 @@ BACKDRIVE_INLINE void name_parameters(const TopologyView& t, typename Layout::Re
     const int shapes = Layout::contact ? t.contact_shape_count : 0;
     Real* const first = rows ? rows + gradient_rows<Real>(t.link_count, shapes) : nullptr;
     g.bar.couplings = structs_of<CouplingConstants<Real>>(first);
-    g.bar.ratios = first ? first + t.coupling_count * kCouplingConstants<Real> : nullptr;
+    g.bar.ratios = rows ? first + t.coupling_count * kCouplingConstants<Real> : nullptr;
   }
 }
 

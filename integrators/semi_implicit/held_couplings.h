@@ -39,11 +39,7 @@ BACKDRIVE_CALLED void fly_held(const System<Real>& system, const BodyState<Real>
 
 template <class Real>
 BACKDRIVE_INLINE JointGeometry<Real> held_geometry(const System<Real>& system, const Workspace<Real>& ws, int j) {
-  const Joint& joint = system.joints[j];
-  const int p = joint.parent;
-  return joint_geometry(joint.type, system.constants[j], p >= 0 ? ws.held.pose + p : nullptr,
-                        p >= 0 ? system.bodies[p].com : zero3<Real>(), ws.held.pose[joint.child],
-                        system.bodies[joint.child].com);
+  return geometry_of(system, j, [&](int body) -> const BodyPose<Real>& { return ws.held.pose[body]; });
 }
 template <class Real>
 BACKDRIVE_INLINE Real held_position(const System<Real>& system, const Workspace<Real>& ws, int j,

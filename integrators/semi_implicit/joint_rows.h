@@ -110,19 +110,25 @@ BACKDRIVE_INLINE void adj_turning_rows(JointType type, const JointGeometry<Real>
   }
 }
 
-/// `parent` is null for the world.
+/// A body that a joint is on: where it is, and its com in the link's axes.
 template <class Real>
-BACKDRIVE_PART JointGeometry<Real> joint_geometry(JointType type, const JointConstants<Real>& c,
-                                                  const BodyPose<Real>* parent, const Vec3<Real>& parent_com,
-                                                  const BodyPose<Real>& child, const Vec3<Real>& child_com) {
+struct JointSide {
+  const BodyPose<Real>& pose;
+  const Vec3<Real>& com;
+};
+/// Not `carried`: by the world; `parent` is then any body. (With a null pointer for the world, ptxas 13.0 for sm_90
+/// reads ahead of the branch that asks for it.)
+template <class Real>
+BACKDRIVE_PART JointGeometry<Real> joint_geometry(JointType type, const JointConstants<Real>& c, bool carried,
+                                                  const JointSide<Real>& parent, const JointSide<Real>& child) {
   JointGeometry<Real> g;
-  g.C = child.axes * c.child_axes;
-  g.child_arm = child.axes * (c.child_origin - child_com);
-  const Vec3<Real> x = child.centre + g.child_arm;
-  if (parent) {
-    g.P = parent->axes * c.parent_axes;
-    g.parent_arm = x - parent->centre;
-    g.r = g.parent_arm - parent->axes * (c.parent_origin - parent_com);
+  g.C = child.pose.axes * c.child_axes;
+  g.child_arm = child.pose.axes * (c.child_origin - child.com);
+  const Vec3<Real> x = child.pose.centre + g.child_arm;
+  if (carried) {
+    g.P = parent.pose.axes * c.parent_axes;
+    g.parent_arm = x - parent.pose.centre;
+    g.r = g.parent_arm - parent.pose.axes * (c.parent_origin - parent.com);
   } else {
     g.P = c.parent_axes;
     g.parent_arm = x;

@@ -115,15 +115,20 @@ BACKDRIVE_INLINE FlightStart<Real> flight_start(const System<Real>& system, cons
   return {system.bodies[i], state[i].rotation, ws.body[i].pose.axes, system.dt};
 }
 
-/// Where a joint finds its bodies, at the start or at the predicted pose.
+/// Where joint j finds its bodies, which are at pose_of(body).
+template <class Real, class PoseOf>
+BACKDRIVE_INLINE JointGeometry<Real> geometry_of(const System<Real>& system, int j, const PoseOf& pose_of) {
+  const Joint& joint = system.joints[j];
+  const bool carried = joint.parent >= 0;
+  const auto side = [&](int body) { return JointSide<Real>{pose_of(body), system.bodies[body].com}; };
+  return joint_geometry(joint.type, system.constants[j], carried, side(carried ? joint.parent : joint.child),
+                        side(joint.child));
+}
+/// At the start or at the predicted pose.
 template <class Real>
 BACKDRIVE_INLINE JointGeometry<Real> geometry_at(const System<Real>& system, const Workspace<Real>& ws, int j,
                                                  BodyPose<Real> BodyScratch<Real>::*pose) {
-  const Joint& joint = system.joints[j];
-  const int p = joint.parent;
-  return joint_geometry(joint.type, system.constants[j], p >= 0 ? &(ws.body[p].*pose) : nullptr,
-                        p >= 0 ? system.bodies[p].com : zero3<Real>(), ws.body[joint.child].*pose,
-                        system.bodies[joint.child].com);
+  return geometry_of(system, j, [&](int body) -> const BodyPose<Real>& { return ws.body[body].*pose; });
 }
 
 template <class Real>

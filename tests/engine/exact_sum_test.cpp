@@ -33,6 +33,13 @@ std::vector<double> scattered(size_t n, int spread, unsigned seed) {
   return values;
 }
 
+// std::bit_width is what nvcc makes zero of.
+TEST(ExactSum, BitsOfACount) {
+  for (std::uint64_t n : {0ull, 1ull, 2ull, 3ull, 255ull, 256ull, (1ull << 26) - 1, 1ull << 63, ~0ull}) {
+    EXPECT_EQ(bits_of(n), std::bit_width(n)) << n;
+  }
+}
+
 TEST(ExactSum, BitsDoNotDependOnTheOrder) {
   for (int spread : {0, 30, 200, 1000}) {
     std::vector<double> values = scattered(1001, spread, 3);

@@ -3,6 +3,7 @@
 
 #include "autodiff/problem/loss.h"
 #include "autodiff/tape/rollout.h"
+#include "autodiff/tape/world_parameters.h"
 #include "models/parameter_list.h"
 #include "tests/autodiff/optimize_cases.h"
 #include "tests/gpu/devices.h"
@@ -87,6 +88,27 @@ TEST_P(GpuParity, GradientsInDouble) {
 }
 TEST_P(GpuParity, GradientsInFloat) {
   expect_same_gradient<float>(memory());
+}
+
+// What kernels read of a model lies where they run. The emulated device could read the host's as well, a GPU cannot.
+TEST_P(GpuParity, AModelOfADeviceHasNoPointersOfTheHost) {
+  static_assert(sizeof(ModelStructure) == 11 * sizeof(void*), "a new member: is it placed, and compared here?");
+  Memory there = memory();
+  const Model model = random_tree(3, {.links = 12, .forces = true, .shapes = true, .contact = true});
+  const ModelStructure here = structure_of(model);
+  const PlacedModel placed(model, there);
+  const ModelStructure& away = placed.structure;
+  EXPECT_NE(away.links, here.links);
+  EXPECT_NE(away.shape_types, here.shape_types);
+  EXPECT_NE(away.shape_bodies, here.shape_bodies);
+  EXPECT_NE(away.shape_moments, here.shape_moments);
+  EXPECT_NE(away.contact_shapes, here.contact_shapes);
+  EXPECT_NE(away.joint_types, here.joint_types);
+  ParametersView here_numbers = view_of(model), away_numbers = placed.parameters;
+  for (const Field& field : fields()) {
+    if (field.in(model).items() == 0) continue;
+    EXPECT_NE(field.of(away_numbers).first, field.of(here_numbers).first) << field.leaf;
+  }
 }
 
 // A wrong device would show: the bound is far below the difference that one part in a thousand makes.

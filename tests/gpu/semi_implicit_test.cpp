@@ -15,9 +15,10 @@ namespace backdrive::test {
 namespace {
 
 constexpr int kSteps = 8, kWorlds = kSanitized ? 11 : 37;
-/// kRoundingShare of attachments, whose stiffness makes rounding grow: the emulated device, which fuses no products, is
-/// up to 8 times as far from float32's packs as these are from float64.
-constexpr double kShare = 12;
+/// kRoundingShare of attachments, whose stiffness makes rounding grow, and of contact that is solved to a tolerance: in
+/// ulps, devices are up to 36 times as far from the packs as float32's are from float64 (an H200; the emulated device,
+/// beside packs of AVX2, 21).
+constexpr double kShare = 50;
 
 BACKDRIVE_ON_DEVICES(GpuSemiImplicit);
 

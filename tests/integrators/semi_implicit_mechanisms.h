@@ -305,10 +305,8 @@ inline std::pair<double, double> worst_attachment(const Mechanism& m, const std:
   }
   for (std::size_t j = 0; j < m.joints.size(); ++j) {
     const auto& joint = m.joints[j];
-    const auto g = semi_implicit::joint_geometry(
-        joint.type, runner.system().constants[j], joint.parent >= 0 ? &poses[joint.parent] : nullptr,
-        joint.parent >= 0 ? m.numbers.bodies[joint.parent].com : Vec3<double>{}, poses[joint.child],
-        m.numbers.bodies[joint.child].com);
+    const auto g = semi_implicit::geometry_of(
+        runner.system(), static_cast<int>(j), [&](int body) -> const auto& { return poses[body]; });
     double e[semi_implicit::kRows];
     semi_implicit::joint_errors(joint.type, g, e);
     for (int row = 0; row < semi_implicit::kRows; ++row) {
