@@ -86,9 +86,9 @@ struct Robot {
 
 std::vector<Robot> robots() {
   return {{"7-joint arm", chain(7), Task::random, 1e9, 3e8},
-          {"18-link tree", tree18(), Task::random, 3e8, 9e7},
+          {"18-link tree", tree18(), Task::random, 3e8, 1e8},
           {"30-joint tree", tree30(), Task::random, 1e8, 3e7},
-          {"quadruped on four feet", quadruped(Shapes::touching), Task::stand, 1.2e7, 3e6, 65536},
+          {"quadruped on four feet", quadruped(Shapes::touching), Task::stand, 1e8, 2.5e7, 65536},
           {"7-joint arm, semi-implicit", chain(7, Integrator::semi_implicit), Task::random, 0, 0, 16384}};
 }
 

@@ -5,6 +5,7 @@
 (build/oracles: tests/reference/compare_mujoco.py.) Links of 10 cm are capsules of 2 cm, hinged crosswise. The first throw is on
 one end, which whips; others start sloping. Nothing drives them, so that any factor above 1 is the integrator's. Ours is what `simctl run` tells.
 """
+import functools
 import pathlib
 import random
 import re
@@ -52,7 +53,9 @@ initial_state:
 """
 
 
-def our_factor(program, path, integrator, rate):
+def our_factor(program, folder, throw, integrator, rate):
+    path = pathlib.Path(folder) / "chain.yaml"
+    path.write_text(scene(throw))
     told = subprocess.run([program, "run", path, "--set", f"simulation/time_step={1 / rate}", "--set",
                            f"simulation/integrator={integrator}", "--output", path.parent / "out", "--force"],
                           text=True, capture_output=True).stderr
@@ -88,20 +91,15 @@ def main(program):
     print(f"MuJoCo {mujoco.__version__}; energy over that at the start, at most; the throw on one end, and the worst of four others")
     print("| integrator | " + " | ".join(f"{r}/s" for r in RATES) + " |\n| --- |" + " --- |" * len(RATES))
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "chain.yaml"
-
-        def ours(throw, rate, name):
-            path.write_text(scene(throw))
-            return our_factor(program, path, name, rate)
-        factors = {f"MuJoCo {name}": lambda throw, rate, name=name: mujoco_factor(throw, name, rate)
-                   for name in ("Euler", "implicitfast", "implicit", "RK4")}
-        factors |= {name: lambda throw, rate, name=name: ours(throw, rate, name) for name in ("featherstone", "semi_implicit")}
-        for name, factor in factors.items():
+        ours = functools.partial(our_factor, program, folder)
+        sides = [(f"MuJoCo {name}", mujoco_factor, name) for name in ("Euler", "implicitfast", "implicit", "RK4")]
+        sides += [(name, ours, name) for name in ("featherstone", "semi_implicit")]
+        for label, factor, integrator in sides:
             cells = []
             for rate in RATES:
-                first, *others = [factor(throw, rate) for throw in throws()]
+                first, *others = [factor(throw, integrator, rate) for throw in throws()]
                 cells.append(f"{first:.3g}, {max(others):.3g}")
-            print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+            print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

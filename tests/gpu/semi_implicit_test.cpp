@@ -15,10 +15,12 @@ namespace backdrive::test {
 namespace {
 
 constexpr int kSteps = 8, kWorlds = kSanitized ? 11 : 37;
-/// kRoundingShare of attachments, whose stiffness makes rounding grow, and of contact that is solved to a tolerance: in
-/// ulps, devices are up to 36 times as far from the packs as float32's are from float64 (an H200; the emulated device,
-/// beside packs of AVX2, 21).
-constexpr double kShare = 50;
+/// kRoundingShare of attachments, whose stiffness makes rounding grow: the emulated device, which fuses no products, is
+/// up to 8 times as far from float32's packs as these are from float64.
+constexpr double kShare = 12;
+/// That of contact, which is solved to a tolerance: in ulps, devices are up to 36 times as far from the packs as
+/// float32's are from float64 (an H200; the emulated device, beside packs of AVX2, 21).
+constexpr double kContactShare = 50;
 
 BACKDRIVE_ON_DEVICES(GpuSemiImplicit);
 
@@ -125,9 +127,11 @@ void expect_parity(const Model& model, Memory memory) {
   const Outcome<T> here = outcome_of<T>(model, worlds), there = outcome_of<T>(model, worlds, memory);
   const Outcome<double> exact = outcome_of<double>(model, worlds);
   const Outcome<float> single = outcome_of<float>(model, worlds);
+  const bool touches = !model.topology.contact_pairs.empty();
+  const double share = touches ? kContactShare : kShare;
 #define EXPECT_NEAR_HERE(member)                       \
   EXPECT_LE(relative_error(there.member, here.member), \
-            gradient_bound<T>(relative_error(in_double(single.member), exact.member), kShare))
+            gradient_bound<T>(relative_error(in_double(single.member), exact.member), share))
   EXPECT_NEAR_HERE(placed_q);
   EXPECT_NEAR_HERE(placed_qd);
   EXPECT_NEAR_HERE(q);
@@ -136,13 +140,13 @@ void expect_parity(const Model& model, Memory memory) {
   EXPECT_NEAR_HERE(q_bar);
   EXPECT_NEAR_HERE(qd_bar);
   EXPECT_NEAR_HERE(control_bar);
-  if (!model.topology.contact_pairs.empty()) {
+  if (touches) {
     EXPECT_NEAR_HERE(reported);
     EXPECT_NEAR_HERE(contact);
   }
 #undef EXPECT_NEAR_HERE
   EXPECT_LE(parameter_error(there.parameters, here.parameters),
-            gradient_bound<T>(parameter_error(single.parameters, exact.parameters), kShare));
+            gradient_bound<T>(parameter_error(single.parameters, exact.parameters), share));
 }
 
 template <class T>
