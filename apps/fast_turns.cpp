@@ -6,6 +6,7 @@
 
 #include "apps/console.h"
 #include "autodiff/tape/rollout.h"
+#include "integrators/featherstone/whip_share.h"
 
 namespace backdrive::app {
 namespace {
@@ -46,7 +47,51 @@ std::vector<double> angular_speeds(const Model& model, const double* q, const do
   return speeds;
 }
 
+/// The joint that turns a link, as whip.h has it: past what slides or is fixed, none of those that are said to spin.
+/// -1: none.
+int turning_link(const Topology& t, int i) {
+  while (i >= 0 && (t.links[i].type == JointType::fixed || t.links[i].type == JointType::prismatic)) {
+    i = t.links[i].parent;
+  }
+  return i >= 0 && t.links[i].type == JointType::revolute && t.links[i].spins ? -1 : i;
+}
+/// |ω| of a link's joint, rad/s.
+double turning_speed(const Topology& t, int i, const double* qd) {
+  const Link& link = t.links[i];
+  const double* const rate = qd + link.v;
+  return link.type == JointType::revolute ? std::abs(rate[0]) : std::hypot(rate[0], rate[1], rate[2]);
+}
+
+/// x of (22) from which λ is more than a half, and what is left of it, λ being an eighth, by a step that would do.
+constexpr double kDampedFrom = 0.5, kDampedLittle = 0.22;
+
 }  // namespace
+
+std::string damped_turns(const Problem& problem, const SimulationResult& result) {
+  using featherstone::kWhipFrom, featherstone::kWhipTo;
+  const Model& model = problem.model;
+  const Topology& t = model.topology;
+  if (t.integrator != Integrator::featherstone) return "";
+  const double dt = problem.simulation.time_step;
+  const auto within = [](double x) { return kWhipFrom + x * (kWhipTo - kWhipFrom); };
+  for (int step = 0; step <= result.steps; ++step) {
+    const double* const qd = result.qd.data() + static_cast<std::size_t>(step) * t.nv;
+    for (int i = 0; i < static_cast<int>(t.links.size()); ++i) {
+      const int own = turning_link(t, i), other = own < 0 ? -1 : turning_link(t, t.links[own].parent);
+      if (own != i || other < 0) continue;
+      const double a = turning_speed(t, own, qd), b = turning_speed(t, other, qd);
+      const double together = 2 * a * a * b * b / (a * a + b * b);
+      if (!(together * dt > within(kDampedFrom))) continue;
+      return "joints '" + model.joint_names[t.links[other].joint] + "' and '" + model.joint_names[t.links[own].joint] +
+             "' turn by " + number(b) + " and " + number(a) + " rad/s (at " + number(step * dt) +
+             " s), and perhaps others later: steps of " + number(dt) +
+             " s damp what adjoining joints do so fast, and their energy; steps of " +
+             number(within(kDampedLittle) / together) +
+             " s (simulation/substeps) hardly would, or, of a rotor, `spins: true` of its joint";
+    }
+  }
+  return "";
+}
 
 std::string fast_turns(const Problem& problem, const SimulationResult& result) {
   const Model& model = problem.model;

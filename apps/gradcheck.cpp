@@ -76,7 +76,7 @@ void warn_of_motions(const std::vector<CheckPlace>& places) {
     const SimulationResult motion = simulate(unscored, {});
     const std::string crossed = crossing_words(unscored, find_crossings(unscored, motion));
     for (const std::string& line : {unsolved_words(unscored, motion.status), fast_turns(unscored, motion),
-                                    energy_growth(unscored, motion), crossed}) {
+                                    damped_turns(unscored, motion), energy_growth(unscored, motion), crossed}) {
       if (!line.empty()) log_warning("at " + place.name + ": " + line);
     }
   }

@@ -321,6 +321,7 @@ int run_optimize(const OptimizeArguments& options) {
   }
   warn_of_unsolved(written.problem, replay.status);
   if (const std::string line = fast_turns(written.problem, replay); !line.empty()) log_warning(line);
+  if (const std::string line = damped_turns(written.problem, replay); !line.empty()) log_warning(line);
   if (const std::string line = energy_growth(written.problem, replay); !line.empty()) log_warning(line);
   const contact::Crossings crossings = find_crossings(written.problem, replay);
   if (const std::string line = crossing_words(written.problem, crossings); !line.empty()) log_warning(line);

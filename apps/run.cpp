@@ -101,6 +101,7 @@ int run_run(const Options& options) {
   int exit_code = kDone;
   warn_of_unsolved(problem, result.status);
   if (const std::string line = fast_turns(problem, result); !line.empty()) log_warning(line);
+  if (const std::string line = damped_turns(problem, result); !line.empty()) log_warning(line);
   if (const std::string line = energy_growth(problem, result); !line.empty()) log_warning(line);
   const contact::Crossings crossings = find_crossings(problem, result);
   if (const std::string line = crossing_words(problem, crossings); !line.empty()) log_warning(line);

@@ -14,7 +14,7 @@
 // The cotangents of a solve are a solve with the same factors. With w and its f_w,
 //
 //   (17) ∂/∂C_ij = f_i w_j + f_w,i x_j
-#include "integrators/featherstone/dynamics.h"
+#include "integrators/featherstone/whip.h"
 #include "integrators/rollout/coupling_elimination.h"
 #include "integrators/rollout/coupling_forces.h"
 
@@ -165,7 +165,7 @@ BACKDRIVE_INLINE void solve_motion(Workspace<Layout>& ws, Solution x, const Visi
 /// (1)-(4), (14)-(16): q̈ from ws.q, ws.qd and ws.control into dof[].x.
 template <class Layout>
 BACKDRIVE_HD void forward_dynamics(Workspace<Layout>& ws) {
-  kinematics(ws);
+  step_kinematics(ws);
   articulate(ws);
   solve_motion(ws, &Layout::Dof::x, [](int, const auto&) __attribute__((always_inline)){});
 }

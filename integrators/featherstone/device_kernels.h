@@ -142,11 +142,13 @@ struct ThreadArrays {
 template <class Layout, int Links>
 struct ThreadAdjointArrays : ThreadArrays<Layout, Links> {
   using T = typename Layout::Real;
+  WhipLink<T> whip[Links];
   T q_bar[Links], qd_bar[Links];
   T parameter_bar[Layout::parameters ? gradient_rows<T>(Links) : 1];
 
   BACKDRIVE_INLINE void lay_out(const TopologyView& t, AdjointScratch<Layout>& g) {
     ThreadArrays<Layout, Links>::lay_out(g.ws);
+    g.ws.whip = whip;
     g.bar.q = q_bar, g.bar.qd = qd_bar;
     name_parameters(t, Layout::parameters ? parameter_bar : nullptr, g);
   }

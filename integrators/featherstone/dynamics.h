@@ -16,6 +16,8 @@
 // degree after the other, from the child's side on, as if there were massless links between them: the factors of M are
 // then triangular within a joint, and no D but a number is ever inverted. Reference: Featherstone, Rigid Body Dynamics
 // Algorithms (2008), §7.3, in one common frame; the split is ours.
+#include <algorithm>
+
 #include "integrators/featherstone/coupling_space.h"
 #include "integrators/featherstone/free_turn.h"
 #include "integrators/featherstone/joints.h"
@@ -42,6 +44,17 @@ template <class Real>
 struct Motion : Pose<Real> {
   Spatial<Real> v;  ///< velocity
   Spatial<Real> a;  ///< bias acceleration
+};
+
+/// Where it was at q⁻ = q ⊖ Δt q̇, and how q̇ moved it there (whip.h).
+template <class Real>
+struct Before : Pose<Real> {
+  Spatial<Real> v;
+};
+template <class Real>
+struct MotionAndBefore {
+  Motion<Real> now;
+  Before<Real> before;
 };
 
 /// Of what is kept per link and degree of freedom: a GPU thread reads and writes four floats at once then.
@@ -132,13 +145,24 @@ class Stack {
 };
 /// Numbers of the largest that waits.
 template <class Real>
-constexpr int kStackNumbers = sizeof(Articulated<Real>) / sizeof(Real);
+constexpr int kStackNumbers = std::max(sizeof(Articulated<Real>), sizeof(MotionAndBefore<Real>)) / sizeof(Real);
 
 /// Whether a layout is for an adjoint.
 template <class Layout>
 constexpr bool kIsAdjoint = requires {
   typename Layout::ControlBar;
 };
+
+/// Of a link of an adjoint, what the way back over (21) reads again.
+template <class Real>
+struct alignas(kAlignment<Real>) WhipLink {
+  Real turns;  ///< Σ h⁴ of (22), of a root; what follows is set where its tree whips in some lane
+  Pose<Real> pose;
+  Spatial<Real> a;  ///< bias acceleration, without gravity
+  Before<Real> before;
+  Spatial<Real> force;  ///< what (21) adds to the body's bias force
+};
+struct NoWhip {};
 
 /// In place of contact::ContactSpace where there is no contact.
 struct NoContact {};
@@ -160,6 +184,7 @@ struct Workspace {
   bool poses = false;                ///< of all links are wanted: parameters have gradients
   typename Layout::Link* link;
   typename Layout::Dof* dof;
+  std::conditional_t<kIsAdjoint<Layout>, WhipLink<Real>*, NoWhip> whip;
   void* stack;
   std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;
   std::conditional_t<Layout::coupled, CouplingSpace<Layout>, NoCouplings> coupling;

@@ -16,26 +16,9 @@
 //
 // F is what the joint transmits: each body's own force, summed.
 #include "integrators/featherstone/couplings_adjoint.h"
+#include "integrators/featherstone/whip_adjoint.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
-
-/// Cotangents that one step produces or passes on, all of the running step.
-template <class Layout>
-struct StepBar {
-  using Real = typename Layout::Real;
-  Real *q, *qd;                         ///< in: of q⁺ and q̇⁺; out: of q and q̇
-  typename Layout::ControlBar control;  ///< out: of the control
-  LinkGradient<Real>* constants;        ///< null: nobody asked for parameters
-  Vec3<Real>* gravity;                  ///< likewise
-  ShapeGradient<Real>* shapes;          ///< likewise; with contact only
-  CouplingConstants<Real>* couplings;   ///< likewise
-  Real* ratios;                         ///< likewise
-  Real* reported;                       ///< in, with contact only: of the velocity that moved q to q⁺
-  Vec3<Real>* pair_forces;              ///< in, with contact only: of the pairs' forces; null: nobody asked
-
-  BACKDRIVE_INLINE bool wants_parameters() const { return Layout::parameters && constants; }
-  BACKDRIVE_INLINE Real& mass(int link) const { return constants[link].mass; }
-};
 
 /// True acceleration and force of a body, from the bias and the motion δ that q̈ causes.
 template <class Real>
@@ -47,12 +30,13 @@ BACKDRIVE_INLINE void keep_acceleration(AdjointLink<Real>& s, const Spatial<Real
 /// (1)-(4) for the adjoint: q̈ into dof[].qdd, and of each body the true acceleration and the force on it.
 template <class Layout>
 BACKDRIVE_HD void accelerations_and_forces(Workspace<Layout>& ws) {
-  kinematics(ws);
+  step_kinematics(ws);
   articulate(ws);
   solve_motion(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<typename Layout::Real>& delta) __attribute__((always_inline)) {
         keep_acceleration(ws.link[i], delta);
       });
+  take_whip_out(ws);
 }
 
 /// Leaves-to-root half of (6), of dof[].x.
@@ -104,61 +88,6 @@ BACKDRIVE_PART void mass_properties_adjoint(const ParameterLink<Real>& s, const 
   bar.yz -= x.y * y.z + x.z * y.y + u.y * z.z + u.z * z.y;
 }
 
-/// gradient.inertia −= x yᵀ, of the six stored numbers of J in xᵀ J y; both in link axes.
-template <class Real>
-BACKDRIVE_INLINE void less_bilinear(const Vec3<Real>& x, const Vec3<Real>& y, Sym3<Real>& bar) {
-  bar.xx -= x.x * y.x;
-  bar.yy -= x.y * y.y;
-  bar.zz -= x.z * y.z;
-  bar.xy -= x.x * y.y + x.y * y.x;
-  bar.xz -= x.x * y.z + x.z * y.x;
-  bar.yz -= x.y * y.z + x.z * y.y;
-}
-
-/// Of (12), the couple of a link that spins: adds to T of its body, to its joint's q̇̄, and to what mass, com and inertia
-/// receive. Returns what T of the link that carries a ball receives beside.
-template <class Layout>
-BACKDRIVE_PART Vec3<typename Layout::Real> adj_free_turn(Workspace<Layout>& ws, int i, const StepBar<Layout>& bar,
-                                                         Vec3<typename Layout::Real>& T) {
-  using Real = typename Layout::Real;
-  const Link& link = ws.links[i];
-  const typename Layout::Link& s = ws.link[i];
-  const auto& c = ws.constants[i];
-  const Vec3<Real> carrier = link.parent < 0 ? zero3<Real>() : ws.link[link.parent].v.ang;
-  const auto turn = free_turn(ws, link, s.v.ang, carrier).adj_correction(s.delta.ang);
-  const Real half = constant<Real>(0.5);
-  if constexpr (Layout::parameters) {
-    if (bar.wants_parameters()) {
-      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
-      LinkGradient<Real>& gradient = bar.constants[i];
-      for (const auto& pair : turn.inertia) {
-        const Vec3<Real> x = in_link(pair.x), y = in_link(pair.y);
-        less_bilinear(x, y, gradient.inertia);
-        if (link.type != JointType::ball) continue;
-        // J about the joint has m (|com|² 1 − com comᵀ) more.
-        const Vec3<Real> com = broadcast<Real>(c.com);
-        const Real xy = dot(x, y), xc = dot(x, com), yc = dot(y, com);
-        gradient.mass -= dot(com, com) * xy - xc * yc;
-        gradient.com -= (com * (xy + xy) - x * yc - y * xc) * c.mass;
-      }
-    }
-  }
-  T += turn.omega * half;
-  if (link.type == JointType::ball) return link.parent < 0 ? zero3<Real>() : turn.held * -half;
-  if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
-    const Vec3<Real>& z = ws.dof[turning.v].S.ang;
-    bar.qd[turning.v] -= dot(z, turn.held);
-    if constexpr (Layout::parameters) {
-      // e stays where it is when something between is placed otherwise.
-      for (int k = i; bar.wants_parameters() && ws.links[k].type == JointType::fixed; k = ws.links[k].parent) {
-        const Vec3<Real> Z = cross(z, turn.held) * ws.qd[turning.v];
-        bar.constants[k].rotation += transposed_times(ws.link[k].pose.axes, Z);
-      }
-    }
-  }
-  return zero3<Real>();
-}
-
 /// F, A and T of one body alone (7).
 template <class Real>
 BACKDRIVE_PART LinkBar<Real> body_adjoint(const AdjointLink<Real>& s) {
@@ -172,18 +101,6 @@ BACKDRIVE_PART LinkBar<Real> body_adjoint(const AdjointLink<Real>& s) {
 template <class Real>
 BACKDRIVE_INLINE LinkBar<Real> operator+(const LinkBar<Real>& a, const LinkBar<Real>& b) {
   return {a.F + b.F, a.A + b.A, a.T + b.T};
-}
-
-/// Gradient with respect to a joint's placement, from Z: that of everything that moves with the joint.
-template <class Real, class Const>
-BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
-                                      const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
-  Mat3<Real> axes;
-  Vec3<Real> origin;
-  placement(link, c, parent, axes, origin);
-  gradient.rotation += transposed_times(axes, Z.ang - cross(origin, Z.lin));
-  // A root's translation moves O along with it: the motion about O does not see it.
-  if (link.parent >= 0) gradient.translation += transposed_times(parent.axes, Z.lin);
 }
 
 /// Z of a subtree that is carried with δ, a and v; H as in (8).
@@ -283,7 +200,7 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
       }
     }
     Vec3<Real> carried = zero3<Real>();
-    if (link.spins) carried = adj_free_turn(ws, i, bar, top.T.ang);
+    if (link.spins) carried = adj_free_turn(ws, i, ws.link[i].delta.ang, bar, top.T.ang);
     Spatial<Real> H;
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
@@ -419,6 +336,7 @@ template <class Layout>
 BACKDRIVE_INLINE void acceleration_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   solve_again(ws);
   reverse_sweep(ws, bar);
+  whip_adjoint(ws, bar);
   if (ws.lifted) lift_adjoint(ws, bar);
   joint_forces_adjoint(ws, bar);
   if constexpr (Layout::coupled) {

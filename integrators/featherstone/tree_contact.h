@@ -189,7 +189,7 @@ struct TreeSolver {
 template <class Layout, class Visit>
 BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
   using Real = typename Layout::Real;
-  kinematics(ws);
+  step_kinematics(ws);
   articulate(ws);
   solve_motion(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {

@@ -21,6 +21,7 @@ BACKDRIVE_HD bool recompute_with_contact(Workspace<Layout>& ws) {
   smooth_motion(
       ws, [&](int i, const Spatial<Real>& delta)
               __attribute__((always_inline)) { keep_acceleration(ws.link[i], delta); });
+  take_whip_out(ws);
   const bool touching = contact_kick(
       ws, &Layout::Dof::kick, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
         ws.contact.link[i].kick = delta;
@@ -127,9 +128,7 @@ BACKDRIVE_INLINE void operator+=(KickBar<Real>& a, const KickBar<Real>& b) {
 
 /// Numbers of the largest that waits in a sweep with contact.
 template <class Real>
-constexpr int kContactStackNumbers = sizeof(KickBar<Real>) > sizeof(Articulated<Real>)
-                                         ? sizeof(KickBar<Real>) / sizeof(Real)
-                                         : kStackNumbers<Real>;
+constexpr int kContactStackNumbers = std::max<int>(sizeof(KickBar<Real>) / sizeof(Real), kStackNumbers<Real>);
 
 /// Adds what one body brings: w·I Δv (A8), and its contacts.
 template <class Real>
@@ -279,6 +278,7 @@ BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar
   }
   solve_again(ws);
   reverse_sweep(ws, bar);
+  whip_adjoint(ws, bar);
   if (ws.lifted) lift_adjoint(ws, bar);
   joint_forces_adjoint(ws, bar);
   if (is_coupled(ws)) couplings_adjoint(ws, bar);

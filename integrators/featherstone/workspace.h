@@ -86,6 +86,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Workspace<Lay
   ws.qd = arena.take<Real>(t.nv);
   const int numbers = Layout::contact ? kContactStackNumbers<Real> : kStackNumbers<Real>;
   ws.stack = arena.take<Real>(stack_values(t) * numbers);
+  if constexpr (kIsAdjoint<Layout>) ws.whip = arena.take<WhipLink<Real>>(t.link_count);
   if constexpr (Layout::contact) {
     ws.reported = arena.take<Real>(t.nv);
     contact::take_contact_arrays(t, t.link_count, kIsAdjoint<Layout>, arena, ws.contact);

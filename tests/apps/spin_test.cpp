@@ -28,6 +28,31 @@ TEST_F(SimctlSpinTest, ATurnOfMoreThanARadianInAStepIsTold) {
   EXPECT_EQ(slow.err.find("turns by"), std::string::npos) << slow.err;
 }
 
+TEST_F(SimctlSpinTest, WhatStepsDampIsTold) {
+  write("whip.yaml", R"(
+simulation: {duration: 0.1 s}
+model:
+  bodies:
+    arm: {mass: 1, com: [0, 0, -0.1], inertia: [0.01, 0.01, 0.01]}
+    hand: {mass: 1, com: [0, 0, -0.1], inertia: [0.01, 0.01, 0.01]}
+  joints:
+    elbow: {type: revolute, axis: [0, 1, 0], child: arm}
+    wrist: {type: revolute, axis: [0, 1, 0], parent: arm, child: hand, frame: {position: [0, 0, -0.2]}}
+initial_state: {elbow: {velocity: 30}, wrist: {velocity: -40}}
+)");
+  const Outcome fast = simctl({"run", "whip.yaml"});
+  EXPECT_EQ(fast.exit, 0);
+  EXPECT_NE(fast.err.find("joints 'elbow' and 'wrist' turn by 30 and 40 rad/s (at 0 s)"), std::string::npos)
+      << fast.err;
+  EXPECT_NE(fast.err.find("steps of 0.0002519 s"), std::string::npos) << fast.err;
+  for (const char* const other : {"initial_state/wrist/velocity=3", "simulation/time_step=0.00025",
+                                  "simulation/integrator=semi_implicit", "model/joints/wrist/spins=true"}) {
+    const Outcome o = simctl({"run", "whip.yaml", "--set", other, "--force"});
+    EXPECT_EQ(o.exit, 0) << o.err;
+    EXPECT_EQ(o.err.find("damp what"), std::string::npos) << other << o.err;
+  }
+}
+
 TEST_F(SimctlSpinTest, OptimisationsTellItToo) {
   const Outcome o =
       simctl({"optimize", top(300), "--set",

@@ -195,26 +195,98 @@ struct Equations {
   std::vector<D> b;
 };
 
-/// A = Σ m JᵥᵀJᵥ + JωᵀI Jω, b = −Σ Jᵥᵀ m (a − g) + Jωᵀ (I α + ω × I ω).
-Equations equations_of(const Reader& read, const std::vector<Placed>& bodies) {
-  const std::size_t n = bodies.size();
+/// What moves a point at x of a body: joints, and by each its velocity and that of the body's turn.
+struct Columns {
+  std::vector<int> joints;
+  std::vector<V> linear, angular;
+};
+Columns columns_of(const Reader& read, const std::vector<Placed>& bodies, int body, const V& x) {
+  Columns columns;
+  for (int j = body; j >= 0; j = read.model.joints[j].parent) {
+    const bool slides = read.model.joints[j].slides;
+    columns.joints.push_back(j);
+    columns.linear.push_back(slides ? bodies[j].axis : cross(bodies[j].axis, x - bodies[j].origin));
+    columns.angular.push_back(slides ? V() : bodies[j].axis);
+  }
+  return columns;
+}
+V velocity_of(const Columns& columns, const std::vector<D>& qd) {
+  V v;
+  for (std::size_t k = 0; k < columns.joints.size(); ++k) v = v + columns.linear[k] * qd[columns.joints[k]];
+  return v;
+}
+
+int root_of(const Reader& read, int joint) {
+  while (read.model.joints[joint].parent >= 0) joint = read.model.joints[joint].parent;
+  return joint;
+}
+
+/// λ of each tree (docs/theory.md, equation 22), at its root.
+std::vector<D> whip_shares(const Reader& read, const std::vector<D>& qd, double time_step) {
+  const int n = static_cast<int>(qd.size());
+  std::vector<D> turns(n), shares(n);
+  const auto turning = [&](int j) {
+    while (j >= 0 && read.model.joints[j].slides) j = read.model.joints[j].parent;
+    return j;
+  };
+  for (int j = 0; j < n; ++j) {
+    const int other = turning(read.model.joints[j].parent);
+    if (read.model.joints[j].slides || other < 0) continue;
+    const D a = qd[j] * qd[j] * D(time_step), b = qd[other] * qd[other] * D(time_step);
+    if (!((a + b).value > 0)) continue;
+    const D h = D(2) * a * b / (a + b);
+    turns[root_of(read, j)] += h * h * h * h;
+  }
+  for (int j = 0; j < n; ++j) {
+    if (!(turns[j].value > 0)) continue;
+    D x = (square_root(square_root(turns[j])) - D(0.09)) / D(0.91);
+    if (x.value >= 1) x = D(1);
+    if (x.value > 0) shares[j] = x * x * (D(3) - D(2) * x);
+  }
+  return shares;
+}
+
+/// Σ r × ṙ⁻ of a part whose points were turned by R⁻ and moved by ω⁻, and are turned by R now: each along by itself.
+V momentum_of_points(const Part& part, const Placed& now, const Placed& before) {
+  const D trace = part.inertia[0][0] + part.inertia[1][1] + part.inertia[2][2];
+  V sum;
+  for (int k = 0; k < 3; ++k) {
+    for (int l = 0; l < 3; ++l) {
+      const D moment = (k == l ? D(0.5) * trace : D(0)) - part.inertia[k][l];
+      const V r = transpose(now.R)[k], r_before = transpose(before.R)[l];
+      sum = sum + cross(r, cross(before.omega, r_before)) * moment;
+    }
+  }
+  return sum;
+}
+
+/// A = Σ m JᵥᵀJᵥ + JωᵀI Jω, b = −Σ Jᵥᵀ m (a − g) + Jωᵀ (I α + ω × I ω), where whipping trees have, for λ of a, α and
+/// the rest, the change of their bodies' momenta on the way from q − Δt q̇ (docs/theory.md, equation 21).
+Equations equations_of(const Reader& read, const std::vector<D>& q, const std::vector<D>& qd, double time_step) {
+  const std::size_t n = q.size();
+  std::vector<D> q_before(n);
+  for (std::size_t j = 0; j < n; ++j) q_before[j] = q[j] - D(time_step) * qd[j];
+  const std::vector<Placed> bodies = place(read, q, qd), before = place(read, q_before, qd);
+  const std::vector<D> shares = whip_shares(read, qd, time_step);
   Equations e{std::vector<std::vector<D>>(n, std::vector<D>(n)), std::vector<D>(n)};
   const V gravity = read.vector(table().gravity, 0);
+  const D rate(1 / time_step);
   for (const Part& part : parts_of(read)) {
-    const Placed& body = bodies[part.body];
+    const Placed &body = bodies[part.body], &was = before[part.body];
     const M I = body.R * part.inertia * transpose(body.R);
     const V arm = body.R * part.com, at = body.origin + arm;
-    const V a = body.acceleration + cross(body.alpha, arm) + cross(body.omega, cross(body.omega, arm));
-    const D weight = D(1) - read.number(table().lift, part.body);
-    const V force = (a - gravity * weight) * part.mass, torque = I * body.alpha + cross(body.omega, I * body.omega);
-    std::vector<int> moving;
-    std::vector<V> linear, angular;
-    for (int j = part.body; j >= 0; j = read.model.joints[j].parent) {
-      const bool slides = read.model.joints[j].slides;
-      moving.push_back(j);
-      linear.push_back(slides ? bodies[j].axis : cross(bodies[j].axis, at - bodies[j].origin));
-      angular.push_back(slides ? V() : bodies[j].axis);
+    const Columns columns = columns_of(read, bodies, part.body, at);
+    V a = body.acceleration + cross(body.alpha, arm) + cross(body.omega, cross(body.omega, arm));
+    V torque = I * body.alpha + cross(body.omega, I * body.omega);
+    const D share = shares[root_of(read, part.body)];
+    if (share.value > 0) {
+      const V flown = velocity_of(columns_of(read, before, part.body, was.origin + was.R * part.com), qd);
+      a = a * (D(1) - share) + (velocity_of(columns, qd) - flown) * (share * rate);
+      torque = torque * (D(1) - share) + (I * body.omega - momentum_of_points(part, body, was)) * (share * rate);
     }
+    const D weight = D(1) - read.number(table().lift, part.body);
+    const V force = (a - gravity * weight) * part.mass;
+    const auto& [moving, linear, angular] = columns;
     for (std::size_t r = 0; r < moving.size(); ++r) {
       e.b[moving[r]] -= dot(linear[r], force) + dot(angular[r], torque);
       for (std::size_t c = 0; c < moving.size(); ++c) {
@@ -290,7 +362,7 @@ std::vector<D> solve(Equations e) {
 void step(const Model& model, const Direction& direction, int world, double time_step, std::vector<D>& q,
           std::vector<D>& qd, const std::vector<D>& u) {
   const Reader read{model, direction, world};
-  Equations e = equations_of(read, place(read, q, qd));
+  Equations e = equations_of(read, q, qd, time_step);
   for (std::size_t j = 0; j < q.size(); ++j) {
     add_effort(read, static_cast<int>(j), q[j], qd[j], u, time_step, e);
   }

@@ -67,7 +67,8 @@ inline std::vector<double> free_turn_efforts(const Model& model, const std::vect
 /// which the time step stands.
 inline std::vector<double> accelerations(const Model& model, const std::vector<double>& q,
                                          const std::vector<double>& qd, const std::vector<double>& tau) {
-  constexpr double kStep = 1.0 / 64;  // short enough for the couple, a power of two, and not so short that digits go
+  // Short enough for the couple, and that nothing whips (theory.md, (22)); a power of two, not so short that digits go.
+  constexpr double kStep = 1.0 / 512;
   const Topology& t = model.topology;
   State<double> state(model, 1);
   Control<double> control(model, 1, 1);

@@ -204,7 +204,8 @@ TEST(ClosedFormDerivatives, AreThoseOfInverseDynamics) {
     const Eigen::MatrixXd inverse = M.llt().solve(Eigen::MatrixXd::Identity(n, n));
     const Eigen::MatrixXd by_q = -inverse * inverse_dynamics_derivative(model, Input::q, q, qd, qdd);
     const Eigen::MatrixXd by_qd = -inverse * inverse_dynamics_derivative(model, Input::qd, q, qd, qdd);
-    // The adjoint of one step of a second; world i has the seed of q̈_i.
+    // The adjoint of one step, so short that nothing whips (theory.md, (22)); world i has the seed of q̈_i.
+    constexpr double dt = 1.0 / 64;
     State<double> state(model, n);
     Control<double> control(model, 1, n);
     Buffer<double> seed_buffer(n, n);
@@ -217,7 +218,7 @@ TEST(ClosedFormDerivatives, AreThoseOfInverseDynamics) {
       }
     }
     RolloutOptions rollout_options;
-    rollout_options.time_step = 1;
+    rollout_options.time_step = dt;
     Tape<double> tape;
     const Trajectory<double> t = rollout(tape, model, state, control, rollout_options);
     Seeds<double> seeds;
@@ -226,11 +227,11 @@ TEST(ClosedFormDerivatives, AreThoseOfInverseDynamics) {
     const double tolerance = 2e-16 * n * M.norm() * inverse.norm();
     for (int w = 0; w < n; ++w) {
       for (int i = 0; i < n; ++i) {
-        const double by_tau = g.of(control.u)(i, w);
+        const double by_tau = g.of(control.u)(i, w) / dt;
         EXPECT_NEAR(by_tau, inverse(w, i), tolerance * inverse.norm());
-        EXPECT_NEAR(by_tau, g.of(control.u)(w, i), tolerance * inverse.norm());
-        EXPECT_NEAR(g.of(state.q)(i, w), by_q(w, i), tolerance * by_q.norm());
-        EXPECT_NEAR(g.of(state.qd)(i, w) - (i == w), by_qd(w, i), tolerance * (1 + by_qd.norm()));
+        EXPECT_NEAR(by_tau, g.of(control.u)(w, i) / dt, tolerance * inverse.norm());
+        EXPECT_NEAR(g.of(state.q)(i, w) / dt, by_q(w, i), tolerance * by_q.norm());
+        EXPECT_NEAR((g.of(state.qd)(i, w) - (i == w)) / dt, by_qd(w, i), tolerance * (1 / dt + by_qd.norm()));
       }
     }
     EXPECT_GT(by_q.norm(), 0.1);

@@ -113,7 +113,8 @@ class SmallAdjoint : public Adjoint {};
 TEST_P(SmallAdjoint, EveryNumberIsRight) {
   // The friction of a contact is a difference of velocities over its creep, which takes a digit; so is what a drive's
   // limit changes, once the drive is slowed by contact.
-  const double tolerance = GetParam().contact ? 30 * kTolerance : kTolerance;
+  // What whips has momenta over the step, which take a digit of what is small beside them, as limits of couplings are.
+  const double tolerance = (GetParam().contact ? 30 : GetParam().couplings ? 10 : 1) * kTolerance;
   int number = 0;
   for (const Field& field : fields()) {
     const Parameter& g = field.in(gradient.parameters);

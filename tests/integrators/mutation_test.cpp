@@ -120,12 +120,25 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(coupling_rate_of_joint, 1e-6),
     BACKDRIVE_TRAP(coupling_offset, 1e-6),
     BACKDRIVE_TRAP(coupling_solve, 1e-6),
+    BACKDRIVE_TRAP(whip_share, 1e-6),
+    BACKDRIVE_TRAP(whip_bias, 1e-6),
+    BACKDRIVE_TRAP(whip_carry, 1e-6),
+    BACKDRIVE_TRAP(whip_way_back, 1e-6),
+    BACKDRIVE_TRAP(whip_way_back_of_turns, 1e-6),
+    BACKDRIVE_TRAP(whip_before, 1e-6),
+    BACKDRIVE_TRAP(whip_attitude, 1e-6),
+    BACKDRIVE_TRAP(whip_second_moment, 1e-6),
+    BACKDRIVE_TRAP(whip_lever, 1e-6),
+    BACKDRIVE_TRAP(whip_spin, 1e-6),
+    BACKDRIVE_TRAP(whip_carrier, 1e-6),
+    BACKDRIVE_TRAP(whip_placement, 1e-6),
+    BACKDRIVE_TRAP(whip_turned_back, 1e-6),
 };
 #undef BACKDRIVE_TRAP
 
 /// Where faults show: with hinges, slides and fixed joints, with all other types, with those and contact, where bodies
-/// in touch turn fast, or with couplings and contact.
-enum class Stage { plain, rotations, contact, turning, couplings };
+/// in touch turn fast, with couplings and contact, or where trees whip.
+enum class Stage { plain, rotations, contact, turning, couplings, whips };
 
 /// Speed limits, and of balls those of the angle, are moved to where their ramps begin in the first world: by chance
 /// few motions are on them.
@@ -160,7 +173,9 @@ GradientCase mutation_case(Stage stage) {
   options.couplings = stage == Stage::couplings ? 3 : 0;
   Model model = test::random_tree(5, options);
   test::require_all(model);
-  GradientCase c = test::make_case(std::move(model), 12, 0.01, 2, 3);
+  test::BatchScale scale;
+  if (stage == Stage::whips) scale.qd = 8;
+  GradientCase c = test::make_case(std::move(model), stage == Stage::whips ? 4 : 12, 0.01, 2, 3, scale);
   begin_on_ramps(c);
   return c;
 }
@@ -184,19 +199,21 @@ Stage stage_of(Fault fault) {
   const std::string_view table = test::kFaults[static_cast<int>(fault) - 1].table;
   if (table == "contact" || table == "contact_on_trees" || table == "turn_friction") return Stage::contact;
   if (table == "couplings") return Stage::couplings;
+  if (table == "whip") return Stage::whips;
   return table == "rotations" || table == "balls" ? Stage::rotations : Stage::plain;
 }
 
 TEST(MutantKernels, SoundKernelsPass) {
-  for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact, Stage::turning, Stage::couplings}) {
+  for (const Stage stage :
+       {Stage::plain, Stage::rotations, Stage::contact, Stage::turning, Stage::couplings, Stage::whips}) {
     const double tolerance = stage == Stage::turning ? 1e-11 : 1e-12;  // stiffer than random trees
     for (const BlockError& e : errors_with(Fault::none, stage)) EXPECT_LT(e.error, tolerance) << e.block;
   }
 }
 
 TEST(MutantKernels, EveryFaultIsPlanted) {
-  for (const char* table :
-       {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees", "turn_friction", "couplings"}) {
+  for (const char* table : {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees",
+                            "turn_friction", "couplings", "whip"}) {
     const std::vector<test::FaultEntry> faults = test::faults_of(table);
     EXPECT_FALSE(faults.empty()) << table;
     for (const test::FaultEntry& entry : faults) {

@@ -64,7 +64,7 @@ void expect_close(const Vector& ours, const Vector& theirs, const char* what) {
   }
 }
 
-/// ∂q̈/∂(q, q̇, τ) by the adjoint of one step of a second, one row per world.
+/// ∂q̈/∂(q, q̇, τ) by the adjoint of one step, one row per world: one so short that nothing whips (theory.md, (22)).
 struct Derivatives {
   Matrix q, qd, tau;
 };
@@ -80,7 +80,8 @@ Derivatives derivatives(const Model& model, const Vector& q, const Vector& qd, c
     }
   }
   RolloutOptions options;
-  options.time_step = 1;
+  constexpr double dt = 1.0 / 512;
+  options.time_step = dt;
   Tape<double> tape;
   const Trajectory<double> t = rollout(tape, model, state, control, options);
   Buffer<double> seed(n, n);
@@ -91,9 +92,9 @@ Derivatives derivatives(const Model& model, const Vector& q, const Vector& qd, c
   Derivatives d{Matrix(n, Vector(n)), Matrix(n, Vector(n)), Matrix(n, Vector(n))};
   for (int w = 0; w < n; ++w) {
     for (int i = 0; i < n; ++i) {
-      d.q[w][i] = g.of(state.q)(i, w);
-      d.qd[w][i] = g.of(state.qd)(i, w) - (i == w);  // q̇⁺ = q̇ + q̈
-      d.tau[w][i] = g.of(control.u)(i, w);
+      d.q[w][i] = g.of(state.q)(i, w) / dt;
+      d.qd[w][i] = (g.of(state.qd)(i, w) - (i == w)) / dt;  // q̇⁺ = q̇ + Δt q̈
+      d.tau[w][i] = g.of(control.u)(i, w) / dt;
     }
   }
   return d;

@@ -105,8 +105,8 @@ TEST(Spin, ARotorInAGimbalKeepsItsEnergyWhereItIsSaidToSpin) {
     EXPECT_LT(range.gained, 0.01) << speed;
     EXPECT_LT(range.lost, 0.01) << speed;
     EXPECT_LT(energies<float>(gimbal(true), {0, 0.2, 0}, {1, -2, speed}, 480).gained, 0.01) << speed;
-    // What the flag is for.
-    EXPECT_GT(energies<double>(gimbal(false), {0, 0.2, 0}, {1, -2, speed}, 480).gained, 1) << speed;
+    // What the flag is for: fed by the couple of each step's start the rings would come to whip, which is damped.
+    EXPECT_GT(energies<double>(gimbal(false), {0, 0.2, 0}, {1, -2, speed}, 480).lost, 0.5) << speed;
   }
 }
 

@@ -1,0 +1,93 @@
+#pragma once
+// The cotangents that a step hands on, and what several of its sweeps do with them.
+#include "integrators/featherstone/whip.h"
+
+namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+
+/// Cotangents that one step produces or passes on, all of the running step.
+template <class Layout>
+struct StepBar {
+  using Real = typename Layout::Real;
+  Real *q, *qd;                         ///< in: of q⁺ and q̇⁺; out: of q and q̇
+  typename Layout::ControlBar control;  ///< out: of the control
+  LinkGradient<Real>* constants;        ///< null: nobody asked for parameters
+  Vec3<Real>* gravity;                  ///< likewise
+  ShapeGradient<Real>* shapes;          ///< likewise; with contact only
+  CouplingConstants<Real>* couplings;   ///< likewise
+  Real* ratios;                         ///< likewise
+  Real* reported;                       ///< in, with contact only: of the velocity that moved q to q⁺
+  Vec3<Real>* pair_forces;              ///< in, with contact only: of the pairs' forces; null: nobody asked
+
+  BACKDRIVE_INLINE bool wants_parameters() const { return Layout::parameters && constants; }
+  BACKDRIVE_INLINE Real& mass(int link) const { return constants[link].mass; }
+};
+
+/// gradient.inertia −= x yᵀ, of the six stored numbers of J in xᵀ J y; both in link axes.
+template <class Real>
+BACKDRIVE_INLINE void less_bilinear(const Vec3<Real>& x, const Vec3<Real>& y, Sym3<Real>& bar) {
+  bar.xx -= x.x * y.x;
+  bar.yy -= x.y * y.y;
+  bar.zz -= x.z * y.z;
+  bar.xy -= x.x * y.y + x.y * y.x;
+  bar.xz -= x.x * y.z + x.z * y.x;
+  bar.yz -= x.y * y.z + x.z * y.y;
+}
+
+/// Of δ·(the couple of a link that spins, (12)): adds to T of its body, to its joint's q̇̄, and to what mass, com and
+/// inertia receive. Returns what T of the link that carries a ball receives beside.
+template <class Layout>
+BACKDRIVE_PART Vec3<typename Layout::Real> adj_free_turn(Workspace<Layout>& ws, int i,
+                                                         const Vec3<typename Layout::Real>& delta,
+                                                         const StepBar<Layout>& bar, Vec3<typename Layout::Real>& T) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const typename Layout::Link& s = ws.link[i];
+  const auto& c = ws.constants[i];
+  const Vec3<Real> carrier = link.parent < 0 ? zero3<Real>() : ws.link[link.parent].v.ang;
+  const auto turn = free_turn(ws, link, s.v.ang, carrier).adj_correction(delta);
+  const Real half = constant<Real>(0.5);
+  if constexpr (Layout::parameters) {
+    if (bar.wants_parameters()) {
+      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
+      LinkGradient<Real>& gradient = bar.constants[i];
+      for (const auto& pair : turn.inertia) {
+        const Vec3<Real> x = in_link(pair.x), y = in_link(pair.y);
+        less_bilinear(x, y, gradient.inertia);
+        if (link.type != JointType::ball) continue;
+        // J about the joint has m (|com|² 1 − com comᵀ) more.
+        const Vec3<Real> com = broadcast<Real>(c.com);
+        const Real xy = dot(x, y), xc = dot(x, com), yc = dot(y, com);
+        gradient.mass -= dot(com, com) * xy - xc * yc;
+        gradient.com -= (com * (xy + xy) - x * yc - y * xc) * c.mass;
+      }
+    }
+  }
+  T += turn.omega * half;
+  if (link.type == JointType::ball) return link.parent < 0 ? zero3<Real>() : turn.held * -half;
+  if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
+    const Vec3<Real>& z = ws.dof[turning.v].S.ang;
+    bar.qd[turning.v] -= dot(z, turn.held);
+    if constexpr (Layout::parameters) {
+      // e stays where it is when something between is placed otherwise.
+      for (int k = i; bar.wants_parameters() && ws.links[k].type == JointType::fixed; k = ws.links[k].parent) {
+        const Vec3<Real> Z = cross(z, turn.held) * ws.qd[turning.v];
+        bar.constants[k].rotation += transposed_times(ws.link[k].pose.axes, Z);
+      }
+    }
+  }
+  return zero3<Real>();
+}
+
+/// Gradient with respect to a joint's placement, from Z: that of everything that moves with the joint.
+template <class Real, class Const>
+BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
+                                      const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
+  Mat3<Real> axes;
+  Vec3<Real> origin;
+  placement(link, c, parent, axes, origin);
+  gradient.rotation += transposed_times(axes, Z.ang - cross(origin, Z.lin));
+  // A root's translation moves O along with it: the motion about O does not see it.
+  if (link.parent >= 0) gradient.translation += transposed_times(parent.axes, Z.lin);
+}
+
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

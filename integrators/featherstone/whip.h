@@ -1,0 +1,261 @@
+#pragma once
+// Velocity terms of trees that whip: equations (21)-(22) of docs/theory.md.
+//
+// Equation (1) has the velocity terms of a step's start, which feed motions in which two joints that adjoin both turn
+// far in a step. There, by a share λ that grows with these turns, the points of bodies are taken to fly on straight
+// from where they were at q⁻ = q ⊖ Δt q̇, and q̇⁺ is what the joints make of that: of all motions that they allow the
+// nearest, in the metric of the masses, which for λ = 1 never has more kinetic energy than before.
+#include "integrators/featherstone/dynamics.h"
+#include "integrators/featherstone/whip_share.h"
+
+namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+
+/// One past the last link of the tree that starts at link `root`.
+template <class Layout>
+BACKDRIVE_INLINE int tree_end(const Workspace<Layout>& ws, int root) {
+  int end = root + 1;
+  while (end < ws.link_count && ws.links[end].parent >= 0) ++end;
+  return end;
+}
+
+/// The joint that turns a link against its parent or, if its own does not turn, what it is attached to; null: none
+/// does, or one that is said to spin, whose bodies have (12).
+template <class Layout>
+BACKDRIVE_INLINE int turning_joint(const Workspace<Layout>& ws, int i) {
+  while (i >= 0 && (ws.links[i].type == JointType::fixed || ws.links[i].type == JointType::prismatic)) {
+    i = ws.links[i].parent;
+  }
+  if (i >= 0 && ws.links[i].type == JointType::revolute && ws.links[i].spins) return -1;
+  return i;
+}
+BACKDRIVE_INLINE int turning_dofs(const Link& link) {
+  return link.type == JointType::revolute ? 1 : 3;
+}
+
+/// |ω|² Δt of a joint.
+template <class Layout>
+BACKDRIVE_INLINE typename Layout::Real turning(const Workspace<Layout>& ws, int joint) {
+  using Real = typename Layout::Real;
+  Real sum = constant<Real>(0);
+  const Link& link = ws.links[joint];
+  for (int k = 0; k < turning_dofs(link); ++k) sum += ws.qd[link.v + k] * ws.qd[link.v + k];
+  return sum * ws.dt;
+}
+
+/// visit(joint, joint) for each two joints of a tree that turn and adjoin, but for what slides or is fixed between
+/// them.
+template <class Layout, class Visit>
+BACKDRIVE_INLINE void each_adjoining_pair(const Workspace<Layout>& ws, int root, int end, const Visit& visit) {
+  for (int i = root + 1; i < end; ++i) {
+    const JointType type = ws.links[i].type;
+    if (type == JointType::fixed || type == JointType::prismatic) continue;
+    const int own = turning_joint(ws, i), other = turning_joint(ws, ws.links[i].parent);
+    if (own >= 0 && other >= 0) visit(own, other);
+  }
+}
+
+/// h of (22), from ω² Δt of two joints, and its derivatives.
+template <class Real>
+struct JointTurn {
+  Real h, by_a, by_b;
+
+  BACKDRIVE_INLINE JointTurn(const Real& a, const Real& b) {
+    const Real two = constant<Real>(2), sum = a + b;
+    const auto still = !(value_of(sum) > value_of(constant<Real>(1e-30)));
+    const Real inverse = select(still, constant<Real>(0), constant<Real>(1) / select(still, two, sum));
+    const Real x = a * inverse, y = b * inverse;
+    h = two * a * y;
+    by_a = two * y * y;
+    by_b = two * x * x;
+  }
+};
+
+/// Σ h⁴ over the pairs of a tree. O(links).
+template <class Layout>
+BACKDRIVE_HD typename Layout::Real turns_of_tree(const Workspace<Layout>& ws, int root, int end) {
+  using Real = typename Layout::Real;
+  Real sum = constant<Real>(0);
+  each_adjoining_pair(
+      ws, root, end, [&](int own, int other) __attribute__((always_inline)) {
+        const Real h = JointTurn<Real>(turning(ws, own), turning(ws, other)).h;
+        sum += (h * h) * (h * h);
+      });
+  return sum;
+}
+
+/// Lanes whose tree whips.
+template <class Real>
+BACKDRIVE_INLINE auto whips(const Real& turns) {
+  return value_of(turns) > value_of(constant<Real>(kWhipFrom * kWhipFrom * kWhipFrom * kWhipFrom));
+}
+
+/// λ of (22), and its derivative by the turns.
+template <class Real>
+struct WhipShare {
+  Real share, by_turns;
+
+  BACKDRIVE_INLINE explicit WhipShare(const Real& turns) {
+    constexpr double from = kWhipFrom, width = kWhipTo - from;
+    const Real zero = constant<Real>(0), one = constant<Real>(1);
+    const auto on = whips(turns);
+    const Real safe = select(on, turns, one), most = square_root(square_root(safe));
+    const Real x = (most - constant<Real>(from)) * constant<Real>(1 / width);
+    const auto whole = value_of(x) > value_of(one);
+    share = select(on, select(whole, one, x * x * (constant<Real>(3) - constant<Real>(2) * x)), zero);
+    by_turns = select(whole, zero, constant<Real>(1.5 / width) * x * (one - x) * most / safe);
+    by_turns = select(on, by_turns, zero);
+  }
+};
+
+/// ω of a ball or a free root, in the axes that its q̇ has.
+template <class Layout>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> rate_of_turn(const Workspace<Layout>& ws, const Link& link) {
+  return {ws.qd[link.v], ws.qd[link.v + 1], ws.qd[link.v + 2]};
+}
+
+/// (1) of one link at q⁻.
+template <class Joint, class Layout, class Const>
+BACKDRIVE_PART void move_link_before(const Workspace<Layout>& ws, const Link& link, const LinkConstants<Const>& c,
+                                     const Before<typename Layout::Real>& parent, Before<typename Layout::Real>& own) {
+  using Real = typename Layout::Real;
+  constexpr int K = Joint::dofs;
+  Real q[4]{}, displacement[2];
+  if constexpr (K == 1) {
+    q[0] = ws.q[link.q] - ws.dt * ws.qd[link.v];
+  } else if constexpr (K > 1) {
+    constexpr TurnSide side = Joint::fixed_in_world ? TurnSide::left : TurnSide::right;
+    const Quaternion<Real> was = turned<side>(load_quaternion(ws.q + link.q), rate_of_turn(ws, link) * -ws.dt);
+    q[0] = was.v.x, q[1] = was.v.y, q[2] = was.v.z, q[3] = was.w;
+  }
+  placement(link, c, parent, own.axes, own.origin);
+  [[maybe_unused]] const Mat3<Real> placed = own.axes;
+  Joint::displace(q, displacement);
+  Joint::move(q, displacement, own.axes, own.origin);
+  own.v = parent.v;
+  if constexpr (K > 0) {
+    Spatial<Real> S[K];
+    Joint::subspace(placed, own.axes, own.origin, S);
+    for (int k = 0; k < K; ++k) own.v += S[k] * ws.qd[link.v + k];
+  }
+}
+
+/// (21) of one body: the force m d at its centre of mass c, and a couple.
+template <class Real>
+struct WhipBody {
+  Sym3<Real> J;                ///< about c, in world axes
+  Vec3<Real> com, com_before;  ///< c, from O
+  Vec3<Real> velocity;         ///< ċ
+  Vec3<Real> d;                ///< (ċ − ċ⁻)/Δt less the bias acceleration of c
+  Mat3<Real> W;                ///< R⁻ Σ Rᵀ with the second moment Σ = ½ tr J 1 − J of the link's axes
+  Vec3<Real> e;                ///< ω/Δt less the bias of ω̇
+
+  template <class Const>
+  BACKDRIVE_INLINE WhipBody(const LinkConstants<Const>& c, const Pose<Real>& pose, const Spatial<Real>& v,
+                            const Spatial<Real>& a, const Before<Real>& before, const Real& dt)
+      : J(rotated(pose.axes, c.inertia)),
+        com(plus_times(pose.origin, pose.axes, c.com)),
+        com_before(plus_times(before.origin, before.axes, c.com)),
+        velocity(plus_cross(v.lin, v.ang, com)),
+        W(before.axes * (second_moment(c.inertia) * transposed(pose.axes))) {
+    const Real rate = constant<Real>(1) / dt;
+    const Vec3<Real> velocity_before = plus_cross(before.v.lin, before.v.ang, com_before);
+    d = (velocity - velocity_before) * rate - plus_cross(plus_cross(a.lin, a.ang, com), v.ang, velocity);
+    e = v.ang * rate - a.ang;
+  }
+
+  /// Of the points of the body, that fly on straight, the angular momentum about c where they come to be: Σ r × ṙ⁻.
+  BACKDRIVE_INLINE Vec3<Real> momentum(const Vec3<Real>& omega_before) const {
+    return omega_before * trace() - W * omega_before;
+  }
+  BACKDRIVE_INLINE Real trace() const { return W.cx.x + W.cy.y + W.cz.z; }
+  /// Beside what (12) has.
+  BACKDRIVE_INLINE Vec3<Real> couple(const Vec3<Real>& omega, const Vec3<Real>& omega_before, const Real& dt) const {
+    return J * e - momentum(omega_before) * (constant<Real>(1) / dt) - cross(omega, J * omega);
+  }
+
+ private:
+  template <class Const>
+  static BACKDRIVE_INLINE Mat3<Real> second_moment(const Sym3<Const>& j) {
+    const Real half = constant<Real>(0.5) * (j.xx + j.yy + j.zz);
+    const Real xy = broadcast<Real>(j.xy), xz = broadcast<Real>(j.xz), yz = broadcast<Real>(j.yz);
+    return {{half - j.xx, -xy, -xz}, {-xy, half - j.yy, -yz}, {-xz, -yz, half - j.zz}};
+  }
+};
+
+/// Whether a link hangs on a joint that is said to spin, and turns with it.
+template <class Layout>
+BACKDRIVE_INLINE bool is_rotor(const Workspace<Layout>& ws, const Link& link) {
+  return link.spins && turning_link(ws.links, link).type == JointType::revolute;
+}
+
+template <class Real, class Mask>
+BACKDRIVE_INLINE Vec3<Real> where(const Mask& mask, const Vec3<Real>& yes, const Vec3<Real>& no) {
+  return {select(mask, yes.x, no.x), select(mask, yes.y, no.y), select(mask, yes.z, no.z)};
+}
+
+/// Adds (21) to the bias forces of a tree some lanes of which whip; the others' stay what they are to the last bit.
+template <class Layout>
+BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const typename Layout::Real& turns) {
+  using Real = typename Layout::Real;
+  const Spatial<Real> rest = zero6<Real>();
+  const Pose<Real> at_rest{identity3<Real>(), zero3<Real>()};
+  const Real share = WhipShare<Real>(turns).share;
+  const auto on = whips(turns);
+  MotionAndBefore<Real> parent{{at_rest, rest, rest}, {at_rest, rest}};
+  Stack<MotionAndBefore<Real>> branchings(ws.stack);
+  for (int i = root; i < end; ++i) {
+    const Link& link = ws.links[i];
+    if (i > root && link.parent != i - 1) parent = link.last_child ? branchings.pop() : branchings.last();
+    const auto& c = ws.constants[i];
+    MotionAndBefore<Real> own;
+    visit_joint(
+        link.type, [&](auto joint) __attribute__((always_inline)) {
+          move_link<decltype(joint)>(ws, link, c, parent.now, own.now);
+          move_link_before<decltype(joint)>(ws, link, c, parent.before, own.before);
+        });
+    const WhipBody<Real> body(c, own.now, own.now.v, own.now.a, own.before, ws.dt);
+    const Vec3<Real> f = body.d * c.mass * share;
+    Vec3<Real> couple = zero3<Real>();
+    if (!is_rotor(ws, link)) {
+      couple = body.couple(own.now.v.ang, own.before.v.ang, ws.dt);
+      if (link.spins) couple -= free_turn(ws, link, own.now.v.ang, parent.now.v.ang).correction();
+    }
+    const Spatial<Real> force{plus_cross(couple * share, body.com, f), f};
+    Spatial<Real>& sum = ws.link[i].force;
+    sum = {where(on, sum.ang + force.ang, sum.ang), where(on, sum.lin + force.lin, sum.lin)};
+    if constexpr (kIsAdjoint<Layout>) {
+      WhipLink<Real>& kept = ws.whip[i];
+      kept.pose.axes = own.now.axes;
+      kept.pose.origin = own.now.origin;
+      kept.a = own.now.a;
+      kept.before = own.before;
+      kept.force = {where(on, force.ang, rest.ang), where(on, force.lin, rest.lin)};
+    }
+    if (branches(ws.links, i)) branchings.push(own);
+    parent = own;
+  }
+}
+
+/// Equation (1) of a step: kinematics() and, of trees that whip, (21).
+template <class Layout>
+BACKDRIVE_HD void step_kinematics(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  kinematics(ws);
+  for (int root = 0, end; root < ws.link_count; root = end) {
+    end = tree_end(ws, root);
+    const Real turns = turns_of_tree(ws, root, end);
+    if constexpr (kIsAdjoint<Layout>) ws.whip[root].turns = turns;
+    if (any(whips(turns))) whip_tree(ws, root, end, turns);
+  }
+}
+
+/// visit(root, end) for each tree some lane of which whips.
+template <class Layout, class Visit>
+BACKDRIVE_INLINE void each_whipping_tree(Workspace<Layout>& ws, const Visit& visit) {
+  for (int root = 0, end; root < ws.link_count; root = end) {
+    end = tree_end(ws, root);
+    if (any(whips(ws.whip[root].turns))) visit(root, end);
+  }
+}
+
+}  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -1,0 +1,174 @@
+// Trees that whip: (21)-(22) of docs/theory.md.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <string>
+
+#include "autodiff/tape/rollout.h"
+#include "integrators/reference/inverse_dynamics.h"
+#include "models/builder.h"
+#include "tests/support/gradient_case.h"
+#include "tests/support/models.h"
+
+namespace backdrive {
+namespace {
+
+/// Links of 14 cm and 0.16 kg, the first one's joint of a type of its own.
+Model chain(int links, JointType first, JointType other) {
+  ModelBuilder builder;
+  builder.set_gravity({0, 0, 0});
+  for (int i = 0; i < links; ++i) {
+    builder.add_body("link" + std::to_string(i), {0.16, {0, 0, -0.07}, {3e-4, 2.8e-4, 3e-5, 0, 0, 0}});
+    const bool root = i == 0;
+    JointOptions options{.axis = {static_cast<double>(i % 2), static_cast<double>(1 - i % 2), 0}};
+    if (!root) options.frame.position = {0, 0, -0.14};
+    builder.add_joint("joint" + std::to_string(i), root ? first : other, root ? ModelBuilder::world : BodyIndex(i - 1),
+                      i, options);
+  }
+  return builder.build();
+}
+
+/// A state whose velocities are ±(0.5 to 1.5) times `speed`.
+template <class T>
+State<T> fast_state(const Model& model, double speed, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<double> draw(0.5, 1.5);
+  State<T> state(model, 1);
+  for (int k = 0; k < model.topology.nv; ++k) {
+    const double sign = generator() % 2 ? 1 : -1;
+    state.qd.set(k, 0, static_cast<T>(sign * speed * draw(generator)));
+  }
+  return state;
+}
+
+/// What a run adds to its kinetic energy, read with q of each step's start and the velocity that the step makes of it,
+/// over what it is in the first step: at most in a step, and at most over all.
+struct Gain {
+  double of_a_step = 0, of_all = 0;
+};
+template <class T>
+Gain gain(const Model& model, double speed, double time_step, int steps, unsigned seed) {
+  const Topology& t = model.topology;
+  RolloutOptions options;
+  options.time_step = time_step;
+  options.steps = steps;
+  const Trajectory<T> run = rollout<T>(model, fast_state<T>(model, speed, seed), {}, options);
+  if (run.any_stopped()) return {INFINITY, INFINITY};
+  Gain result;
+  double first = 0, before = 0;
+  for (int step = 0; step < steps; ++step) {
+    std::vector<double> q, qd;
+    for (int k = 0; k < t.nq; ++k) q.push_back(run.q(step * t.nq + k, 0));
+    for (int k = 0; k < t.nv; ++k) qd.push_back(run.qd((step + 1) * t.nv + k, 0));
+    const double energy = reference::kinetic_energy(model, q, qd);
+    if (step == 0) first = before = energy;
+    result.of_a_step = std::max(result.of_a_step, (energy - before) / first);
+    result.of_all = std::max(result.of_all, energy / first - 1);
+    before = energy;
+  }
+  return result;
+}
+
+/// visit(model, words) for chains whose roots are held by a hinge or a ball, or fly.
+template <class Visit>
+void each_chain(int links, const Visit& visit) {
+  for (const JointType first : {JointType::revolute, JointType::ball, JointType::free}) {
+    for (const JointType other : {JointType::revolute, JointType::ball}) {
+      visit(chain(links, first, other), std::string(to_string(first)) + " and " + std::string(to_string(other)));
+    }
+  }
+}
+
+// λ is 1 with so many fast pairs. 1e-12: rounding of float64 over twenty links.
+TEST(Whip, NoStepFeedsAMotionThatIsFastEnough) {
+  for (const double speed : {50.0, 100.0, 200.0}) {
+    each_chain(20, [&](const Model& model, const std::string& words) {
+      for (unsigned seed = 0; seed < 4; ++seed) {
+        EXPECT_LE(gain<double>(model, speed, 1.0 / 240, 50, seed).of_a_step, 1e-12) << words << " at " << speed;
+        EXPECT_LE(gain<float>(model, speed, 1.0 / 240, 50, seed).of_a_step, 1e-4) << words << " at " << speed;
+      }
+    });
+  }
+}
+
+// At any speed and step: what (1) feeds slow ones stays below a few times what they begin with. By itself it lets most
+// of these grow without bound.
+TEST(Whip, MotionsKeepToTheirEnergy) {
+  Gain most;
+  for (const int links : {2, 3, 20}) {
+    for (const double speed : {3.0, 10.0, 30.0, 100.0}) {
+      for (const double rate : {60.0, 240.0, 1000.0}) {
+        each_chain(links, [&](const Model& model, const std::string& words) {
+          for (unsigned seed = 0; seed < 4; ++seed) {
+            const Gain g = gain<double>(model, speed, 1 / rate, static_cast<int>(2 * rate), seed);
+            most.of_all = std::max(most.of_all, g.of_all);
+            EXPECT_LT(g.of_all, 4) << links << " " << words << " at " << speed << ", " << rate << "/s";
+          }
+        });
+      }
+    }
+  }
+  std::printf("chains of 2, 3 and 20 links, 3 to 100 rad/s, 60 to 1,000/s: of their energy gained %.2g\n", most.of_all);
+}
+
+// Against (1) at a step so small that it is all there is: an error that goes with the step, λ being 1 in both.
+TEST(Whip, TheMotionIsThatOfTheEquations) {
+  each_chain(3, [](const Model& model, const std::string& words) {
+    const auto end_at = [&](double dt) {
+      RolloutOptions options;
+      options.time_step = dt;
+      options.steps = static_cast<int>(std::lround(0.006 / dt));
+      const Trajectory<double> run = rollout<double>(model, fast_state<double>(model, 150, 2), {}, options);
+      std::vector<double> q;
+      for (int k = 0; k < model.topology.nq; ++k) q.push_back(run.final.q(k, 0));
+      return q;
+    };
+    const std::vector<double> exact = end_at(1e-6), coarse = end_at(4e-4), fine = end_at(2e-4);
+    double coarse_error = 0, fine_error = 0;
+    for (std::size_t k = 0; k < exact.size(); ++k) {
+      coarse_error = std::max(coarse_error, std::abs(coarse[k] - exact[k]));
+      fine_error = std::max(fine_error, std::abs(fine[k] - exact[k]));
+    }
+    EXPECT_NEAR(std::log2(coarse_error / fine_error), 1, 0.25) << words;
+    EXPECT_LT(fine_error, 0.2) << words;
+  });
+}
+
+// A mechanism of every kind of joint, thrown so that it whips: gradients of everything, by the adjoint and by dual
+// numbers.
+TEST(Whip, GradientsAgreeWithDuals) {
+  ModelBuilder builder;
+  const auto body = [&](const char* name) {
+    builder.add_body(name, {0.8, {0.05, -0.02, 0.03}, {0.01, 0.012, 0.015, 0.001, -0.002, 0.0015}});
+  };
+  for (const char* const name : {"hip", "thigh", "slide", "weld", "socket", "cross", "rotor", "blade"}) body(name);
+  for (const char* const name : {"flyer", "arm", "hand"}) body(name);
+  const Frame frame{{0.02, 0.05, -0.1}, {0.1, 0.2, -0.3, 0.9}};
+  builder.add_joint("hip", JointType::revolute, ModelBuilder::world, 0, {.frame = frame, .axis = {0, 1, 0}});
+  builder.add_joint("thigh", JointType::revolute, 0, 1, {.frame = frame, .axis = {0.3, 0.1, 1}});
+  builder.add_joint("slide", JointType::prismatic, 1, 2, {.frame = frame});
+  builder.add_joint("weld", JointType::fixed, 2, 3, {.frame = frame});
+  builder.add_joint("socket", JointType::ball, 3, 4, {.frame = frame});
+  builder.add_joint("cross", JointType::universal, 1, 5, {.frame = frame});
+  builder.add_joint("rotor", JointType::revolute, 5, 6, {.frame = frame, .axis = {1, 0.2, 0}, .spins = true});
+  builder.add_joint("blade", JointType::fixed, 6, 7, {.frame = frame});
+  builder.add_joint("flight", JointType::free, ModelBuilder::world, 8, {.frame = frame});
+  builder.add_joint("arm", JointType::ball, 8, 9, {.frame = frame});
+  builder.add_joint("hand", JointType::revolute, 9, 10, {.frame = frame});
+  Model model = builder.build();
+  test::require_all(model);
+  for (const double speed : {3.0, 6.0, 12.0, 30.0}) {
+    test::BatchScale scale;
+    scale.qd = speed;
+    const test::GradientCase c = test::make_case(model, 10, 4e-3, 5, 3, scale);
+    const test::CaseGradient gradient = test::gradient_by_tape<double>(c);
+    for (const test::BlockError& e : test::compare_blocks(c, gradient, 4)) {
+      EXPECT_LT(e.error, 1e-12) << e.block << " at " << speed << " rad/s";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace backdrive
