@@ -62,8 +62,9 @@ double turning_speed(const Topology& t, int i, const double* qd) {
   return link.type == JointType::revolute ? std::abs(rate[0]) : std::hypot(rate[0], rate[1], rate[2]);
 }
 
-/// x of (22) from which λ is more than a half, and what is left of it, λ being an eighth, by a step that would do.
-constexpr double kDampedFrom = 0.5, kDampedLittle = 0.22;
+/// What steps may take of the energy of two adjoining joints until it is told, and x of (22), λ being an eighth there,
+/// that steps that would do leave.
+constexpr double kTaken = 0.2, kDampedLittle = 0.22;
 
 }  // namespace
 
@@ -73,7 +74,12 @@ std::string damped_turns(const Problem& problem, const SimulationResult& result)
   const Topology& t = model.topology;
   if (t.integrator != Integrator::featherstone) return "";
   const double dt = problem.simulation.time_step;
-  const auto within = [](double x) { return kWhipFrom + x * (kWhipTo - kWhipFrom); };
+  struct Pair {
+    double taken = 0;
+    double together = 0, own = 0, other = 0;  ///< where they turned fastest
+    int step = 0;
+  };
+  std::vector<Pair> pairs(t.links.size());
   for (int step = 0; step <= result.steps; ++step) {
     const double* const qd = result.qd.data() + static_cast<std::size_t>(step) * t.nv;
     for (int i = 0; i < static_cast<int>(t.links.size()); ++i) {
@@ -81,12 +87,17 @@ std::string damped_turns(const Problem& problem, const SimulationResult& result)
       if (own != i || other < 0) continue;
       const double a = turning_speed(t, own, qd), b = turning_speed(t, other, qd);
       const double together = 2 * a * a * b * b / (a * a + b * b);
-      if (!(together * dt > within(kDampedFrom))) continue;
+      if (!(together * dt > kWhipFrom)) continue;
+      const double x = std::min((together * dt - kWhipFrom) / (kWhipTo - kWhipFrom), 1.0);
+      Pair& pair = pairs[i];
+      pair.taken += x * x * (3 - 2 * x) * together * dt * dt;
+      if (together > pair.together) pair = {pair.taken, together, a, b, step};
+      if (!(pair.taken > kTaken)) continue;
       return "joints '" + model.joint_names[t.links[other].joint] + "' and '" + model.joint_names[t.links[own].joint] +
-             "' turn by " + number(b) + " and " + number(a) + " rad/s (at " + number(step * dt) +
-             " s), and perhaps others later: steps of " + number(dt) +
-             " s damp what adjoining joints do so fast, and their energy; steps of " +
-             number(within(kDampedLittle) / together) +
+             "' turn by " + number(pair.other) + " and " + number(pair.own) + " rad/s (at " + number(pair.step * dt) +
+             " s): steps of " + number(dt) +
+             " s damp what adjoining joints do so fast, by a fifth of its energy up to " + number(step * dt) +
+             " s; steps of " + number((kWhipFrom + kDampedLittle * (kWhipTo - kWhipFrom)) / pair.together) +
              " s (simulation/substeps) hardly would, or, of a rotor, `spins: true` of its joint";
     }
   }

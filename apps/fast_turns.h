@@ -9,7 +9,7 @@ namespace backdrive::app {
 /// none does. O(states · bodies) where joints turn fast enough for it, else O(states · degrees of freedom).
 std::string fast_turns(const Problem& problem, const SimulationResult& result);
 
-/// A sentence about the first two adjoining joints that turn so fast that steps damp them more than not ((21) of
+/// A sentence about the first two adjoining joints of whose energy steps take a fifth, as they turn so fast ((21) of
 /// docs/theory.md), with what would help; empty: none do. O(states · links).
 std::string damped_turns(const Problem& problem, const SimulationResult& result);
 

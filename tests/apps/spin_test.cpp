@@ -30,7 +30,7 @@ TEST_F(SimctlSpinTest, ATurnOfMoreThanARadianInAStepIsTold) {
 
 TEST_F(SimctlSpinTest, WhatStepsDampIsTold) {
   write("whip.yaml", R"(
-simulation: {duration: 0.1 s}
+simulation: {duration: 1 s}
 model:
   bodies:
     arm: {mass: 1, com: [0, 0, -0.1], inertia: [0.01, 0.01, 0.01]}
