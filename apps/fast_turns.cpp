@@ -86,9 +86,9 @@ std::string damped_turns(const Problem& problem, const SimulationResult& result)
       const int own = turning_link(t, i), other = own < 0 ? -1 : turning_link(t, t.links[own].parent);
       if (own != i || other < 0) continue;
       const double a = turning_speed(t, own, qd), b = turning_speed(t, other, qd);
-      const double together = 2 * a * a * b * b / (a * a + b * b);
-      if (!(together * dt > kWhipFrom)) continue;
-      const double x = std::min((together * dt - kWhipFrom) / (kWhipTo - kWhipFrom), 1.0);
+      const double together = 2 * a * a * b * b / (a * a + b * b), fed = together * featherstone::whip_time(dt);
+      if (!(fed > kWhipFrom)) continue;
+      const double x = std::min((fed - kWhipFrom) / (kWhipTo - kWhipFrom), 1.0);
       Pair& pair = pairs[i];
       pair.taken += x * x * (3 - 2 * x) * together * dt * dt;
       if (together > pair.together) pair = {pair.taken, together, a, b, step};

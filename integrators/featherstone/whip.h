@@ -18,7 +18,7 @@ BACKDRIVE_INLINE int tree_end(const Workspace<Layout>& ws, int root) {
   return end;
 }
 
-/// The joint that turns a link against its parent or, if its own does not turn, what it is attached to; null: none
+/// The joint that turns a link against its parent or, if its own does not turn, what it is attached to; -1: none
 /// does, or one that is said to spin, whose bodies have (12).
 template <class Layout>
 BACKDRIVE_INLINE int turning_joint(const Workspace<Layout>& ws, int i) {
@@ -32,6 +32,13 @@ BACKDRIVE_INLINE int turning_dofs(const Link& link) {
   return link.type == JointType::revolute ? 1 : 3;
 }
 
+/// What |ω|² is multiplied with in (22).
+template <class Layout>
+BACKDRIVE_INLINE typename Layout::Real whip_time(const Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  return ws.dt * maximum(constant<Real>(1), ws.dt * constant<Real>(1 / kWhipStep));
+}
+
 /// |ω|² Δt of a joint.
 template <class Layout>
 BACKDRIVE_INLINE typename Layout::Real turning(const Workspace<Layout>& ws, int joint) {
@@ -39,7 +46,7 @@ BACKDRIVE_INLINE typename Layout::Real turning(const Workspace<Layout>& ws, int 
   Real sum = constant<Real>(0);
   const Link& link = ws.links[joint];
   for (int k = 0; k < turning_dofs(link); ++k) sum += ws.qd[link.v + k] * ws.qd[link.v + k];
-  return sum * ws.dt;
+  return sum * whip_time(ws);
 }
 
 /// visit(joint, joint) for each two joints of a tree that turn and adjoin, but for what slides or is fixed between

@@ -25,7 +25,7 @@ BACKDRIVE_INLINE Spatial<Real> at_point(const Vec3<Real>& point, const Vec3<Real
   return {cross(point, force), force};
 }
 
-/// x of which r·(M x) − r·(Mᵀ x) is the part of a turn r: the sum of r_k × M r_k over axes.
+/// Σ e_k × M e_k over the three axes, by which tr M [r]× = −r · that.
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> axial(const Mat3<Real>& m) {
   return {m.cy.z - m.cz.y, m.cz.x - m.cx.z, m.cx.y - m.cy.x};
@@ -188,7 +188,7 @@ BACKDRIVE_PART void turns_adjoint(Workspace<Layout>& ws, int root, int end, cons
   each_adjoining_pair(
       ws, root, end, [&](int own, int other) __attribute__((always_inline)) {
         const JointTurn<Real> turn(turning(ws, own), turning(ws, other));
-        const Real by_h = constant<Real>(8) * (turn.h * turn.h * turn.h) * (ws.dt * turns_bar);
+        const Real by_h = constant<Real>(8) * (turn.h * turn.h * turn.h) * (whip_time(ws) * turns_bar);
         add(own, by_h * turn.by_a);
         add(other, by_h * turn.by_b);
       });

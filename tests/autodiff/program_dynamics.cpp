@@ -1,5 +1,6 @@
 #include "tests/autodiff/program_dynamics.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
@@ -232,7 +233,8 @@ std::vector<D> whip_shares(const Reader& read, const std::vector<D>& qd, double 
   for (int j = 0; j < n; ++j) {
     const int other = turning(read.model.joints[j].parent);
     if (read.model.joints[j].slides || other < 0) continue;
-    const D a = qd[j] * qd[j] * D(time_step), b = qd[other] * qd[other] * D(time_step);
+    const D time(time_step * std::max(1.0, 60 * time_step));
+    const D a = qd[j] * qd[j] * time, b = qd[other] * qd[other] * time;
     if (!((a + b).value > 0)) continue;
     const D h = D(2) * a * b / (a + b);
     turns[root_of(read, j)] += h * h * h * h;

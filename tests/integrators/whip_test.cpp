@@ -99,18 +99,18 @@ TEST(Whip, MotionsKeepToTheirEnergy) {
   Gain most;
   for (const int links : {2, 3, 20}) {
     for (const double speed : {3.0, 10.0, 30.0, 100.0}) {
-      for (const double rate : {60.0, 240.0, 1000.0}) {
+      for (const double rate : {5.0, 60.0, 240.0, 1000.0}) {
         each_chain(links, [&](const Model& model, const std::string& words) {
           for (unsigned seed = 0; seed < 4; ++seed) {
             const Gain g = gain<double>(model, speed, 1 / rate, static_cast<int>(2 * rate), seed);
             most.of_all = std::max(most.of_all, g.of_all);
-            EXPECT_LT(g.of_all, 4) << links << " " << words << " at " << speed << ", " << rate << "/s";
+            EXPECT_LT(g.of_all, 6) << links << " " << words << " at " << speed << ", " << rate << "/s";
           }
         });
       }
     }
   }
-  std::printf("chains of 2, 3 and 20 links, 3 to 100 rad/s, 60 to 1,000/s: of their energy gained %.2g\n", most.of_all);
+  std::printf("chains of 2, 3 and 20 links, 3 to 100 rad/s, 5 to 1,000/s: of their energy gained %.2g\n", most.of_all);
 }
 
 // Against (1) at a step so small that it is all there is: an error that goes with the step, λ being 1 in both.
