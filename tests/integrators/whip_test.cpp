@@ -170,5 +170,23 @@ TEST(Whip, GradientsAgreeWithDuals) {
   }
 }
 
+// With contact and couplings, whose own digits are gradient_test.cpp's.
+TEST(Whip, GradientsAgreeWithDualsWhereItTouches) {
+  for (const double speed : {4.0, 10.0}) {
+    test::TreeOptions options;
+    options.links = 8;
+    options.branched = options.forces = options.shapes = options.rotations = options.contact = true;
+    options.couplings = 2;
+    Model model = test::random_tree(23, options);
+    test::require_all(model);
+    test::BatchScale scale;
+    scale.qd = speed;
+    const test::GradientCase c = test::make_case(std::move(model), 10, 0.01, 2, 123, scale);
+    for (const test::BlockError& e : test::compare_blocks(c, test::gradient_by_tape<double>(c), 4)) {
+      EXPECT_TRUE(e.error < 3e-11 || e.size < 1e-9) << e.block << " at " << speed << " rad/s: " << e.error;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace backdrive
