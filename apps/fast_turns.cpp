@@ -47,14 +47,6 @@ std::vector<double> angular_speeds(const Model& model, const double* q, const do
   return speeds;
 }
 
-/// The joint that turns a link, as whip.h has it: past what slides or is fixed, none of those that are said to spin.
-/// -1: none.
-int turning_link(const Topology& t, int i) {
-  while (i >= 0 && (t.links[i].type == JointType::fixed || t.links[i].type == JointType::prismatic)) {
-    i = t.links[i].parent;
-  }
-  return i >= 0 && t.links[i].type == JointType::revolute && t.links[i].spins ? -1 : i;
-}
 /// |ω| of a link's joint, rad/s.
 double turning_speed(const Topology& t, int i, const double* qd) {
   const Link& link = t.links[i];
@@ -69,11 +61,12 @@ constexpr double kTaken = 0.2, kDampedLittle = 0.22;
 }  // namespace
 
 std::string damped_turns(const Problem& problem, const SimulationResult& result) {
-  using featherstone::kWhipFrom, featherstone::kWhipTo;
+  using featherstone::kWhipFrom, featherstone::kWhipTo, featherstone::turning_joint;
   const Model& model = problem.model;
   const Topology& t = model.topology;
   if (t.integrator != Integrator::featherstone) return "";
-  const double dt = problem.simulation.time_step;
+  const Link* const links = t.links.data();
+  const double dt = problem.simulation.time_step, time = featherstone::whip_time(dt);
   struct Pair {
     double taken = 0;
     double together = 0, own = 0, other = 0;  ///< where they turned fastest
@@ -83,14 +76,14 @@ std::string damped_turns(const Problem& problem, const SimulationResult& result)
   for (int step = 0; step <= result.steps; ++step) {
     const double* const qd = result.qd.data() + static_cast<std::size_t>(step) * t.nv;
     for (int i = 0; i < static_cast<int>(t.links.size()); ++i) {
-      const int own = turning_link(t, i), other = own < 0 ? -1 : turning_link(t, t.links[own].parent);
+      const int own = turning_joint(links, i), other = own < 0 ? -1 : turning_joint(links, links[own].parent);
       if (own != i || other < 0) continue;
       const double a = turning_speed(t, own, qd), b = turning_speed(t, other, qd);
-      const double together = 2 * a * a * b * b / (a * a + b * b), fed = together * featherstone::whip_time(dt);
-      if (!(fed > kWhipFrom)) continue;
-      const double x = std::min((fed - kWhipFrom) / (kWhipTo - kWhipFrom), 1.0);
+      const double together = featherstone::JointTurn<double>(a * a, b * b).h;
+      const double share = featherstone::WhipShare<double>(std::pow(together * time, 4)).share;
+      if (!(share > 0)) continue;
       Pair& pair = pairs[i];
-      pair.taken += x * x * (3 - 2 * x) * together * dt * dt;
+      pair.taken += share * together * dt * dt;
       if (together > pair.together) pair = {pair.taken, together, a, b, step};
       if (!(pair.taken > kTaken)) continue;
       return "joints '" + model.joint_names[t.links[other].joint] + "' and '" + model.joint_names[t.links[own].joint] +

@@ -276,12 +276,7 @@ BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar
     bar.qd[k] = dof.smooth_bar;
     dof.x = ws.dt * dof.smooth_bar;
   }
-  solve_again(ws);
-  reverse_sweep(ws, bar);
-  whip_adjoint(ws, bar);
-  if (ws.lifted) lift_adjoint(ws, bar);
-  joint_forces_adjoint(ws, bar);
-  if (is_coupled(ws)) couplings_adjoint(ws, bar);
+  acceleration_adjoint(ws, bar);
   if (touching) adj_contacts(ws, bar);
 }
 

@@ -10,43 +10,25 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// One past the last link of the tree that starts at link `root`.
-template <class Layout>
-BACKDRIVE_INLINE int tree_end(const Workspace<Layout>& ws, int root) {
-  int end = root + 1;
-  while (end < ws.link_count && ws.links[end].parent >= 0) ++end;
-  return end;
-}
-
-/// The joint that turns a link against its parent or, if its own does not turn, what it is attached to; -1: none
-/// does, or one that is said to spin, whose bodies have (12).
-template <class Layout>
-BACKDRIVE_INLINE int turning_joint(const Workspace<Layout>& ws, int i) {
-  while (i >= 0 && (ws.links[i].type == JointType::fixed || ws.links[i].type == JointType::prismatic)) {
-    i = ws.links[i].parent;
+/// visit(first link, one past the last) for each tree.
+template <class Layout, class Visit>
+BACKDRIVE_INLINE void each_tree(const Workspace<Layout>& ws, const Visit& visit) {
+  for (int root = 0, end; root < ws.link_count; root = end) {
+    end = root + 1;
+    while (end < ws.link_count && ws.links[end].parent >= 0) ++end;
+    visit(root, end);
   }
-  if (i >= 0 && ws.links[i].type == JointType::revolute && ws.links[i].spins) return -1;
-  return i;
-}
-BACKDRIVE_INLINE int turning_dofs(const Link& link) {
-  return link.type == JointType::revolute ? 1 : 3;
 }
 
-/// What |ω|² is multiplied with in (22).
+/// |ω|² of a joint by `time`, whip_time().
 template <class Layout>
-BACKDRIVE_INLINE typename Layout::Real whip_time(const Workspace<Layout>& ws) {
-  using Real = typename Layout::Real;
-  return ws.dt * maximum(constant<Real>(1), ws.dt * constant<Real>(1 / kWhipStep));
-}
-
-/// |ω|² Δt of a joint.
-template <class Layout>
-BACKDRIVE_INLINE typename Layout::Real turning(const Workspace<Layout>& ws, int joint) {
+BACKDRIVE_INLINE typename Layout::Real turning(const Workspace<Layout>& ws, int joint,
+                                               const typename Layout::Real& time) {
   using Real = typename Layout::Real;
   Real sum = constant<Real>(0);
   const Link& link = ws.links[joint];
   for (int k = 0; k < turning_dofs(link); ++k) sum += ws.qd[link.v + k] * ws.qd[link.v + k];
-  return sum * whip_time(ws);
+  return sum * time;
 }
 
 /// visit(joint, joint) for each two joints of a tree that turn and adjoin, but for what slides or is fixed between
@@ -56,68 +38,23 @@ BACKDRIVE_INLINE void each_adjoining_pair(const Workspace<Layout>& ws, int root,
   for (int i = root + 1; i < end; ++i) {
     const JointType type = ws.links[i].type;
     if (type == JointType::fixed || type == JointType::prismatic) continue;
-    const int own = turning_joint(ws, i), other = turning_joint(ws, ws.links[i].parent);
+    const int own = turning_joint(ws.links, i), other = turning_joint(ws.links, ws.links[i].parent);
     if (own >= 0 && other >= 0) visit(own, other);
   }
 }
-
-/// h of (22), from ω² Δt of two joints, and its derivatives.
-template <class Real>
-struct JointTurn {
-  Real h, by_a, by_b;
-
-  BACKDRIVE_INLINE JointTurn(const Real& a, const Real& b) {
-    const Real two = constant<Real>(2), sum = a + b;
-    const auto still = !(value_of(sum) > value_of(constant<Real>(1e-30)));
-    const Real inverse = select(still, constant<Real>(0), constant<Real>(1) / select(still, two, sum));
-    const Real x = a * inverse, y = b * inverse;
-    h = two * a * y;
-    by_a = two * y * y;
-    by_b = two * x * x;
-  }
-};
 
 /// Σ h⁴ over the pairs of a tree. O(links).
 template <class Layout>
 BACKDRIVE_HD typename Layout::Real turns_of_tree(const Workspace<Layout>& ws, int root, int end) {
   using Real = typename Layout::Real;
+  const Real time = whip_time(ws.dt);
   Real sum = constant<Real>(0);
   each_adjoining_pair(
       ws, root, end, [&](int own, int other) __attribute__((always_inline)) {
-        const Real h = JointTurn<Real>(turning(ws, own), turning(ws, other)).h;
+        const Real h = JointTurn<Real>(turning(ws, own, time), turning(ws, other, time)).h;
         sum += (h * h) * (h * h);
       });
   return sum;
-}
-
-/// Lanes whose tree whips.
-template <class Real>
-BACKDRIVE_INLINE auto whips(const Real& turns) {
-  return value_of(turns) > value_of(constant<Real>(kWhipFrom * kWhipFrom * kWhipFrom * kWhipFrom));
-}
-
-/// λ of (22), and its derivative by the turns.
-template <class Real>
-struct WhipShare {
-  Real share, by_turns;
-
-  BACKDRIVE_INLINE explicit WhipShare(const Real& turns) {
-    constexpr double from = kWhipFrom, width = kWhipTo - from;
-    const Real zero = constant<Real>(0), one = constant<Real>(1);
-    const auto on = whips(turns);
-    const Real safe = select(on, turns, one), most = square_root(square_root(safe));
-    const Real x = (most - constant<Real>(from)) * constant<Real>(1 / width);
-    const auto whole = value_of(x) > value_of(one);
-    share = select(on, select(whole, one, x * x * (constant<Real>(3) - constant<Real>(2) * x)), zero);
-    by_turns = select(whole, zero, constant<Real>(1.5 / width) * x * (one - x) * most / safe);
-    by_turns = select(on, by_turns, zero);
-  }
-};
-
-/// ω of a ball or a free root, in the axes that its q̇ has.
-template <class Layout>
-BACKDRIVE_INLINE Vec3<typename Layout::Real> rate_of_turn(const Workspace<Layout>& ws, const Link& link) {
-  return {ws.qd[link.v], ws.qd[link.v + 1], ws.qd[link.v + 2]};
 }
 
 /// (1) of one link at q⁻.
@@ -131,7 +68,7 @@ BACKDRIVE_PART void move_link_before(const Workspace<Layout>& ws, const Link& li
     q[0] = ws.q[link.q] - ws.dt * ws.qd[link.v];
   } else if constexpr (K > 1) {
     constexpr TurnSide side = Joint::fixed_in_world ? TurnSide::left : TurnSide::right;
-    const Quaternion<Real> was = turned<side>(load_quaternion(ws.q + link.q), rate_of_turn(ws, link) * -ws.dt);
+    const Quaternion<Real> was = turned<side>(load_quaternion(ws.q + link.q), vector_at(ws.qd + link.v) * -ws.dt);
     q[0] = was.v.x, q[1] = was.v.y, q[2] = was.v.z, q[3] = was.w;
   }
   placement(link, c, parent, own.axes, own.origin);
@@ -248,21 +185,19 @@ template <class Layout>
 BACKDRIVE_HD void step_kinematics(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   kinematics(ws);
-  for (int root = 0, end; root < ws.link_count; root = end) {
-    end = tree_end(ws, root);
+  each_tree(ws, [&](int root, int end) {
     const Real turns = turns_of_tree(ws, root, end);
     if constexpr (kIsAdjoint<Layout>) ws.whip[root].turns = turns;
     if (any(whips(turns))) whip_tree(ws, root, end, turns);
-  }
+  });
 }
 
 /// visit(root, end) for each tree some lane of which whips.
 template <class Layout, class Visit>
 BACKDRIVE_INLINE void each_whipping_tree(Workspace<Layout>& ws, const Visit& visit) {
-  for (int root = 0, end; root < ws.link_count; root = end) {
-    end = tree_end(ws, root);
+  each_tree(ws, [&](int root, int end) {
     if (any(whips(ws.whip[root].turns))) visit(root, end);
-  }
+  });
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

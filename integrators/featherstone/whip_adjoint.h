@@ -160,7 +160,7 @@ BACKDRIVE_PART void whip_joint_adjoint(Workspace<Layout>& ws, int i, WhipBar<typ
       Vec3<Real> theta_bar{dot(before[0], sum.turn_before), dot(before[1], sum.turn_before),
                            dot(before[2], sum.turn_before)};
       Vec3<Real> phi_bar = zero3<Real>();
-      adj_turned<free ? TurnSide::left : TurnSide::right>(rate_of_turn(ws, link) * -ws.dt, theta_bar, phi_bar);
+      adj_turned<free ? TurnSide::left : TurnSide::right>(vector_at(ws.qd + link.v) * -ws.dt, theta_bar, phi_bar);
       bar.q[link.q] += theta_bar.x, bar.q[link.q + 1] += theta_bar.y, bar.q[link.q + 2] += theta_bar.z;
       bar.qd[link.v] -= ws.dt * phi_bar.x;
       bar.qd[link.v + 1] -= ws.dt * phi_bar.y;
@@ -181,14 +181,15 @@ template <class Layout>
 BACKDRIVE_PART void turns_adjoint(Workspace<Layout>& ws, int root, int end, const typename Layout::Real& turns_bar,
                                   const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
+  const Real time = whip_time(ws.dt), scale = time * turns_bar;
   const auto add = [&](int joint, const Real& by) __attribute__((always_inline)) {
     const Link& link = ws.links[joint];
     for (int k = 0; k < turning_dofs(link); ++k) bar.qd[link.v + k] += by * ws.qd[link.v + k];
   };
   each_adjoining_pair(
       ws, root, end, [&](int own, int other) __attribute__((always_inline)) {
-        const JointTurn<Real> turn(turning(ws, own), turning(ws, other));
-        const Real by_h = constant<Real>(8) * (turn.h * turn.h * turn.h) * (whip_time(ws) * turns_bar);
+        const JointTurn<Real> turn(turning(ws, own, time), turning(ws, other, time));
+        const Real by_h = constant<Real>(8) * (turn.h * turn.h * turn.h) * scale;
         add(own, by_h * turn.by_a);
         add(other, by_h * turn.by_b);
       });

@@ -84,4 +84,39 @@ inline std::vector<double> accelerations(const Model& model, const std::vector<d
   return qdd;
 }
 
+/// ∂q̈/∂(q, q̇, τ) by the adjoint of one step of dt, a row for each component of q̈: of q̇⁺ = q̇ + Δt q̈, in which what
+/// accelerations() says of the step stands too. `q`: by rows of a state.
+struct AccelerationDerivatives {
+  std::vector<std::vector<double>> q, qd, tau;
+};
+inline AccelerationDerivatives acceleration_derivatives(const Model& model, const std::vector<double>& q,
+                                                        const std::vector<double>& qd, const std::vector<double>& tau,
+                                                        double dt) {
+  const int n = model.topology.nv, nq = model.topology.nq;
+  State<double> state(model, n);
+  Control<double> control(model, 1, n);
+  Buffer<double> seed(n, n);
+  for (int w = 0; w < n; ++w) {  // world w has the seed of q̈_w
+    for (int i = 0; i < nq; ++i) state.q.set(i, w, q[i]);
+    for (int i = 0; i < n; ++i) state.qd.set(i, w, qd[i]);
+    for (int i = 0; i < n; ++i) control.u.set(i, w, tau[i]);
+    seed.set(w, w, 1);
+  }
+  RolloutOptions options;
+  options.time_step = dt;
+  Tape<double> tape;
+  const Trajectory<double> t = rollout(tape, model, state, control, options);
+  Seeds<double> seeds;
+  seeds.add(t.final.qd, seed);
+  const Gradients<double> g = std::move(tape).backward(seeds);
+  AccelerationDerivatives d{std::vector(n, std::vector<double>(nq)), std::vector(n, std::vector<double>(n)),
+                            std::vector(n, std::vector<double>(n))};
+  for (int w = 0; w < n; ++w) {
+    for (int i = 0; i < nq; ++i) d.q[w][i] = g.of(state.q)(i, w) / dt;
+    for (int i = 0; i < n; ++i) d.qd[w][i] = (g.of(state.qd)(i, w) - (i == w)) / dt;
+    for (int i = 0; i < n; ++i) d.tau[w][i] = g.of(control.u)(i, w) / dt;
+  }
+  return d;
+}
+
 }  // namespace backdrive::test

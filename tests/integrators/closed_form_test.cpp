@@ -204,34 +204,16 @@ TEST(ClosedFormDerivatives, AreThoseOfInverseDynamics) {
     const Eigen::MatrixXd inverse = M.llt().solve(Eigen::MatrixXd::Identity(n, n));
     const Eigen::MatrixXd by_q = -inverse * inverse_dynamics_derivative(model, Input::q, q, qd, qdd);
     const Eigen::MatrixXd by_qd = -inverse * inverse_dynamics_derivative(model, Input::qd, q, qd, qdd);
-    // The adjoint of one step, so short that nothing whips (theory.md, (22)); world i has the seed of q̈_i.
-    constexpr double dt = 1.0 / 64;
-    State<double> state(model, n);
-    Control<double> control(model, 1, n);
-    Buffer<double> seed_buffer(n, n);
-    for (int w = 0; w < n; ++w) {
-      seed_buffer.set(w, w, 1);
-      for (int i = 0; i < n; ++i) {
-        state.q.set(i, w, q[i]);
-        state.qd.set(i, w, qd[i]);
-        control.u.set(i, w, tau[i]);
-      }
-    }
-    RolloutOptions rollout_options;
-    rollout_options.time_step = dt;
-    Tape<double> tape;
-    const Trajectory<double> t = rollout(tape, model, state, control, rollout_options);
-    Seeds<double> seeds;
-    seeds.add(t.final.qd, seed_buffer);
-    const Gradients<double> g = std::move(tape).backward(seeds);
+    constexpr double dt = 1.0 / 64;  // so short that nothing whips (theory.md, (22))
+    const test::AccelerationDerivatives d = test::acceleration_derivatives(model, q, qd, tau, dt);
     const double tolerance = 2e-16 * n * M.norm() * inverse.norm();
     for (int w = 0; w < n; ++w) {
       for (int i = 0; i < n; ++i) {
-        const double by_tau = g.of(control.u)(i, w) / dt;
+        const double by_tau = d.tau[w][i];
         EXPECT_NEAR(by_tau, inverse(w, i), tolerance * inverse.norm());
-        EXPECT_NEAR(by_tau, g.of(control.u)(w, i) / dt, tolerance * inverse.norm());
-        EXPECT_NEAR(g.of(state.q)(i, w) / dt, by_q(w, i), tolerance * by_q.norm());
-        EXPECT_NEAR((g.of(state.qd)(i, w) - (i == w)) / dt, by_qd(w, i), tolerance * (1 / dt + by_qd.norm()));
+        EXPECT_NEAR(by_tau, d.tau[i][w], tolerance * inverse.norm());
+        EXPECT_NEAR(d.q[w][i], by_q(w, i), tolerance * by_q.norm());
+        EXPECT_NEAR(d.qd[w][i], by_qd(w, i), tolerance * (1 + by_qd.norm()));
       }
     }
     EXPECT_GT(by_q.norm(), 0.1);

@@ -98,31 +98,13 @@ TEST_F(OracleQuadruped, Pose) {
 /// ∂q̈/∂q and ∂q̈/∂q̇, row by row, by the adjoint of one step of dt from states that are the same in all worlds.
 std::pair<Vector, Vector> derivatives(const Model& model, const Vector& q, const Vector& qd, const Vector& tau,
                                       double dt) {
-  const int n = model.topology.nv;
   const std::vector<int> tangent = tangent_rows(model.topology);
-  State<double> state(model, n);
-  Control<double> control(model, 1, n);
-  Buffer<double> seed(n, n);
-  for (int w = 0; w < n; ++w) {
-    for (int i = 0; i < model.topology.nq; ++i) state.q.set(i, w, q[i]);
-    for (int i = 0; i < n; ++i) state.qd.set(i, w, qd[i]);
-    for (int i = 0; i < n; ++i) control.u.set(i, w, tau[i]);
-    seed.set(w, w, 1);
-  }
-  RolloutOptions options;
-  options.time_step = dt;
-  Tape<double> tape;
-  const Trajectory<double> t = rollout(tape, model, state, control, options);
-  Seeds<double> seeds;
-  seeds.add(t.final.qd, seed);
-  const Gradients<double> g = std::move(tape).backward(seeds);
+  const test::AccelerationDerivatives d = test::acceleration_derivatives(model, q, qd, tau, dt);
   Vector by_q, by_qd;
-  for (int w = 0; w < n; ++w) {
-    for (int i = 0; i < n; ++i) {
-      by_q.push_back(g.of(state.q)(tangent[i], w) / dt);
-      by_qd.push_back((g.of(state.qd)(i, w) - (i == w)) / dt);
-    }
-    EXPECT_EQ(g.of(state.q)(3, w), 0) << "the row of w";
+  for (std::size_t w = 0; w < d.q.size(); ++w) {
+    for (const int row : tangent) by_q.push_back(d.q[w][row]);
+    by_qd.insert(by_qd.end(), d.qd[w].begin(), d.qd[w].end());
+    EXPECT_EQ(d.q[w][3], 0) << "the row of w";
   }
   return {by_q, by_qd};
 }

@@ -64,42 +64,6 @@ void expect_close(const Vector& ours, const Vector& theirs, const char* what) {
   }
 }
 
-/// ∂q̈/∂(q, q̇, τ) by the adjoint of one step, one row per world: one so short that nothing whips (theory.md, (22)).
-struct Derivatives {
-  Matrix q, qd, tau;
-};
-Derivatives derivatives(const Model& model, const Vector& q, const Vector& qd, const Vector& tau) {
-  const int n = model.topology.nv;
-  State<double> state(model, n);
-  Control<double> control(model, 1, n);
-  for (int i = 0; i < n; ++i) {
-    for (int w = 0; w < n; ++w) {
-      state.q.set(i, w, q[i]);
-      state.qd.set(i, w, qd[i]);
-      control.u.set(i, w, tau[i]);
-    }
-  }
-  RolloutOptions options;
-  constexpr double dt = 1.0 / 512;
-  options.time_step = dt;
-  Tape<double> tape;
-  const Trajectory<double> t = rollout(tape, model, state, control, options);
-  Buffer<double> seed(n, n);
-  for (int w = 0; w < n; ++w) seed.set(w, w, 1);
-  Seeds<double> seeds;
-  seeds.add(t.final.qd, seed);
-  const Gradients<double> g = std::move(tape).backward(seeds);
-  Derivatives d{Matrix(n, Vector(n)), Matrix(n, Vector(n)), Matrix(n, Vector(n))};
-  for (int w = 0; w < n; ++w) {
-    for (int i = 0; i < n; ++i) {
-      d.q[w][i] = g.of(state.q)(i, w) / dt;
-      d.qd[w][i] = (g.of(state.qd)(i, w) - (i == w)) / dt;  // q̇⁺ = q̇ + Δt q̈
-      d.tau[w][i] = g.of(control.u)(i, w) / dt;
-    }
-  }
-  return d;
-}
-
 class OraclePinocchio : public testing::TestWithParam<int> {
  protected:
   const json& reference = reference_file()["models"][GetParam()];
@@ -133,7 +97,8 @@ TEST_P(OraclePinocchio, MassMatrix) {
 
 TEST_P(OraclePinocchio, Derivatives) {
   for (const json& s : reference["states"]) {
-    const Derivatives d = derivatives(model, s["q"], s["qd"], s["tau"]);
+    constexpr double dt = 1.0 / 512;  // so short that nothing whips (theory.md, (22))
+    const test::AccelerationDerivatives d = test::acceleration_derivatives(model, s["q"], s["qd"], s["tau"], dt);
     expect_close(flat(d.q), flat(s["qdd_q"]), "qdd_q");
     expect_close(flat(d.qd), flat(s["qdd_qd"]), "qdd_qd");
     expect_close(flat(d.tau), flat(s["Minv"]), "Minv");
