@@ -61,11 +61,10 @@ constexpr double kTaken = 0.2, kDampedLittle = 0.22;
 }  // namespace
 
 std::string damped_turns(const Problem& problem, const SimulationResult& result) {
-  using featherstone::kWhipFrom, featherstone::kWhipTo, featherstone::turning_joint;
+  using featherstone::kWhipFrom, featherstone::kWhipTo;
   const Model& model = problem.model;
   const Topology& t = model.topology;
   if (t.integrator != Integrator::featherstone) return "";
-  const Link* const links = t.links.data();
   const double dt = problem.simulation.time_step, time = featherstone::whip_time(dt);
   struct Pair {
     double taken = 0;
@@ -76,9 +75,9 @@ std::string damped_turns(const Problem& problem, const SimulationResult& result)
   for (int step = 0; step <= result.steps; ++step) {
     const double* const qd = result.qd.data() + static_cast<std::size_t>(step) * t.nv;
     for (int i = 0; i < static_cast<int>(t.links.size()); ++i) {
-      const int own = turning_joint(links, i), other = own < 0 ? -1 : turning_joint(links, links[own].parent);
-      if (own != i || other < 0) continue;
-      const double a = turning_speed(t, own, qd), b = turning_speed(t, other, qd);
+      const int other = t.links[i].turns_with;
+      if (other < 0) continue;
+      const double a = turning_speed(t, i, qd), b = turning_speed(t, other, qd);
       const double together = featherstone::JointTurn<double>(a * a, b * b).h;
       const double share = featherstone::WhipShare<double>(std::pow(together * time, 4)).share;
       if (!(share > 0)) continue;
@@ -86,7 +85,7 @@ std::string damped_turns(const Problem& problem, const SimulationResult& result)
       pair.taken += share * together * dt * dt;
       if (together > pair.together) pair = {pair.taken, together, a, b, step};
       if (!(pair.taken > kTaken)) continue;
-      return "joints '" + model.joint_names[t.links[other].joint] + "' and '" + model.joint_names[t.links[own].joint] +
+      return "joints '" + model.joint_names[t.links[other].joint] + "' and '" + model.joint_names[t.links[i].joint] +
              "' turn by " + number(pair.other) + " and " + number(pair.own) + " rad/s (at " + number(pair.step * dt) +
              " s): steps of " + number(dt) +
              " s damp what adjoining joints do so fast, by a fifth of its energy up to " + number(step * dt) +

@@ -7,8 +7,20 @@ namespace backdrive {
 
 constexpr int kThreadsPerBlock = 128;
 
+/// How many blocks of threads a functor wants on a multiprocessor at least, by which registers are allotted; 0: as the
+/// compiler thinks best.
 template <class F>
-__global__ void __launch_bounds__(kThreadsPerBlock) each_index(const __grid_constant__ F f, std::int64_t count) {
+constexpr int least_blocks_of() {
+  if constexpr (requires { F::least_blocks; }) {
+    return F::least_blocks;
+  } else {
+    return 0;
+  }
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreadsPerBlock, least_blocks_of<F>())
+    each_index(const __grid_constant__ F f, std::int64_t count) {
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < count) f(i);
 }

@@ -202,6 +202,23 @@ void mark_spinning(Topology& topology, const std::vector<bool>& spins) {
   }
 }
 
+/// The link whose joint turns this one against its parent or, if its own does not turn, what it is attached to; −1:
+/// none does, or a hinge that is said to spin.
+int turning_link(const Topology& topology, int i) {
+  while (i >= 0 && (topology.links[i].type == JointType::fixed || topology.links[i].type == JointType::prismatic)) {
+    i = topology.links[i].parent;
+  }
+  return i >= 0 && topology.links[i].type == JointType::revolute && topology.links[i].spins ? -1 : i;
+}
+
+/// Link::turns_with, after mark_spinning().
+void mark_adjoining(Topology& topology) {
+  for (int i = 0; i < static_cast<int>(topology.links.size()); ++i) {
+    if (turning_link(topology, i) != i) continue;
+    topology.links[i].turns_with = turning_link(topology, topology.links[i].parent);
+  }
+}
+
 /// Depth first, the last child of a link is the one with the highest index.
 void mark_leaves_and_last_children(Topology& topology) {
   for (size_t i = topology.links.size(); i-- > 0;) {
@@ -340,6 +357,7 @@ Model ModelBuilder::build(ModelMistakes& mistakes, const UnknownParts& unknown) 
   number_components(model.topology, model.joint_types, driven_);
   number_couplings(model, coupling_driven_);
   mark_spinning(model.topology, spins_);
+  mark_adjoining(model.topology);
   number_bodies(model);
   if (is_tree) mistakes.attempt([&] { find_contact_pairs(model); });
   validate(model, mistakes, {!is_tree, unknown.inertia});

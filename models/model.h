@@ -137,8 +137,11 @@ struct Link {
   bool leaf = true;         ///< has no children
   bool last_child = false;  ///< of its parent's children the first that a leaves-to-root sweep meets
   EffortParts acts = {};
-  bool touches = false;             ///< its body has shapes that may touch others
-  bool lifted = false;              ///< gravity compensation of its body acts, or would as in EffortParts
+  bool touches = false;  ///< its body has shapes that may touch others
+  bool lifted = false;   ///< gravity compensation of its body acts, or would as in EffortParts
+  /// The link above whose joint turns next to its own, but for what slides or is fixed between them; −1: none does, or
+  /// a hinge of the two is said to spin.
+  int turns_with = -1;
   bool spins = false;               ///< its body's gyroscopic couple is that of the whole step (JointOptions::spins)
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };

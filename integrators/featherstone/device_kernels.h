@@ -13,9 +13,8 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// In place of a bucket: a tree of any size, with couplings or without, whose working set lies in a block of memory per
-/// world; and a model of any
-/// size in which something can touch something, likewise.
+/// In place of a bucket: a tree of any size, with couplings or without, whose working set lies in kOwnBlock or in a
+/// block of memory per world; and a model of any size in which something can touch something, likewise.
 constexpr int kAnyLinks = 0, kContactLinks = -1;
 constexpr bool in_blocks(int links) {
   return links <= 0;
@@ -186,14 +185,16 @@ BACKDRIVE_INLINE void set_model_in_place(Workspace<Layout>& ws, const Launch<T>&
 }
 
 // ---- functors -------------------------------------------------------------------------------------------------------
-// Links: a bucket that holds the tree, or kAnyLinks or kContactLinks with blocks. array_bytes is what a thread's arrays
-// take: local memory beyond that is spills.
+// Links: a bucket that holds the tree, or kAnyLinks or kContactLinks with kOwnBlock or blocks. array_bytes is what a
+// thread's arrays take: local memory beyond that is spills. least_blocks: of threads on a multiprocessor
+// (cuda_launch.cuh); the part for trees that whip, seldom called, spills for that, where its registers would leave room
+// for one block less.
 
 /// Bytes of the arrays of a bucket.
 template <template <class, int> class Arrays, class Layout, int Links>
 constexpr std::size_t bytes_of_arrays() {
   if constexpr (in_blocks(Links)) {
-    return 0;
+    return kOwnBlock;
   } else {
     return sizeof(Arrays<Layout, Links>);
   }
@@ -203,6 +204,7 @@ template <class T, int Links>
 struct RolloutWorld {
   using Layout = ThreadRollout<T, Links == kContactLinks, in_blocks(Links)>;
   static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadArrays, Layout, Links>();
+  static constexpr int least_blocks = sizeof(T) == 4 && !in_blocks(Links) ? 4 : 0;
   RolloutArguments<T> arguments;
   WorldBlocks blocks{};
 
@@ -210,7 +212,8 @@ struct RolloutWorld {
     Workspace<Layout> ws;
     set_model_in_place(ws, arguments.launch, world);
     if constexpr (in_blocks(Links)) {
-      Arena arena(blocks.first + world * blocks.bytes);
+      alignas(64) std::byte own[kOwnBlock];
+      Arena arena(blocks.of(world, own));
       take_arrays(arguments.launch.topology, arena, ws);
       if constexpr (Layout::contact) contact::plan_contacts(ws);
       rollout_worlds(arguments, ws, world);
@@ -233,6 +236,7 @@ template <class T, int Links, bool Parameters>
 struct RolloutAdjointWorld {
   using Layout = ThreadAdjoint<T, Parameters, Links == kContactLinks, in_blocks(Links)>;
   static constexpr std::size_t array_bytes = bytes_of_arrays<ThreadAdjointArrays, Layout, Links>();
+  static constexpr int least_blocks = sizeof(T) == 4 && !in_blocks(Links) ? 3 : 0;
   RolloutAdjointArguments<T> arguments;
   WorldBlocks blocks{};
 
@@ -241,7 +245,8 @@ struct RolloutAdjointWorld {
     AdjointScratch<Layout> g;
     set_model_in_place(g.ws, arguments.launch, world);
     if constexpr (in_blocks(Links)) {
-      Arena arena(blocks.first + world * blocks.bytes);
+      alignas(64) std::byte own[kOwnBlock];
+      Arena arena(blocks.of(world, own));
       take_arrays(t, Parameters && arguments.constants_bar, arena, g);
       if constexpr (Layout::contact) contact::plan_contacts(g.ws);
       rollout_adjoint_worlds(arguments, g, world);
@@ -271,7 +276,8 @@ BACKDRIVE_INLINE void run_poses(const PoseArguments<typename Layout::Real>& a, c
   g.constants = items_in_place<LinkConstants<T>>(a.launch, 0, world);
   g.alignments = items_in_place<Mat3<T>>(a.launch, alignment_row<T>(t.link_count), world);
   if constexpr (Links == kAnyLinks) {
-    Arena arena(blocks.first + world * blocks.bytes);
+    alignas(64) std::byte own[kOwnBlock];
+    Arena arena(blocks.of(world, own));
     take_arrays(t, adjoint, Layout::parameters, arena, g);
     body(g);
   } else {

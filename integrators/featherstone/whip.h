@@ -31,15 +31,11 @@ BACKDRIVE_INLINE typename Layout::Real turning(const Workspace<Layout>& ws, int 
   return sum * time;
 }
 
-/// visit(joint, joint) for each two joints of a tree that turn and adjoin, but for what slides or is fixed between
-/// them.
+/// visit(link, link) for each two joints of a tree that turn and adjoin.
 template <class Layout, class Visit>
 BACKDRIVE_INLINE void each_adjoining_pair(const Workspace<Layout>& ws, int root, int end, const Visit& visit) {
   for (int i = root + 1; i < end; ++i) {
-    const JointType type = ws.links[i].type;
-    if (type == JointType::fixed || type == JointType::prismatic) continue;
-    const int own = turning_joint(ws.links, i), other = turning_joint(ws.links, ws.links[i].parent);
-    if (own >= 0 && other >= 0) visit(own, other);
+    if (ws.links[i].turns_with >= 0) visit(i, ws.links[i].turns_with);
   }
 }
 

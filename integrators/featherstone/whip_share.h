@@ -20,15 +20,6 @@ BACKDRIVE_INLINE Real whip_time(const Real& time_step) {
   return time_step * maximum(constant<Real>(1), time_step * constant<Real>(1 / kWhipStep));
 }
 
-/// The joint that turns a link against its parent or, if its own does not turn, what it is attached to; -1: none
-/// does, or one that is said to spin, whose bodies have (12).
-BACKDRIVE_INLINE int turning_joint(const Link* links, int i) {
-  while (i >= 0 && (links[i].type == JointType::fixed || links[i].type == JointType::prismatic)) {
-    i = links[i].parent;
-  }
-  if (i >= 0 && links[i].type == JointType::revolute && links[i].spins) return -1;
-  return i;
-}
 BACKDRIVE_INLINE int turning_dofs(const Link& link) {
   return link.type == JointType::revolute ? 1 : 3;
 }

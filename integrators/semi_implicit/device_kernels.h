@@ -1,8 +1,8 @@
 #pragma once
 // The kernels as functors of a world, for GPUs, as featherstone/device_kernels.h has them for trees: a thread runs all
 // steps of one world. One functor for models of any size: its working set, a copy of the world's constants included,
-// lies in a block of memory per world; and another for models in which something can touch something. Compiled for
-// devices with BACKDRIVE_KERNELS=device.
+// lies in kOwnBlock or in a block of memory per world; and another for models in which something can touch something.
+// Compiled for devices with BACKDRIVE_KERNELS=device.
 #include "integrators/rollout/world_blocks.h"
 #include "integrators/semi_implicit/contact_rollout_kernel.h"
 #include "integrators/semi_implicit/pose_kernel.h"
@@ -15,6 +15,7 @@ struct OfWorld {
   Arguments arguments;
   TablesView tables{};
   WorldBlocks blocks{};
+  static constexpr std::size_t array_bytes = kOwnBlock;
 
  protected:
   /// Calls run(arguments as a thread reads them, its block).
@@ -22,7 +23,8 @@ struct OfWorld {
   BACKDRIVE_HD void with_block(int world, const Run& run) const {
     Arguments own = arguments;
     own.launch.bodies = &tables;
-    run(own, blocks.first + world * blocks.bytes);
+    alignas(64) std::byte block[kOwnBlock];
+    run(own, blocks.of(world, block));
   }
 };
 
