@@ -15,6 +15,8 @@ namespace backdrive {
 template <class T>
 struct State {
   Buffer<T> q, qd;
+  /// As qd, where something can touch something: the velocity that moved q here, as Trajectory has it. Empty: q̇ did.
+  Buffer<T> reported;
 
   State() = default;
   /// Zeros, and quaternions of no turn.
@@ -50,14 +52,14 @@ struct Control {
 /// rollout was asked to keep none); `final` is the last one.
 ///
 /// Where something can touch something, a state's q̇ is not what moves: it is half a step of gravity ahead of a body at
-/// rest. `reported` has the velocities that moved q to each state (of the first state: its own), zero at rest, and
-/// `final_reported` the last. They are what is to be looked at and scored; q̇ is what the next step starts from.
+/// rest. `reported` has the velocities that moved q to each state (of the first: what its State says), zero at rest,
+/// and `final.reported` the last. They are what is to be looked at and scored; q̇ is what the next step starts from.
 template <class T>
 struct Trajectory {
   int steps = 0;
   Buffer<T> q, qd;
   State<T> final;
-  Buffer<T> reported, final_reported;  ///< as qd and final.qd; empty where nothing can touch anything
+  Buffer<T> reported;  ///< as qd; empty where nothing can touch anything
 
   /// What touched in each step, row (step·pairs + pair)·7 + component: force on the first body of the pair (3), where
   /// it acts (3; both in the world), depth of the deepest point. Pairs as in Topology::contact_pairs. Empty unless
@@ -65,8 +67,8 @@ struct Trajectory {
   Buffer<T> contact;
 
   /// Velocities to look at.
-  const Buffer<T>& velocity() const { return final_reported.empty() ? qd : reported; }
-  const Buffer<T>& final_velocity() const { return final_reported.empty() ? final.qd : final_reported; }
+  const Buffer<T>& velocity() const { return final.reported.empty() ? qd : reported; }
+  const Buffer<T>& final_velocity() const { return final.reported.empty() ? final.qd : final.reported; }
 
   std::shared_ptr<WorldStatuses> status;
   std::shared_ptr<const Model> model;  ///< that it was computed from, as it was then; null where a tape keeps it

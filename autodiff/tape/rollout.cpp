@@ -147,6 +147,8 @@ void check_state(const Model& model, const State<T>& state) {
   const int worlds = state.q.worlds();
   check_shape("state.q", state.q.rows(), worlds, t.nq, worlds);
   check_shape("state.qd", state.qd.rows(), state.qd.worlds(), t.nv, worlds);
+  if (state.reported.empty()) return;
+  check_shape("state.reported", state.reported.rows(), state.reported.worlds(), t.nv, worlds);
 }
 
 template <class T>
@@ -232,12 +234,15 @@ void check_rollout(const Model& model, const State<T>& state, const Control<T>& 
   }
   check_parameters<T>(model, options, worlds, state.q.backend());
   check_quaternions(model, state.q);
-  for (const Buffer<T>* buffer : {&state.qd, &control.u}) {
-    if (buffer->empty() || buffer->backend() == state.q.backend()) continue;
+  const auto check_place = [&](const char* what, const Buffer<T>& buffer) {
+    if (buffer.empty() || buffer.backend() == state.q.backend()) return;
     const auto place = [](const Buffer<T>& b) { return to_string(b.backend() ? b.backend()->device() : Device{}); };
-    usage_error(std::string(buffer == &control.u ? "control" : "state.qd") + " lies on " + place(*buffer) +
-                " and state.q on " + place(state.q) + ", expected both on one device");
-  }
+    usage_error(std::string(what) + " lies on " + place(buffer) + " and state.q on " + place(state.q) +
+                ", expected both on one device");
+  };
+  check_place("state.qd", state.qd);
+  check_place("state.reported", state.reported);
+  check_place("control", control.u);
 }
 
 PoolVector<int> links_of(const Model& model, std::span<const int> bodies) {

@@ -21,7 +21,6 @@ Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<Wo
   trajectory.final = part.end;
   trajectory.reported = part.reported;
   trajectory.contact = part.contact;
-  trajectory.final_reported = part.end_reported;
   trajectory.status = status;
   return trajectory;
 }
@@ -40,7 +39,10 @@ void run_part(const PartRun<T>& run, RolloutPart<T>& part) {
                                 run.status.write_address()};
   arguments.launch.steps_before = run.steps_before;
   if (!part.reported.empty()) arguments.reported = part.reported.write_address();
-  if (!part.end_reported.empty()) arguments.reported_end = part.end_reported.write_address();
+  if (!part.end.reported.empty()) {
+    if (!part.begin.reported.empty()) arguments.reported0 = part.begin.reported.address();
+    arguments.reported_end = part.end.reported.write_address();
+  }
   if (!part.contact.empty()) arguments.contact = part.contact.write_address();
   launch_rollout(arguments, run.model.tree, run.options.threads, run.memory);
 }
@@ -49,6 +51,7 @@ void run_part(const PartRun<T>& run, RolloutPart<T>& part) {
 template <class T>
 struct RolloutNode<T>::Bars {
   Buffer<T> q, qd, control, constants;
+  Buffer<T> reported;  ///< empty: that of the first state is q̇'s, and no other is handed on
   bool resume = false;
   Buffer<int> clipped;  ///< windows, per world
 };
@@ -63,7 +66,7 @@ RolloutNode<T>::RolloutNode(Recorded<T> recorded, State<T> state, Control<T> con
       steps_(recorded_.options.steps) {
   const MemoryPlan& plan = recorded_.options.plan;
   piece_ = plan.keeps_all() ? steps_ : std::min(plan.piece, steps_);
-  for (const Buffer<T>* b : {&state_.q, &state_.qd, &control_.u}) {
+  for (const Buffer<T>* b : {&state_.q, &state_.qd, &state_.reported, &control_.u}) {
     if (!b->empty()) this->inputs.emplace_back(*b, b->version());
   }
 }
@@ -78,9 +81,8 @@ Trajectory<T> RolloutNode<T>::forward(Memory& memory) {
   result.steps = steps_;
   if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.reported = result.contact = {};
   final_ = result.final;
-  final_reported_ = result.final_reported;
   for (const Buffer<T>* b : {&result.q, &result.qd, &result.reported, &result.contact, &result.final.q,
-                             &result.final.qd, &result.final_reported}) {
+                             &result.final.qd, &result.final.reported}) {
     if (b->id() != 0) this->outputs.emplace_back(*b, b->version());
   }
   return result;
@@ -178,7 +180,9 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
       {window.steps, window.cut, T(window.clip), out.clipped.empty() ? nullptr : out.clipped.write_address()}};
   if (touches) {
     arguments.reported_bar = seeds_of(piece.reported, seeds.qd);
-    arguments.reported_end_bar = first_row(bars.find(final_reported_));
+    arguments.reported = piece.reported.address();
+    if (!out.reported.empty()) arguments.reported0_bar = out.reported.write_address();
+    arguments.reported_end_bar = first_row(bars.find(final_.reported));
     if (!piece.contact.empty()) arguments.contact_bar = seeds_of(piece.contact, seeds.contact);
   }
   launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
@@ -196,7 +200,7 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   };
   collect(final_.q, q);
   collect(final_.qd, qd);
-  collect(final_reported_, qd);
+  collect(final_.reported, qd);
   if (recorded_.options.plan.keeps_all()) {
     collect(last_piece_.q, q);
     collect(last_piece_.qd, qd);
@@ -224,6 +228,7 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   }
   reach.read(state_.q.id(), moved_positions(t, own));
   reach.read(state_.qd.id(), moved_velocities(t, own));
+  if (!state_.reported.empty()) reach.read(state_.reported.id(), moved_velocities(t, own));
   if (!control_.u.empty()) reach.read(control_.u.id(), moved_controls(t, own));
   return own;
 }
@@ -236,6 +241,10 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   Bars out;
   out.q = Buffer<T>::uninitialized(memory, state_.q.rows(), worlds);
   out.qd = Buffer<T>::uninitialized(memory, state_.qd.rows(), worlds);
+  const bool touches = !final_.reported.empty();
+  if (touches && (pieces() > 1 || !state_.reported.empty())) {
+    out.reported = Buffer<T>::uninitialized(memory, state_.qd.rows(), worlds);
+  }
   if (!control_.u.empty()) out.control = Buffer<T>::uninitialized(memory, control_.u.rows(), worlds);
   out.constants = recorded_.constants_bar(memory, worlds, true);
   if (window.clip > 0) out.clipped = Buffer<int>(memory, 1, worlds);
@@ -249,6 +258,7 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   if (observer_) observer_->finish(bars, gradient, gradient_dot);
   bars.add(state_.q, std::move(out.q));
   bars.add(state_.qd, std::move(out.qd));
+  if (!out.reported.empty()) bars.add(state_.reported.empty() ? state_.qd : state_.reported, std::move(out.reported));
   if (!out.control.empty()) bars.add(control_.u, std::move(out.control));
   if (window.active()) {
     WindowCounts counts;

@@ -18,7 +18,8 @@ struct Stepper<T>::Batch {
         status(s.q.worlds(), memory),
         steps(memory, 1, 1),
         part({0, 1, false}, s, model, memory) {
-    part.end = s;
+    if (!part.end.reported.empty() && s.reported.empty()) s.reported = s.qd.clone(memory);
+    part.begin = part.end = s;
     options.time_step = dt;
     options.threads = threads;
     options.steps = 1;

@@ -178,7 +178,7 @@ struct Workspace {
   Vec3<typename Layout::Real> gravity;
   typename Layout::Real dt;
   typename Layout::Real *q, *qd;
-  typename Layout::Real* reported;   ///< with contact: velocity with which the last step moved q, where reported_apart
+  typename Layout::Real* reported;   ///< with contact: reported_of() where that is not q̇
   typename Layout::Control control;  ///< [k]: Real
   bool lifted;                       ///< gravity compensation acts on some body
   bool poses = false;                ///< of all links are wanted: parameters have gradients
@@ -189,6 +189,15 @@ struct Workspace {
   std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;
   std::conditional_t<Layout::coupled, CouplingSpace<Layout>, NoCouplings> coupling;
 };
+
+/// The velocity that moved q here: in the last step or, before the first, as the state says.
+template <class Layout>
+BACKDRIVE_INLINE const typename Layout::Real* reported_of(const Workspace<Layout>& ws) {
+  if constexpr (Layout::contact) {
+    if (ws.contact.reported_apart) return ws.reported;
+  }
+  return ws.qd;
+}
 
 /// Where a link is placed before its joint moves it: axes R_p R and origin p_p + R_p t. O lies at the root joint.
 template <class Real, class Const>

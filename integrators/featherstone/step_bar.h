@@ -15,10 +15,12 @@ struct StepBar {
   ShapeGradient<Real>* shapes;          ///< likewise; with contact only
   CouplingConstants<Real>* couplings;   ///< likewise
   Real* ratios;                         ///< likewise
-  Real* reported;                       ///< in, with contact only: of the velocity that moved q to q⁺
+  Real* reported;                       ///< with contact only: of what moved q to q⁺; out: of what moved it to q
   Vec3<Real>* pair_forces;              ///< in, with contact only: of the pairs' forces; null: nobody asked
 
   BACKDRIVE_INLINE bool wants_parameters() const { return Layout::parameters && constants; }
+  /// Of reported_of() the working set.
+  BACKDRIVE_INLINE Real* before() const { return Layout::contact ? reported : qd; }
   BACKDRIVE_INLINE Real& mass(int link) const { return constants[link].mass; }
 };
 

@@ -257,7 +257,10 @@ template <class Layout>
 BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar<Layout>& bar, bool touching) {
   using Real = typename Layout::Real;
   const Real half = constant<Real>(0.5);
-  for (int k = 0; k < ws.nv; ++k) ws.dof[k].smooth_bar = bar.reported[k];
+  for (int k = 0; k < ws.nv; ++k) {
+    ws.dof[k].smooth_bar = bar.reported[k];
+    bar.reported[k] = constant<Real>(0);
+  }
   adj_move(
       ws, bar,
       [&](int v) __attribute__((always_inline)) {

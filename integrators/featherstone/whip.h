@@ -60,11 +60,12 @@ BACKDRIVE_PART void move_link_before(const Workspace<Layout>& ws, const Link& li
   using Real = typename Layout::Real;
   constexpr int K = Joint::dofs;
   Real q[4]{}, displacement[2];
+  [[maybe_unused]] const Real* const moved = reported_of(ws) + link.v;
   if constexpr (K == 1) {
-    q[0] = ws.q[link.q] - ws.dt * ws.qd[link.v];
+    q[0] = ws.q[link.q] - ws.dt * moved[0];
   } else if constexpr (K > 1) {
     constexpr TurnSide side = Joint::fixed_in_world ? TurnSide::left : TurnSide::right;
-    const Quaternion<Real> was = turned<side>(load_quaternion(ws.q + link.q), vector_at(ws.qd + link.v) * -ws.dt);
+    const Quaternion<Real> was = turned<side>(load_quaternion(ws.q + link.q), vector_at(moved) * -ws.dt);
     q[0] = was.v.x, q[1] = was.v.y, q[2] = was.v.z, q[3] = was.w;
   }
   placement(link, c, parent, own.axes, own.origin);

@@ -151,20 +151,22 @@ BACKDRIVE_PART void whip_joint_adjoint(Workspace<Layout>& ws, int i, WhipBar<typ
     for (int k = 0; k < K; ++k) bar.qd[link.v + k] += dot(dof[k].S, rate_bar) + dot(before[k], sum.v_before);
     constexpr int turns = free ? 3 : K;
     for (int k = 0; k < turns; ++k) bar.q[link.q + k] += dot(dof[k].S, sum.turn);
-    // q⁻ = q ⊖ Δt q̇
+    // q⁻ = q ⊖ Δt v_d
+    const Real* const moved = reported_of(ws) + link.v;
+    Real* const moved_bar = bar.before() + link.v;
     if constexpr (K == 1) {
       const Real q_bar = dot(before[0], sum.turn_before);
       bar.q[link.q] += q_bar;
-      bar.qd[link.v] -= ws.dt * q_bar;
+      moved_bar[0] -= ws.dt * q_bar;
     } else {
       Vec3<Real> theta_bar{dot(before[0], sum.turn_before), dot(before[1], sum.turn_before),
                            dot(before[2], sum.turn_before)};
       Vec3<Real> phi_bar = zero3<Real>();
-      adj_turned<free ? TurnSide::left : TurnSide::right>(vector_at(ws.qd + link.v) * -ws.dt, theta_bar, phi_bar);
+      adj_turned<free ? TurnSide::left : TurnSide::right>(vector_at(moved) * -ws.dt, theta_bar, phi_bar);
       bar.q[link.q] += theta_bar.x, bar.q[link.q + 1] += theta_bar.y, bar.q[link.q + 2] += theta_bar.z;
-      bar.qd[link.v] -= ws.dt * phi_bar.x;
-      bar.qd[link.v + 1] -= ws.dt * phi_bar.y;
-      bar.qd[link.v + 2] -= ws.dt * phi_bar.z;
+      moved_bar[0] -= ws.dt * phi_bar.x;
+      moved_bar[1] -= ws.dt * phi_bar.y;
+      moved_bar[2] -= ws.dt * phi_bar.z;
     }
   }
   if (link.parent < 0) return;  // turning and shifting all of a tree changes nothing

@@ -41,8 +41,9 @@ struct RolloutArguments {
   T *q, *qd;            ///< [(steps+1)·nq], [(steps+1)·nv] rows; null: keep nothing
   T *q_end, *qd_end;    ///< [nq], [nv] rows
   WorldStatus* status;  ///< [worlds]; worlds that have stopped in earlier steps stay where they are
-  /// With contact only, [(steps+1)·nv] and [nv] rows: the velocities that moved q to each state, those of the first
-  /// state its own; null: not asked for.
+  /// With contact only: the velocities that moved q to the first state, to each and to the last, [nv], [(steps+1)·nv]
+  /// and [nv] rows; null: q̇, not asked for.
+  const T* reported0 = nullptr;  ///< may be reported_end
   T *reported = nullptr, *reported_end = nullptr;
   T* contact = nullptr;  ///< with contact only, [steps·pairs·kContactRows] rows (PairReport); null: not asked for
 };
@@ -68,9 +69,13 @@ struct RolloutAdjointArguments {
   T *q0_bar, *qd0_bar;              ///< out
   T* control_bar;                   ///< out, [steps·nu] rows; null: not asked for
   T* constants_bar;                 ///< out, gradient rows; null: not asked for
-  bool resume = false;          ///< a later part was walked before: q0_bar, qd0_bar, constants_bar hold what it left
-  WindowArguments<T> window{};  ///< with a clip, a launch holds whole windows
-  const T* reported_bar = nullptr;      ///< seeds as those of qd, with contact only; null: none
+  bool resume = false;              ///< a later part was walked before: the arrays that are out hold what it left
+  WindowArguments<T> window{};      ///< with a clip, a launch holds whole windows
+  /// With contact only, from here on: as recorded; null: q̇ of each state.
+  const T* reported = nullptr;
+  /// Out, as q0_bar. Null: qd0_bar has it, which is right for launches that are all of a rollout.
+  T* reported0_bar = nullptr;
+  const T* reported_bar = nullptr;      ///< seeds as those of qd; null: none
   const T* reported_end_bar = nullptr;  ///< likewise
   const T* contact_bar = nullptr;       ///< seeds as `contact`, of which those of the forces are read; null: none
 };

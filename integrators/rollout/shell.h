@@ -7,13 +7,16 @@
 //   counts,
 //                                                           fills in the model
 //   step_group(a, set, step, number, first_world, halted)   one step: `step` of this launch, `number` of the rollout
-//   reported_of(set)                                           with contact: the velocity that moved q here
+//   begins_apart(set, whether), reported_of(set)               with contact: whether the velocity that moved q here
+//                                                              is another than q̇; that velocity
 //   joint_at_fault(set, lane)                               which joint made a lane non-finite
 //
 // and of an adjoint, `Scratch`, with the working set in `ws` and the cotangents in `bar`,
 //
 //   parameter_rows(topology), parameter_bar                 cotangents of the constants
-//   walk_step_back(a, scratch, step, first_world)           takes `bar` over the step whose first state is in `ws`
+//   walk_step_back(a, scratch, step, first_world)           takes `bar` over the step whose first state is in `ws`;
+//                                                           with contact, bar.reported is of the velocity that moved q
+//                                                           to the one and the other
 //
 // `halted` is zero for the lanes that go on and NaN for those that have stopped, which keep their state.
 #include "integrators/rollout/arena.h"
@@ -53,7 +56,9 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   const WorldGroup group(a.launch, first_world);
   load_state(a.launch, a.q0, a.qd0, first_world, s);
   if constexpr (Set::has_contact) {
-    for (int k = 0; k < t.nv; ++k) s.reported[k] = s.qd[k];  // no step led to the first state
+    if (a.reported0) load_rows(group, a.reported0, 0, t.nv, s.reported);
+    for (int k = 0; !a.reported0 && k < t.nv; ++k) s.reported[k] = s.qd[k];
+    begins_apart(s, a.reported0 != nullptr);
   }
   Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
   const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
@@ -123,6 +128,9 @@ BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename S
   Real sum = constant<Real>(0);
   for (int k = 0; k < t.nq; ++k) sum += g.bar.q[k] * g.bar.q[k];
   for (int k = 0; k < t.nv; ++k) sum += g.bar.qd[k] * g.bar.qd[k];
+  if constexpr (Scratch::has_contact) {
+    for (int k = 0; k < t.nv; ++k) sum += g.bar.reported[k] * g.bar.reported[k];
+  }
   StorageOf<Real>* const controls =
       a.control_bar ? a.control_bar + std::size_t(begin) * t.nu * stride + first_world : nullptr;
   const std::size_t control_rows = controls ? std::size_t(end - begin) * t.nu : 0;
@@ -145,6 +153,9 @@ BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename S
   }
   for (int k = 0; k < t.nq; ++k) g.bar.q[k] = g.bar.q[k] * factor;
   for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = g.bar.qd[k] * factor;
+  if constexpr (Scratch::has_contact) {
+    for (int k = 0; k < t.nv; ++k) g.bar.reported[k] = g.bar.reported[k] * factor;
+  }
   for (std::size_t r = 0; r < control_rows; ++r) {
     StorageOf<Real>* const at = controls + r * stride;
     store<Real>(at, load<Real>(at) * factor);
@@ -180,6 +191,7 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
   if (a.resume) {
     load_rows(group, a.q0_bar, 0, t.nq, g.bar.q);
     load_rows(group, a.qd0_bar, 0, t.nv, g.bar.qd);
+    if constexpr (Scratch::has_contact) load_rows(group, a.reported0_bar, 0, t.nv, g.bar.reported);
     if (g.bar.wants_parameters() && !clips) {
       load_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
     }
@@ -190,18 +202,10 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
   for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = constant<Real>(0);
   add_seeds(group, a.q_end_bar, 0, t.nq, g.bar.q);
   add_seeds(group, a.qd_end_bar, 0, t.nv, g.bar.qd);
-}
-
-/// Cotangents of the velocity that led to state `step`, counted from this launch's first: what the seeds say.
-template <class Scratch>
-BACKDRIVE_INLINE void seed_reported(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
-                                    int step, int first_world) {
-  using Real = typename Scratch::Real;
-  const int nv = a.launch.topology.nv;
-  const WorldGroup group(a.launch, first_world);
-  for (int k = 0; k < nv; ++k) g.bar.reported[k] = constant<Real>(0);
-  add_seeds(group, a.reported_bar, std::size_t(step) * nv, nv, g.bar.reported);
-  if (step == a.launch.steps && !a.resume) add_seeds(group, a.reported_end_bar, 0, nv, g.bar.reported);
+  if constexpr (Scratch::has_contact) {
+    for (int k = 0; k < t.nv; ++k) g.bar.reported[k] = constant<Real>(0);
+    add_seeds(group, a.reported_end_bar, 0, t.nv, g.bar.reported);
+  }
 }
 
 /// Cotangents of the forces of a step.
@@ -228,6 +232,7 @@ BACKDRIVE_HD void walk_back(const RolloutAdjointArguments<StorageOf<typename Scr
     const std::size_t u_row = std::size_t(step) * t.nu;
     add_seeds(group, a.q_bar, q_row + t.nq, t.nq, g.bar.q);
     add_seeds(group, a.qd_bar, v_row + t.nv, t.nv, g.bar.qd);
+    if constexpr (Scratch::has_contact) add_seeds(group, a.reported_bar, v_row + t.nv, t.nv, g.bar.reported);
     const int next = step > 0 ? -1 : 0;
     load_rows(group, a.q, q_row, t.nq, g.ws.q, next);
     load_rows(group, a.qd, v_row, t.nv, g.ws.qd, next);
@@ -252,7 +257,11 @@ BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typen
   if (whole) {
     add_seeds(group, a.q_bar, 0, t.nq, g.bar.q);
     add_seeds(group, a.qd_bar, 0, t.nv, g.bar.qd);
-    if constexpr (Scratch::has_contact) add_seeds(group, a.reported_bar, 0, t.nv, g.bar.qd);
+    if constexpr (Scratch::has_contact) add_seeds(group, a.reported_bar, 0, t.nv, g.bar.reported);
+  }
+  if constexpr (Scratch::has_contact) {
+    if (a.reported0_bar) store_rows(group, a.reported0_bar, 0, t.nv, g.bar.reported);
+    for (int k = 0; !a.reported0_bar && k < t.nv; ++k) g.bar.qd[k] += g.bar.reported[k];
   }
   store_rows(group, a.q0_bar, 0, t.nq, g.bar.q);
   store_rows(group, a.qd0_bar, 0, t.nv, g.bar.qd);
@@ -266,6 +275,7 @@ BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typen
   if (!whole) return;
   mark(a.q0_bar, t.nq);
   mark(a.qd0_bar, t.nv);
+  mark(a.reported0_bar, t.nv);
   mark(a.constants_bar, rows);
 }
 
@@ -287,6 +297,9 @@ BACKDRIVE_HD void rollout_adjoint_worlds(const RolloutAdjointArguments<StorageOf
     if (a.window.cut && number > 0 && number % a.window.steps == 0) {
       for (int k = 0; k < t.nq; ++k) g.bar.q[k] = constant<Real>(0);
       for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = constant<Real>(0);
+      if constexpr (Scratch::has_contact) {
+        for (int k = 0; k < t.nv; ++k) g.bar.reported[k] = constant<Real>(0);
+      }
     }
     end = begin;
   }

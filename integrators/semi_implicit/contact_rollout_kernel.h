@@ -35,6 +35,8 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world
 }
 
 template <class Real>
+BACKDRIVE_INLINE void begins_apart(ContactSet<Real>&, bool) {}
+template <class Real>
 BACKDRIVE_INLINE const Real* reported_of(const ContactSet<Real>& s) {
   return s.reported;
 }
@@ -134,7 +136,6 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   const TablesView& t = s.tables;
   Workspace<Real>& end = g.touching.end;
   load_state_after(a, g, step, first_world);
-  seed_reported(a, g, step + 1, first_world);
   seed_forces(a, g, step, first_world);
   take_inputs(s);
   set_time(a.launch, a.launch.first_step + step, s);
@@ -153,6 +154,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   // The coordinates have been passed on; the rates that are reported are others.
   bars_of_joints_to_bodies(g, end, t.elimination.order, t.joint_count, g.bar.reported,
                            [&](int i, const Spatial<Real>& x) { g.reported_bar[i] += x; });
+  for (int k = 0; k < a.launch.topology.nv; ++k) g.bar.reported[k] = constant<Real>(0);  // steps do not read it
   step_adjoint_with_contact(g.touching, s.state, in, g.step_bar(), touching);
   store_step_cotangents(g);
 }

@@ -46,7 +46,7 @@ Buffer<T> random_rows(int rows, test::Random& random) {
 template <class T>
 struct Outcome {
   Buffer<T> q, qd, q_end, qd_end, reported, reported_end, poses;
-  Buffer<T> q0_bar, qd0_bar, control_bar, constants_bar, pose_q_bar, pose_qd_bar, pose_constants_bar;
+  Buffer<T> q0_bar, qd0_bar, reported0_bar, control_bar, constants_bar, pose_q_bar, pose_qd_bar, pose_constants_bar;
   WorldStatuses status = WorldStatuses(kWorlds);
   std::vector<int> clipped = std::vector<int>(kWorlds);
 };
@@ -95,7 +95,10 @@ class AllKernels {
       RolloutArguments<T> a{
           launch(first, steps),         q, qd, control.u.row(first * t_.nu), out_.q.write(first * t_.nq),
           out_.qd.write(first * t_.nv), q, qd, out_.status.write_address()};
-      if (touches()) a.reported = out_.reported.write(first * t_.nv), a.reported_end = out_.reported_end.write();
+      if (touches()) {
+        a.reported = out_.reported.write(first * t_.nv), a.reported_end = out_.reported_end.write();
+        if (part > 0) a.reported0 = a.reported_end;
+      }
       table_.rollout(a, 0, groups_, scratch_.get());
     }
   }
@@ -109,6 +112,7 @@ class AllKernels {
     const Buffer<T> reported_end_bar = random_rows<T>(t_.nv, random);
     out_.q0_bar = Buffer<T>(t_.nq, kWorlds);
     out_.qd0_bar = Buffer<T>(t_.nv, kWorlds);
+    out_.reported0_bar = Buffer<T>(t_.nv, kWorlds);
     out_.control_bar = Buffer<T>(s_.steps * t_.nu, kWorlds);
     out_.constants_bar = Buffer<T>(parameter_rows(), kWorlds);
     for (int part = s_.parts; part-- > 0;) {
@@ -128,7 +132,10 @@ class AllKernels {
                                    s_.parameters ? out_.constants_bar.write() : nullptr,
                                    part + 1 < s_.parts,
                                    {s_.window.steps, s_.window.cut, T(s_.window.clip), out_.clipped.data()}};
-      if (touches()) a.reported_bar = reported_bar.row(first * t_.nv), a.reported_end_bar = reported_end_bar.row(0);
+      if (touches()) {
+        a.reported = out_.reported.row(first * t_.nv), a.reported0_bar = out_.reported0_bar.write();
+        a.reported_bar = reported_bar.row(first * t_.nv), a.reported_end_bar = reported_end_bar.row(0);
+      }
       table_.rollout_adjoint(a, 0, groups_, scratch_.get());
     }
   }
@@ -210,6 +217,7 @@ std::vector<NamedError> errors_between(const Outcome<T>& a, const Outcome<T>& b)
   compare("poses", &Outcome<T>::poses);
   compare("q0_bar", &Outcome<T>::q0_bar);
   compare("qd0_bar", &Outcome<T>::qd0_bar);
+  compare("reported0_bar", &Outcome<T>::reported0_bar);
   compare("control_bar", &Outcome<T>::control_bar);
   compare("constants_bar", &Outcome<T>::constants_bar);
   compare("pose_q_bar", &Outcome<T>::pose_q_bar);

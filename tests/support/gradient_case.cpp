@@ -111,7 +111,7 @@ void each_output(const GradientCase& c, const Buffer<Q>& q, const Buffer<Q>& q_e
   zip(poses, c.pose_bar, visit);
   if (c.reported_bar.empty()) return;
   zip(t.reported, c.reported_bar, visit);
-  zip(t.final_reported, c.reported_end_bar, visit);
+  zip(t.final.reported, c.reported_end_bar, visit);
 }
 
 /// The rows of a control block: those of `channel` 0 (effort), 1, 2 (targets) in each step.
@@ -201,7 +201,7 @@ CaseGradient gradient_by_tape(const GradientCase& c, Memory memory) {
   seeds.add(poses, there(c.pose_bar));
   if (!c.reported_bar.empty()) {
     seeds.add(t.reported, there(c.reported_bar));
-    seeds.add(t.final_reported, there(c.reported_end_bar));
+    seeds.add(t.final.reported, there(c.reported_end_bar));
   }
   // All parameters that ask: some of them cannot matter.
   const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
@@ -222,9 +222,12 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   const Launch<double> launch = launch_of(model, c.options.time_step, steps, start.q);
   const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(launch));
   const int groups = (worlds + table.lanes - 1) / table.lanes;
-  table.rollout({launch, start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(), qd.write(),
-                 end.q.write(), end.qd.write(), status.write_address()},
-                0, groups, scratch.get());
+  const bool touches = !c.reported_bar.empty();
+  Buffer<double> reported(memory, (steps + 1) * t.nv, worlds);
+  RolloutArguments<double> forward{launch,     start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(),
+                                   qd.write(), end.q.write(),  end.qd.write(),  status.write_address()};
+  if (touches) forward.reported = reported.write();
+  table.rollout(forward, 0, groups, scratch.get());
   std::vector<int> links;
   for (const int body : c.bodies) links.push_back(c.model.link_of_body(body));
   const int count = static_cast<int>(t.links.size());
@@ -262,7 +265,8 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
                                           result.qd0.write(),
                                           result.control.write(),
                                           constants_bar.write()};
-  if (!c.reported_bar.empty()) {
+  if (touches) {
+    adjoint.reported = reported.row(0);
     adjoint.reported_bar = c.reported_bar.row(0);
     adjoint.reported_end_bar = c.reported_end_bar.row(0);
   }
