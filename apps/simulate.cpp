@@ -67,6 +67,7 @@ void score(const Problem& problem, const Trajectory<T>& last_piece, const Contro
   Trajectory<T> trajectory;
   trajectory.steps = problem.simulation.steps;
   trajectory.final = last_piece.final;
+  trajectory.final_reported = last_piece.final_reported;
   trajectory.status = std::make_shared<WorldStatuses>(1, memory_beside(trajectory.final.q));
   const LossResult<T> loss = evaluate_loss<T>(problem, trajectory, control, options, nullptr, observer);
   const Buffer<T> terms = on_host(loss.terms);

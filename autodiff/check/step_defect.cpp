@@ -49,7 +49,7 @@ double step_defect(const Problem& problem, RolloutOptions options) {
     State<D> state;
     state.q = as_worlds<D>(motion.q, first, worlds, nq);
     state.qd = as_worlds<D>(motion.qd, first, worlds, nv);
-    if (!motion.reported.empty()) state.reported = as_worlds<D>(motion.reported, first, worlds, nv);
+    if (!motion.reported.empty()) state.set_reported(as_worlds<D>(motion.reported, first, worlds, nv));
     Control<D> own;
     if (!control.u.empty()) own.u = as_worlds<D>(control.u, first, worlds, nu);
     const Parameters still = zero_parameters(model);

@@ -1,6 +1,7 @@
 #pragma once
 // State, control and trajectory of a batch of worlds, as buffers [component][world].
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/memory.h"
@@ -15,8 +16,6 @@ namespace backdrive {
 template <class T>
 struct State {
   Buffer<T> q, qd;
-  /// As qd, where something can touch something: the velocity that moved q here, as Trajectory has it. Empty: q̇ did.
-  Buffer<T> reported;
 
   State() = default;
   /// Zeros, and quaternions of no turn.
@@ -36,6 +35,24 @@ struct State {
     state.qd = Buffer<T>::uninitialized(memory, model.topology.nv, worlds);
     return state;
   }
+
+  /// As qd, where something can touch something: the velocity that moved q here, as Trajectory has it. Empty: q̇ did, or
+  /// q or qd is not what it was then.
+  const Buffer<T>& reported() const {
+    static const Buffer<T> none;
+    return of_q_ == stamp(q) && of_qd_ == stamp(qd) ? reported_ : none;
+  }
+  /// Of q and qd as they are now: other numbers in them, and it is forgotten.
+  void set_reported(const Buffer<T>& velocity) {
+    reported_ = velocity;
+    of_q_ = stamp(q), of_qd_ = stamp(qd);
+  }
+
+ private:
+  using Stamp = std::pair<std::uint64_t, std::uint64_t>;
+  static Stamp stamp(const Buffer<T>& buffer) { return {buffer.id(), buffer.version()}; }
+  Buffer<T> reported_;
+  Stamp of_q_, of_qd_;
 };
 
 /// Controls of all steps: row step·nu + channel, channels as Topology::nu says. One step of it drives step().
@@ -53,13 +70,13 @@ struct Control {
 ///
 /// Where something can touch something, a state's q̇ is not what moves: it is half a step of gravity ahead of a body at
 /// rest. `reported` has the velocities that moved q to each state (of the first: what its State says), zero at rest,
-/// and `final.reported` the last. They are what is to be looked at and scored; q̇ is what the next step starts from.
+/// and `final_reported` the last. They are what is to be looked at and scored; q̇ is what the next step starts from.
 template <class T>
 struct Trajectory {
   int steps = 0;
   Buffer<T> q, qd;
   State<T> final;
-  Buffer<T> reported;  ///< as qd; empty where nothing can touch anything
+  Buffer<T> reported, final_reported;  ///< as qd and final.qd; empty where nothing can touch anything
 
   /// What touched in each step, row (step·pairs + pair)·7 + component: force on the first body of the pair (3), where
   /// it acts (3; both in the world), depth of the deepest point. Pairs as in Topology::contact_pairs. Empty unless
@@ -67,8 +84,8 @@ struct Trajectory {
   Buffer<T> contact;
 
   /// Velocities to look at.
-  const Buffer<T>& velocity() const { return final.reported.empty() ? qd : reported; }
-  const Buffer<T>& final_velocity() const { return final.reported.empty() ? final.qd : final.reported; }
+  const Buffer<T>& velocity() const { return final_reported.empty() ? qd : reported; }
+  const Buffer<T>& final_velocity() const { return final_reported.empty() ? final.qd : final_reported; }
 
   std::shared_ptr<WorldStatuses> status;
   std::shared_ptr<const Model> model;  ///< that it was computed from, as it was then; null where a tape keeps it

@@ -147,8 +147,8 @@ void check_state(const Model& model, const State<T>& state) {
   const int worlds = state.q.worlds();
   check_shape("state.q", state.q.rows(), worlds, t.nq, worlds);
   check_shape("state.qd", state.qd.rows(), state.qd.worlds(), t.nv, worlds);
-  if (state.reported.empty()) return;
-  check_shape("state.reported", state.reported.rows(), state.reported.worlds(), t.nv, worlds);
+  const Buffer<T>& reported = state.reported();
+  if (!reported.empty()) check_shape("state.reported()", reported.rows(), reported.worlds(), t.nv, worlds);
 }
 
 template <class T>
@@ -241,7 +241,7 @@ void check_rollout(const Model& model, const State<T>& state, const Control<T>& 
                 ", expected both on one device");
   };
   check_place("state.qd", state.qd);
-  check_place("state.reported", state.reported);
+  check_place("state.reported()", state.reported());
   check_place("control", control.u);
 }
 

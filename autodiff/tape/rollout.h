@@ -94,7 +94,7 @@ State<T> detach(const State<T>& state, Memory& memory = default_memory()) {
   State<T> copy;
   copy.q = state.q.clone(memory);
   copy.qd = state.qd.clone(memory);
-  if (!state.reported.empty()) copy.reported = state.reported.clone(memory);
+  if (!state.reported().empty()) copy.set_reported(state.reported().clone(memory));
   return copy;
 }
 

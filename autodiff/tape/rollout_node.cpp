@@ -21,6 +21,7 @@ Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<Wo
   trajectory.final = part.end;
   trajectory.reported = part.reported;
   trajectory.contact = part.contact;
+  trajectory.final_reported = part.end_reported;
   trajectory.status = status;
   return trajectory;
 }
@@ -39,12 +40,11 @@ void run_part(const PartRun<T>& run, RolloutPart<T>& part) {
                                 run.status.write_address()};
   arguments.launch.steps_before = run.steps_before;
   if (!part.reported.empty()) arguments.reported = part.reported.write_address();
-  if (!part.end.reported.empty()) {
-    if (!part.begin.reported.empty()) arguments.reported0 = part.begin.reported.address();
-    arguments.reported_end = part.end.reported.write_address();
-  }
+  if (!part.begin_reported.empty()) arguments.reported0 = part.begin_reported.address();
+  if (!part.end_reported.empty()) arguments.reported_end = part.end_reported.write_address();
   if (!part.contact.empty()) arguments.contact = part.contact.write_address();
   launch_rollout(arguments, run.model.tree, run.options.threads, run.memory);
+  part.end.set_reported(part.end_reported);
 }
 
 /// What the pieces hand on to one another on the way back, and add to.
@@ -61,12 +61,13 @@ RolloutNode<T>::RolloutNode(Recorded<T> recorded, State<T> state, Control<T> con
                             std::shared_ptr<StateObserver<T>> observer)
     : recorded_(std::move(recorded)),
       state_(std::move(state)),
+      reported_(state_.reported()),
       control_(std::move(control)),
       observer_(std::move(observer)),
       steps_(recorded_.options.steps) {
   const MemoryPlan& plan = recorded_.options.plan;
   piece_ = plan.keeps_all() ? steps_ : std::min(plan.piece, steps_);
-  for (const Buffer<T>* b : {&state_.q, &state_.qd, &state_.reported, &control_.u}) {
+  for (const Buffer<T>* b : {&state_.q, &state_.qd, &reported_, &control_.u}) {
     if (!b->empty()) this->inputs.emplace_back(*b, b->version());
   }
 }
@@ -81,8 +82,9 @@ Trajectory<T> RolloutNode<T>::forward(Memory& memory) {
   result.steps = steps_;
   if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.reported = result.contact = {};
   final_ = result.final;
+  final_reported_ = result.final_reported;
   for (const Buffer<T>* b : {&result.q, &result.qd, &result.reported, &result.contact, &result.final.q,
-                             &result.final.qd, &result.final.reported}) {
+                             &result.final.qd, &result.final_reported}) {
     if (b->id() != 0) this->outputs.emplace_back(*b, b->version());
   }
   return result;
@@ -182,7 +184,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
     arguments.reported_bar = seeds_of(piece.reported, seeds.qd);
     arguments.reported = piece.reported.address();
     if (!out.reported.empty()) arguments.reported0_bar = out.reported.write_address();
-    arguments.reported_end_bar = first_row(bars.find(final_.reported));
+    arguments.reported_end_bar = first_row(bars.find(final_reported_));
     if (!piece.contact.empty()) arguments.contact_bar = seeds_of(piece.contact, seeds.contact);
   }
   launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
@@ -200,7 +202,7 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   };
   collect(final_.q, q);
   collect(final_.qd, qd);
-  collect(final_.reported, qd);
+  collect(final_reported_, qd);
   if (recorded_.options.plan.keeps_all()) {
     collect(last_piece_.q, q);
     collect(last_piece_.qd, qd);
@@ -228,7 +230,7 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   }
   reach.read(state_.q.id(), moved_positions(t, own));
   reach.read(state_.qd.id(), moved_velocities(t, own));
-  if (!state_.reported.empty()) reach.read(state_.reported.id(), moved_velocities(t, own));
+  if (!reported_.empty()) reach.read(reported_.id(), moved_velocities(t, own));
   if (!control_.u.empty()) reach.read(control_.u.id(), moved_controls(t, own));
   return own;
 }
@@ -241,8 +243,7 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   Bars out;
   out.q = Buffer<T>::uninitialized(memory, state_.q.rows(), worlds);
   out.qd = Buffer<T>::uninitialized(memory, state_.qd.rows(), worlds);
-  const bool touches = !final_.reported.empty();
-  if (touches && (pieces() > 1 || !state_.reported.empty())) {
+  if (!final_reported_.empty() && (pieces() > 1 || !reported_.empty())) {
     out.reported = Buffer<T>::uninitialized(memory, state_.qd.rows(), worlds);
   }
   if (!control_.u.empty()) out.control = Buffer<T>::uninitialized(memory, control_.u.rows(), worlds);
@@ -258,7 +259,7 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   if (observer_) observer_->finish(bars, gradient, gradient_dot);
   bars.add(state_.q, std::move(out.q));
   bars.add(state_.qd, std::move(out.qd));
-  if (!out.reported.empty()) bars.add(state_.reported.empty() ? state_.qd : state_.reported, std::move(out.reported));
+  if (!out.reported.empty()) bars.add(reported_.empty() ? state_.qd : reported_, std::move(out.reported));
   if (!out.control.empty()) bars.add(control_.u, std::move(out.control));
   if (window.active()) {
     WindowCounts counts;

@@ -14,9 +14,10 @@ struct PartSteps {
 template <class T>
 struct RolloutPart {
   int first_step = 0, steps = 0;
-  State<T> begin, end;          ///< may be the same buffers
-  Buffer<T> q, qd;              ///< every state, steps + 1 of them; empty: not kept
-  Buffer<T> reported, contact;  ///< as Trajectory says
+  State<T> begin, end;                     ///< may be the same buffers
+  Buffer<T> begin_reported, end_reported;  ///< begin.reported(), and what becomes end's; empty: no contact
+  Buffer<T> q, qd;                         ///< every state, steps + 1 of them; empty: not kept
+  Buffer<T> reported, contact;             ///< as Trajectory says
 
   RolloutPart() = default;
   RolloutPart(const PartSteps& which, const State<T>& from, const Model& model, Memory& memory)
@@ -26,7 +27,7 @@ struct RolloutPart {
         end(State<T>::uninitialized(model, from.q.worlds(), memory)) {
     const int nv = model.topology.nv, worlds = from.q.worlds();
     const bool touches = !model.topology.contact_pairs.empty();
-    if (touches) end.reported = Buffer<T>::uninitialized(memory, nv, worlds);
+    if (touches) begin_reported = from.reported(), end_reported = Buffer<T>::uninitialized(memory, nv, worlds);
     if (!which.keep_states) return;
     const std::int64_t states = std::int64_t{steps} + 1;
     q = Buffer<T>::uninitialized(memory, row_count(states, model.topology.nq), worlds);
@@ -87,10 +88,12 @@ class RolloutNode final : public Tape<T>::Node {
 
   Recorded<T> recorded_;
   State<T> state_;
+  Buffer<T> reported_;  ///< state_.reported()
   Control<T> control_;
   std::shared_ptr<StateObserver<T>> observer_;
   int steps_, piece_;
   State<T> final_;
+  Buffer<T> final_reported_;
   RolloutPart<T> last_piece_;  ///< as the forward pass left it, until the walk back begins
   PoolVector<Checkpoint> checkpoints_;
 };

@@ -6,8 +6,8 @@ namespace backdrive {
 
 /// Derivatives of the state x⁺ that options.steps steps lead to, by the state x that they start from and by the
 /// controls u of these steps: δx⁺ = A δx + B δu. Of a state, x are its positions' tangent rows, one for each velocity
-/// (add_tangent, models/coordinates.h), and then its velocities q̇: 2 nv numbers. State::reported is left out: q̇ moved x
-/// to where it is.
+/// (add_tangent, models/coordinates.h), and then its velocities q̇: 2 nv numbers. State::reported() is left out: q̇ moved
+/// x to where it is.
 template <class T>
 struct StepJacobians {
   int rows = 0;          ///< 2 nv

@@ -18,8 +18,11 @@ struct Stepper<T>::Batch {
         status(s.q.worlds(), memory),
         steps(memory, 1, 1),
         part({0, 1, false}, s, model, memory) {
-    if (!part.end.reported.empty() && s.reported.empty()) s.reported = s.qd.clone(memory);
-    part.begin = part.end = s;
+    part.end = s;
+    if (!part.end_reported.empty()) {
+      part.end_reported.copy_from(part.begin_reported.empty() ? s.qd : part.begin_reported);
+      part.begin_reported = part.end_reported;
+    }
     options.time_step = dt;
     options.threads = threads;
     options.steps = 1;

@@ -234,9 +234,9 @@ std::vector<Buffer<T>> run_worlds(const Model& model, const std::vector<int>& wo
   const Trajectory<T> t = rollout(tape, model, start, batch.control, options);
   Seeds<T> seeds;
   seeds.add(t.final.q, t.final.q);
-  seeds.add(t.final.reported, t.final.reported);
+  seeds.add(t.final_reported, t.final_reported);
   const Gradients<T> g = std::move(tape).backward(seeds);
-  return {t.final.q,           t.final.qd,           t.final.reported,     t.contact,
+  return {t.final.q,           t.final.qd,           t.final_reported,     t.contact,
           g.of(batch.state.q), g.of(batch.state.qd), g.of(batch.control.u)};
 }
 

@@ -177,7 +177,7 @@ TEST(ContactBodies, StickingDriftIsBoundedByTheCreep) {
   for (const double share : {0.1, 0.5, 0.8}) {
     const Trajectory<double> t = on_slope(std::atan(share * kFriction), 8);
     EXPECT_LT(creep(t, 4), 1.2 * creep_under(share)) << share;
-    EXPECT_GT(t.final.reported(3, 0), 0.8 * creep_under(share)) << share;
+    EXPECT_GT(t.final_reported(3, 0), 0.8 * creep_under(share)) << share;
     EXPECT_LT(t.final.q(4, 0), 1e-3) << share;
   }
 }
@@ -200,9 +200,9 @@ TEST(ContactBodies, ASlidingBallEndsUpRolling) {
   // The force acts in the middle of the overlap, on an arm that is shorter by half the depth, 0.4 %: of m v = ∫f and
   // I ω = a ∫f, v = a ω, v = v₀ a²/(a² + I/m).
   const double arm = radius - 0.5 * depth, gyration = 0.4 * radius * radius;
-  EXPECT_NEAR(t.final.reported(3, 0), speed * arm * arm / (arm * arm + gyration), 1e-5);
-  EXPECT_NEAR(t.final.reported(3, 0), 5. / 7 * speed, 0.003 * speed);
-  EXPECT_NEAR(t.final.reported(3, 0) - arm * t.final.reported(1, 0), 0, kCreep);
+  EXPECT_NEAR(t.final_reported(3, 0), speed * arm * arm / (arm * arm + gyration), 1e-5);
+  EXPECT_NEAR(t.final_reported(3, 0), 5. / 7 * speed, 0.003 * speed);
+  EXPECT_NEAR(t.final_reported(3, 0) - arm * t.final_reported(1, 0), 0, kCreep);
   EXPECT_GT(t.final.q(4, 0), 2.5);
 }
 
@@ -556,13 +556,13 @@ TEST_P(ContactBodiesResting, StaysOnWhatCarriesIt) {
   EXPECT_GT(lowest, 0.045);  // half the thickness of the flattest, but for the depth; a stand's parts are about z = 0
   EXPECT_LT(highest, d.start + 1e-9);
   EXPECT_LT(largest(d.path.final.q, 4, 2), 0.1);
-  EXPECT_LT(largest(d.path.final.reported, 3, 3), rocks(r) ? 0.1 : 0.05);
+  EXPECT_LT(largest(d.path.final_reported, 3, 3), rocks(r) ? 0.1 : 0.05);
 }
 
 // At the rate that the defaults are for.
 TEST_P(ContactBodiesResting, ComesToRestAt240StepsPerSecond) {
   const Drop d = drop(GetParam(), 8, 240);
-  EXPECT_LT(largest(d.path.final.reported, 0, 6), rocks(GetParam()) ? 0.3 : 1e-3);
+  EXPECT_LT(largest(d.path.final_reported, 0, 6), rocks(GetParam()) ? 0.3 : 1e-3);
   EXPECT_LT(largest(d.path.final.q, 4, 2), 0.1);
 }
 

@@ -111,7 +111,7 @@ void each_output(const GradientCase& c, const Buffer<Q>& q, const Buffer<Q>& q_e
   zip(poses, c.pose_bar, visit);
   if (c.reported_bar.empty()) return;
   zip(t.reported, c.reported_bar, visit);
-  zip(t.final.reported, c.reported_end_bar, visit);
+  zip(t.final_reported, c.reported_end_bar, visit);
 }
 
 /// The rows of a control block: those of `channel` 0 (effort), 1, 2 (targets) in each step.
@@ -201,7 +201,7 @@ CaseGradient gradient_by_tape(const GradientCase& c, Memory memory) {
   seeds.add(poses, there(c.pose_bar));
   if (!c.reported_bar.empty()) {
     seeds.add(t.reported, there(c.reported_bar));
-    seeds.add(t.final.reported, there(c.reported_end_bar));
+    seeds.add(t.final_reported, there(c.reported_end_bar));
   }
   // All parameters that ask: some of them cannot matter.
   const Gradients<T> g = std::move(tape).backward(seeds, Disconnected::zero);
