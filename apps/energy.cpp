@@ -105,14 +105,19 @@ std::string energy_growth(const Problem& problem, const SimulationResult& result
     const auto q = std::span(result.q).subspan(first * nq, count * nq);
     const auto qd = std::span(result.qd).subspan(first * nv, count * nv);
     // Each velocity with the positions that it moved on: where links turn far in a step, it gives the next ones another
-    // energy (docs/theory.md, "Trees that whip"). Nothing was moved before the first state.
-    const std::size_t began = first > 0 ? (first - 1) * nq : 0;
-    std::vector<double> moved(result.q.begin() + began, result.q.begin() + (first + count - 1) * nq);
-    if (first == 0) moved.insert(moved.begin(), result.q.begin(), result.q.begin() + nq);
-    const BodyStates bodies(model, count, q, qd), moving(model, count, moved, qd);
+    // energy (docs/theory.md, "Trees that whip"). Nothing was moved before the first state, and nothing after the last.
+    const auto rows = [&](const std::vector<double>& of, std::size_t width, int begin) {
+      std::vector<double> block;
+      for (int k = 0; k <= count; ++k) {
+        const auto row = of.begin() + std::clamp(begin + k, 0, result.steps) * width;
+        block.insert(block.end(), row, row + width);
+      }
+      return block;
+    };
+    const BodyStates bodies(model, count + 1, rows(result.q, nq, first - 1), rows(result.qd, nv, first));
     for (int state = 0; state < count; ++state) {
-      const double potential = potential_energy(model, bodies, state, q.subspan(state * nq, nq));
-      const double kinetic = kinetic_energy(model, moving, state, qd.subspan(state * nv, nv));
+      const double potential = potential_energy(model, bodies, state + 1, q.subspan(state * nq, nq));
+      const double kinetic = kinetic_energy(model, bodies, state, qd.subspan(state * nv, nv));
       if (first + state == 0) start = most = potential + kinetic, lowest = potential;
       lowest = std::min(lowest, potential);
       if (potential + kinetic > most) most = potential + kinetic, at = first + state;

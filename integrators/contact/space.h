@@ -149,8 +149,8 @@ struct ContactSpace {
   KrylovContact<Real>* krylov;  ///< likewise
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
-  bool reported_apart = false;  ///< Workspace::reported is not q̇
-  bool any_held = false;        ///< of the last step: whether friction's bound is held, and in which lanes
+  bool reported_apart = true;  ///< Workspace::reported may be another than q̇, as it may before a rollout's first step
+  bool any_held = false;       ///< of the last step: whether friction's bound is held, and in which lanes
   MaskOf<Real> held;
   MaskOf<Real> shared;        ///< find_shared()
   bool any_unsolved = false;  ///< and 1 in the lanes where it was not solved

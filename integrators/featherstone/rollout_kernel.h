@@ -132,11 +132,6 @@ BACKDRIVE_INLINE void integrate_kicked(Workspace<Layout>& ws, int step, int firs
   integrate<false>(ws, step, first_world, worlds, halted, status);
 }
 
-template <class Layout>
-BACKDRIVE_INLINE void begins_apart(Workspace<Layout>& ws, bool apart) {
-  ws.contact.reported_apart = apart;
-}
-
 template <class T, class Layout>
 BACKDRIVE_HD void step_group(const RolloutArguments<T>& a, Workspace<Layout>& ws, [[maybe_unused]] int step, int number,
                              int first_world, typename Layout::Real& halted) {
@@ -156,22 +151,13 @@ void lay_out(const RolloutArguments<T>& a, int first_world, Arena& arena, Worksp
   prepare(a.launch, first_world, arena, ws);
 }
 
-/// The velocity that moved q to the first state of a step.
-template <class T, class Layout>
-BACKDRIVE_INLINE void load_reported(const RolloutAdjointArguments<T>& a, Workspace<Layout>& ws, int step,
-                                    int first_world) {
-  ws.contact.reported_apart = a.reported != nullptr;
-  if (!a.reported) return;
-  const int nv = a.launch.topology.nv;
-  load_rows(WorldGroup(a.launch, first_world), a.reported, std::size_t(step) * nv, nv, ws.reported);
-}
-
 /// Recomputes a step from g.ws and takes the cotangents over it.
 template <class Layout>
 BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
                                  AdjointScratch<Layout>& g, int step, int first_world) {
   if constexpr (Layout::contact) {
-    load_reported(a, g.ws, step, first_world);
+    const WorldGroup group(a.launch, first_world);
+    load_reported(group, a.reported, std::size_t(step) * g.ws.nv, g.ws.nv, g.ws.qd, g.ws.reported);
     seed_forces(a, g, step, first_world);
     step_adjoint_with_contact(g.ws, g.bar, recompute_with_contact(g.ws));
   } else {

@@ -7,8 +7,7 @@
 //   counts,
 //                                                           fills in the model
 //   step_group(a, set, step, number, first_world, halted)   one step: `step` of this launch, `number` of the rollout
-//   begins_apart(set, whether), reported_of(set)               with contact: whether the velocity that moved q here
-//                                                              is another than q̇; that velocity
+//   reported_of(set)                                           with contact: the velocity that moved q here
 //   joint_at_fault(set, lane)                               which joint made a lane non-finite
 //
 // and of an adjoint, `Scratch`, with the working set in `ws` and the cotangents in `bar`,
@@ -48,6 +47,14 @@ BACKDRIVE_HD void blame(const Set& s, const Mask& bad, int step, int first_world
   }
 }
 
+/// The velocity that moved q to a state: `rows` or, where they are null, q̇.
+template <class Real>
+BACKDRIVE_INLINE void load_reported(const WorldGroup& group, const StorageOf<Real>* rows, std::size_t first_row, int nv,
+                                    const Real* qd, Real* reported) {
+  if (rows) return load_rows(group, rows, first_row, nv, reported);
+  for (int k = 0; k < nv; ++k) reported[k] = qd[k];
+}
+
 /// The rollout of one lane group, in a working set that a pack kernel or a GPU thread has laid out.
 template <class Set>
 BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::Real>>& a, Set& s, int first_world) {
@@ -56,9 +63,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   const WorldGroup group(a.launch, first_world);
   load_state(a.launch, a.q0, a.qd0, first_world, s);
   if constexpr (Set::has_contact) {
-    if (a.reported0) load_rows(group, a.reported0, 0, t.nv, s.reported);
-    for (int k = 0; !a.reported0 && k < t.nv; ++k) s.reported[k] = s.qd[k];
-    begins_apart(s, a.reported0 != nullptr);
+    load_reported(group, a.reported0, 0, t.nv, s.qd, s.reported);
   }
   Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
   const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
@@ -116,6 +121,22 @@ BACKDRIVE_HD void mark_stopped(const WorldGroup& group, const WorldStatus* statu
   }
 }
 
+/// visit(each running cotangent of a state): of q, q̇ and, with contact, of the velocity that moved q.
+template <class Scratch, class Visit>
+BACKDRIVE_INLINE void each_state_bar(Scratch& g, const TopologyView& t, const Visit& visit) {
+  for (int k = 0; k < t.nq; ++k) visit(g.bar.q[k]);
+  for (int k = 0; k < t.nv; ++k) visit(g.bar.qd[k]);
+  if constexpr (Scratch::has_contact) {
+    for (int k = 0; k < t.nv; ++k) visit(g.bar.reported[k]);
+  }
+}
+template <class Scratch>
+BACKDRIVE_INLINE void clear_state_bar(Scratch& g, const TopologyView& t) {
+  using Real = typename Scratch::Real;
+  each_state_bar(
+      g, t, [](Real & x) __attribute__((always_inline)) { x = constant<Real>(0); });
+}
+
 /// Scales what the window of steps [begin, end) contributes to a norm of at most a.window.clip: the cotangents of its
 /// controls and of the state that it begins with, and, by the same factor, of the parameters, whose sum over the
 /// windows so far stands in a.constants_bar.
@@ -126,11 +147,8 @@ BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename S
   const TopologyView& t = a.launch.topology;
   const int stride = a.launch.stride;
   Real sum = constant<Real>(0);
-  for (int k = 0; k < t.nq; ++k) sum += g.bar.q[k] * g.bar.q[k];
-  for (int k = 0; k < t.nv; ++k) sum += g.bar.qd[k] * g.bar.qd[k];
-  if constexpr (Scratch::has_contact) {
-    for (int k = 0; k < t.nv; ++k) sum += g.bar.reported[k] * g.bar.reported[k];
-  }
+  each_state_bar(
+      g, t, [&](const Real& x) __attribute__((always_inline)) { sum += x * x; });
   StorageOf<Real>* const controls =
       a.control_bar ? a.control_bar + std::size_t(begin) * t.nu * stride + first_world : nullptr;
   const std::size_t control_rows = controls ? std::size_t(end - begin) * t.nu : 0;
@@ -151,11 +169,8 @@ BACKDRIVE_HD void clip_window(const RolloutAdjointArguments<StorageOf<typename S
   for (int l = 0; l < RealTraits<Real>::lanes && first_world + l < a.launch.worlds; ++l) {
     if (a.window.clipped && lane(over, l)) ++a.window.clipped[first_world + l];
   }
-  for (int k = 0; k < t.nq; ++k) g.bar.q[k] = g.bar.q[k] * factor;
-  for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = g.bar.qd[k] * factor;
-  if constexpr (Scratch::has_contact) {
-    for (int k = 0; k < t.nv; ++k) g.bar.reported[k] = g.bar.reported[k] * factor;
-  }
+  each_state_bar(
+      g, t, [&](Real & x) __attribute__((always_inline)) { x = x * factor; });
   for (std::size_t r = 0; r < control_rows; ++r) {
     StorageOf<Real>* const at = controls + r * stride;
     store<Real>(at, load<Real>(at) * factor);
@@ -182,7 +197,6 @@ BACKDRIVE_INLINE void clear_parameters(Scratch& g, const TopologyView& t) {
 template <class Scratch>
 BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a, Scratch& g,
                                   int first_world) {
-  using Real = typename Scratch::Real;
   const TopologyView& t = a.launch.topology;
   const int rows = g.parameter_rows(t);
   const WorldGroup group(a.launch, first_world);
@@ -198,14 +212,10 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
     return;
   }
   if (g.bar.wants_parameters() && clips) store_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
-  for (int k = 0; k < t.nq; ++k) g.bar.q[k] = constant<Real>(0);
-  for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = constant<Real>(0);
+  clear_state_bar(g, t);
   add_seeds(group, a.q_end_bar, 0, t.nq, g.bar.q);
   add_seeds(group, a.qd_end_bar, 0, t.nv, g.bar.qd);
-  if constexpr (Scratch::has_contact) {
-    for (int k = 0; k < t.nv; ++k) g.bar.reported[k] = constant<Real>(0);
-    add_seeds(group, a.reported_end_bar, 0, t.nv, g.bar.reported);
-  }
+  if constexpr (Scratch::has_contact) add_seeds(group, a.reported_end_bar, 0, t.nv, g.bar.reported);
 }
 
 /// Cotangents of the forces of a step.
@@ -282,7 +292,6 @@ BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typen
 template <class Scratch>
 BACKDRIVE_HD void rollout_adjoint_worlds(const RolloutAdjointArguments<StorageOf<typename Scratch::Real>>& a,
                                          Scratch& g, int first_world) {
-  using Real = typename Scratch::Real;
   const TopologyView& t = a.launch.topology;
   const bool clips = value_of(a.window.clip) > 0;
   load_cotangents(a, g, first_world);
@@ -294,13 +303,7 @@ BACKDRIVE_HD void rollout_adjoint_worlds(const RolloutAdjointArguments<StorageOf
       clear_parameters(g, t);
     }
     const int number = a.launch.first_step + begin;
-    if (a.window.cut && number > 0 && number % a.window.steps == 0) {
-      for (int k = 0; k < t.nq; ++k) g.bar.q[k] = constant<Real>(0);
-      for (int k = 0; k < t.nv; ++k) g.bar.qd[k] = constant<Real>(0);
-      if constexpr (Scratch::has_contact) {
-        for (int k = 0; k < t.nv; ++k) g.bar.reported[k] = constant<Real>(0);
-      }
-    }
+    if (a.window.cut && number > 0 && number % a.window.steps == 0) clear_state_bar(g, t);
     end = begin;
   }
   store_cotangents(a, g, first_world);

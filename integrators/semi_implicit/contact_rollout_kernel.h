@@ -35,8 +35,6 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<Real>>& launch, int first_world
 }
 
 template <class Real>
-BACKDRIVE_INLINE void begins_apart(ContactSet<Real>&, bool) {}
-template <class Real>
 BACKDRIVE_INLINE const Real* reported_of(const ContactSet<Real>& s) {
   return s.reported;
 }
