@@ -58,14 +58,34 @@ double turning_speed(const Topology& t, int i, const double* qd) {
 /// that steps that would do leave.
 constexpr double kTaken = 0.2, kDampedLittle = 0.22;
 
+/// Of each link, what (22) multiplies |ω|² with in its tree.
+std::vector<double> whip_times(const Topology& t, double time_step) {
+  std::vector<double> times(t.links.size());
+  for (std::size_t root = 0, end; root < times.size(); root = end) {
+    bool touches = false;
+    for (end = root; end == root || (end < times.size() && t.links[end].parent >= 0); ++end) {
+      touches = touches || t.links[end].touches;
+    }
+    std::fill(times.begin() + root, times.begin() + end, featherstone::whip_time(time_step, touches));
+  }
+  return times;
+}
+
+/// Steps, s, that would do for joints whose h is `together` by Δt².
+double little_damped(bool touches, double together) {
+  using featherstone::kWhipFrom, featherstone::kWhipTo;
+  const double h = kWhipFrom + kDampedLittle * (kWhipTo - kWhipFrom);
+  return touches ? h / (together * featherstone::kWhipTime) : std::sqrt(h / together);
+}
+
 }  // namespace
 
 std::string damped_turns(const Problem& problem, const SimulationResult& result) {
-  using featherstone::kWhipFrom, featherstone::kWhipTo;
   const Model& model = problem.model;
   const Topology& t = model.topology;
   if (t.integrator != Integrator::featherstone) return "";
-  const double dt = problem.simulation.time_step, time = featherstone::whip_time(dt);
+  const double dt = problem.simulation.time_step;
+  const std::vector<double> times = whip_times(t, dt);
   struct Pair {
     double taken = 0;
     double together = 0, own = 0, other = 0;  ///< where they turned fastest
@@ -79,7 +99,7 @@ std::string damped_turns(const Problem& problem, const SimulationResult& result)
       if (other < 0) continue;
       const double a = turning_speed(t, i, qd), b = turning_speed(t, other, qd);
       const double together = featherstone::JointTurn<double>(a * a, b * b).h;
-      const double share = featherstone::WhipShare<double>(std::pow(together * time, 4)).share;
+      const double share = featherstone::whip_share(std::pow(together * times[i], 4)).share;
       if (!(share > 0)) continue;
       Pair& pair = pairs[i];
       pair.taken += share * together * dt * dt;
@@ -89,7 +109,7 @@ std::string damped_turns(const Problem& problem, const SimulationResult& result)
              "' turn by " + number(pair.other) + " and " + number(pair.own) + " rad/s (at " + number(pair.step * dt) +
              " s): steps of " + number(dt) +
              " s damp what adjoining joints do so fast, by a fifth of its energy up to " + number(step * dt) +
-             " s; steps of " + number((kWhipFrom + kDampedLittle * (kWhipTo - kWhipFrom)) / pair.together) +
+             " s; steps of " + number(little_damped(times[i] > dt * dt, pair.together)) +
              " s (simulation/substeps) hardly would, or, of a rotor, `spins: true` of its joint";
     }
   }

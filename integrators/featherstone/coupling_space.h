@@ -13,6 +13,7 @@ struct CouplingStep {
   Real bar;                ///< f of w: cotangent of s̈ where it holds
   Real kick, kick_bar;     ///< f of Δv, an impulse, and of its w; with contact only
   Real trial;              ///< f of solves on the way there
+  Real first, first_bar;   ///< f of q̈₁ of (24) and of its w
 };
 
 /// Z, and the matrix of (15).

@@ -139,15 +139,25 @@ BACKDRIVE_CALLED void solve_uncoupled(Workspace<Layout>& ws, const FactorsOf& fa
       [](int, const Spatial<Real>&) {});
 }
 
-/// The root-to-leaves half of the first solve with M̃ of a step, after articulate(): with the efforts of couplings, and
-/// their responses for those that follow. q̈ into dof[].*x, and visit(i, δ).
+/// q̈₀ of a step and the couplings' responses, into ws.coupling, after articulate(). Overwrites dof[].x.
+template <class Layout>
+BACKDRIVE_CALLED void begin_coupled_motion(Workspace<Layout>& ws) {
+  coupling_efforts(ws);
+  solve_uncoupled(ws, OwnFactors{});
+  respond(ws, OwnFactors{}, ws.coupling.smooth);
+}
+
+/// The root-to-leaves half of the solve with M̃ of a step, after articulate(): with the efforts of couplings. q̈ into
+/// dof[].*x, and visit(i, δ). Where (24) has made the responses, they are there.
 template <class Layout, class Solution, class Visit>
 BACKDRIVE_CALLED void solve_coupled_motion(Workspace<Layout>& ws, Solution x, const Visit& visit) {
   using Dof = typename Layout::Dof;
   using Real = typename Layout::Real;
-  coupling_efforts(ws);
-  solve_uncoupled(ws, OwnFactors{});
-  respond(ws, OwnFactors{}, ws.coupling.smooth);
+  if (ws.middle.on) {
+    solve_uncoupled(ws, OwnFactors{});
+  } else {
+    begin_coupled_motion(ws);
+  }
   correct(ws, ws.coupling.smooth, CouplingLoad::efforts, &CouplingStep<Real>::force);
   hand_out(
       ws, [x](Dof& dof, const Real& number) { dof.*x = number; }, visit);
@@ -160,14 +170,6 @@ BACKDRIVE_INLINE void solve_motion(Workspace<Layout>& ws, Solution x, const Visi
     if (is_coupled(ws)) return solve_coupled_motion(ws, x, visit);
   }
   solve_outwards(ws, x, visit);
-}
-
-/// (1)-(4), (14)-(16): q̈ from ws.q, ws.qd and ws.control into dof[].x.
-template <class Layout>
-BACKDRIVE_HD void forward_dynamics(Workspace<Layout>& ws) {
-  step_kinematics(ws);
-  articulate(ws);
-  solve_motion(ws, &Layout::Dof::x, [](int, const auto&) __attribute__((always_inline)){});
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -25,8 +25,16 @@ BACKDRIVE_INLINE JointInputBar<typename Layout::Real> coupling_input_adjoint(Wor
     return sum_of_terms(ws, c, [&](const CouplingTerm& term) { return ws.dof[term.v].*x; });
   };
   const Coupling& coupling = ws.coupling.couplings[c];
-  const Real w = coupling.holds ? -ws.coupling.now[c].bar : sum(&Dof::x);
-  Real resisted = sum(&Dof::x) * sum(&Dof::qdd);
+  const CouplingStep<Real>& now = ws.coupling.now[c];
+  Real w = sum(&Dof::x), resisted = w * sum(&Dof::qdd), lost = now.bar;
+  if (ws.middle.on) {
+    const auto of = [&](const Real* x) {
+      return sum_of_terms(ws, c, [&](const CouplingTerm& term) { return x[term.v]; });
+    };
+    resisted += of(ws.middle.w) * (of(ws.middle.qdd) - sum(&Dof::qdd));
+    lost += now.first_bar;
+  }
+  if (coupling.holds) w = -lost;
   if constexpr (Layout::contact) resisted += sum(&Dof::w) * sum(&Dof::kick);
   return adj_coupling_force(coupling, ws.coupling.constants[c].efforts, coupling_input(ws, c), ws.dt, {w, resisted},
                             bar.wants_parameters() ? &bar.couplings[c].efforts : nullptr);
@@ -49,6 +57,10 @@ BACKDRIVE_CALLED void couplings_adjoint(Workspace<Layout>& ws, const Bar& bar) {
       const auto& dof = ws.dof[term.v];
       if (bar.wants_parameters()) {
         Real ratio_bar = now.force * dof.x + now.bar * dof.qdd;  // (17)
+        if (ws.middle.on) {
+          const Real w = ws.middle.w[term.v];
+          ratio_bar += (now.first - now.force) * w + now.first_bar * ws.middle.qdd[term.v];
+        }
         if constexpr (Layout::contact) ratio_bar += now.kick * dof.w + now.kick_bar * dof.kick;
         bar.ratios[t] += ratio_bar + in.q * ws.q[term.q] + in.qd * ws.qd[term.v];
       }

@@ -131,11 +131,12 @@ struct ThreadArrays {
   using T = typename Layout::Real;
   typename Layout::Link link[Links];
   typename Layout::Dof dof[Links];
-  T q[Links], qd[Links];
+  T q[Links], qd[Links], share[Links], qdd[Links], rates[Links];
   T stack[stack_room(Links) * kStackNumbers<T>];
 
   BACKDRIVE_INLINE void lay_out(Workspace<Layout>& ws) {
     ws.link = link, ws.dof = dof, ws.q = q, ws.qd = qd, ws.stack = stack;
+    ws.middle.share = share, ws.middle.qdd = qdd, ws.middle.rates = rates;
   }
 };
 template <class Layout, int Links>
@@ -143,12 +144,14 @@ struct ThreadAdjointArrays : ThreadArrays<Layout, Links> {
   using T = typename Layout::Real;
   WhipLink<T> whip[Links];
   T q_bar[Links], qd_bar[Links];
+  T rates_bar[Links], w[Links];
   T parameter_bar[Layout::parameters ? gradient_rows<T>(Links) : 1];
 
   BACKDRIVE_INLINE void lay_out(const TopologyView& t, AdjointScratch<Layout>& g) {
     ThreadArrays<Layout, Links>::lay_out(g.ws);
     g.ws.whip = whip;
-    g.bar.q = q_bar, g.bar.qd = qd_bar;
+    g.ws.middle.rates_bar = rates_bar, g.ws.middle.w = w;
+    g.bar.q = q_bar, g.bar.qd = qd_bar, g.bar.rates = g.ws.qd;
     name_parameters(t, Layout::parameters ? parameter_bar : nullptr, g);
   }
 };

@@ -153,16 +153,36 @@ constexpr bool kIsAdjoint = requires {
   typename Layout::ControlBar;
 };
 
-/// Of a link of an adjoint, what the way back over (21) reads again.
+/// Of a link of an adjoint, what the way back over (21) and (24) reads again.
 template <class Real>
 struct alignas(kAlignment<Real>) WhipLink {
   Real turns;  ///< Σ h⁴ of (22), of a root; what follows is set where its tree whips in some lane
   Pose<Real> pose;
   Spatial<Real> a;  ///< bias acceleration, without gravity
   Before<Real> before;
-  Spatial<Real> force;  ///< what (21) adds to the body's bias force
+  Spatial<Real> force;         ///< what (21) adds to the body's bias force
+  Spatial<Real> force_change;  ///< and (24)
+  Real share_bar;              ///< of a root: cotangent of λ by μ
+  Vec3<Real> spin;             ///< of a body that spins: what it loses of ω by itself up to the middle of a step, and
+  Vec3<Real> spin_bar;         ///< that's cotangent, (24)
 };
 struct NoWhip {};
+
+/// Of a step whose velocity terms are, in some tree and lane, those of its middle: (24). Arrays of one number a degree
+/// of freedom but for the shares'.
+template <class Real>
+struct MiddleSpace {
+  bool on = false;  ///< in this step
+  Real* share;      ///< [link]: μ, of a root
+  Real* qdd;        ///< q̈₁
+  Real* rates;      ///< z
+};
+/// Of an adjoint.
+template <class Real>
+struct MiddleAdjointSpace : MiddleSpace<Real> {
+  Real* rates_bar;  ///< cotangent of z
+  Real* w;          ///< (6) of the first solve
+};
 
 /// In place of contact::ContactSpace where there is no contact.
 struct NoContact {};
@@ -185,6 +205,7 @@ struct Workspace {
   typename Layout::Link* link;
   typename Layout::Dof* dof;
   std::conditional_t<kIsAdjoint<Layout>, WhipLink<Real>*, NoWhip> whip;
+  std::conditional_t<kIsAdjoint<Layout>, MiddleAdjointSpace<Real>, MiddleSpace<Real>> middle;
   void* stack;
   std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;
   std::conditional_t<Layout::coupled, CouplingSpace<Layout>, NoCouplings> coupling;
@@ -287,11 +308,12 @@ BACKDRIVE_INLINE const Link& turning_link(const Link* links, const Link& link) {
 }
 
 /// (12) of a link that spins: about the joint of a ball, else about the centre of mass. `carrier`: angular velocity of
-/// the link that carries it.
+/// the link that carries it; `rates`: q̇ or what takes its place.
 template <class Layout>
 BACKDRIVE_INLINE FreeTurn<typename Layout::Real> free_turn(const Workspace<Layout>& ws, const Link& link,
                                                            const Vec3<typename Layout::Real>& omega,
-                                                           const Vec3<typename Layout::Real>& carrier) {
+                                                           const Vec3<typename Layout::Real>& carrier,
+                                                           const typename Layout::Real* rates) {
   using Real = typename Layout::Real;
   const std::ptrdiff_t i = &link - ws.links;
   const typename Layout::Dof* const dof = ws.dof + link.v;
@@ -302,7 +324,7 @@ BACKDRIVE_INLINE FreeTurn<typename Layout::Real> free_turn(const Workspace<Layou
     add_point_mass(I.m, Mat3<Real>{dof[0].S.ang, dof[1].S.ang, dof[2].S.ang} * ws.constants[i].com, J);
     if (link.parent >= 0) held = -carrier;
   } else if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
-    held = ws.dof[turning.v].S.ang * ws.qd[turning.v];
+    held = ws.dof[turning.v].S.ang * rates[turning.v];
   }
   return FreeTurn<Real>(J, omega, held, ws.dt);
 }
@@ -343,7 +365,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
         link.type, [&](auto joint)
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
-    if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang).correction();  // (12)
+    if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang, ws.qd).correction();  // (12)
     if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
     ws.link[i].keep(link, own, ws.poses);
     if (branches(ws.links, i)) branchings.push(own);

@@ -30,9 +30,7 @@ BACKDRIVE_INLINE void keep_acceleration(AdjointLink<Real>& s, const Spatial<Real
 /// (1)-(4) for the adjoint: q̈ into dof[].qdd, and of each body the true acceleration and the force on it.
 template <class Layout>
 BACKDRIVE_HD void accelerations_and_forces(Workspace<Layout>& ws) {
-  step_kinematics(ws);
-  articulate(ws);
-  solve_motion(
+  solve_step(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<typename Layout::Real>& delta) __attribute__((always_inline)) {
         keep_acceleration(ws.link[i], delta);
       });
@@ -145,8 +143,8 @@ BACKDRIVE_PART Spatial<typename Layout::Real> joint_adjoint(Workspace<Layout>& w
   const typename Layout::Dof* dof = ws.dof + link.v;
   Spatial<Real> H = own.T;
   if constexpr (K > 0) {
-    Spatial<Real> rate = dof[0].S * ws.qd[link.v];
-    for (int k = 1; k < K; ++k) rate += dof[k].S * ws.qd[link.v + k];
+    Spatial<Real> rate = dof[0].S * bar.rates[link.v];
+    for (int k = 1; k < K; ++k) rate += dof[k].S * bar.rates[link.v + k];
     H = plus_cross_force(H, rate, own.A);
     const Spatial<Real> t = own.T + H;
     for (int k = 0; k < K; ++k) bar.qd[link.v + k] -= dot(dof[k].S, t);
@@ -221,10 +219,12 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
   }
 }
 
-/// What the increment of D of a degree of freedom is multiplied with.
+/// What the increment of D of a degree of freedom is multiplied with: w q̈ of all solves.
 template <class Layout>
-BACKDRIVE_INLINE typename Layout::Real resisted_by(const typename Layout::Dof& dof) {
+BACKDRIVE_INLINE typename Layout::Real resisted_by(const Workspace<Layout>& ws, int v) {
+  const typename Layout::Dof& dof = ws.dof[v];
   typename Layout::Real resisted = dof.x * dof.qdd;
+  if (ws.middle.on) resisted += ws.middle.w[v] * (ws.middle.qdd[v] - dof.qdd);
   if constexpr (Layout::contact) resisted += dof.resisted();
   return resisted;
 }
@@ -236,7 +236,7 @@ BACKDRIVE_PART void ball_forces_adjoint(Workspace<Layout>& ws, int i, const Step
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
   const typename Layout::Dof* const dof = ws.dof + link.v;
-  const Vec3<Real> resisted{resisted_by<Layout>(dof[0]), resisted_by<Layout>(dof[1]), resisted_by<Layout>(dof[2])};
+  const Vec3<Real> resisted{resisted_by(ws, link.v), resisted_by(ws, link.v + 1), resisted_by(ws, link.v + 2)};
   const BallInputBar<Real> in = adj_ball_force(link, ws.constants[i].efforts, ball_input(ws, link), ws.dt,
                                                {{dof[0].x, dof[1].x, dof[2].x}, resisted}, gradient);
   for (int k = 0; k < 3; ++k) {
@@ -298,7 +298,7 @@ BACKDRIVE_HD void joint_forces_adjoint(Workspace<Layout>& ws, const StepBar<Layo
     }
     for (int k = 0; k < dofs; ++k) {
       const typename Layout::Dof& dof = ws.dof[link.v + k];
-      const Real resisted = resisted_by<Layout>(dof);
+      const Real resisted = resisted_by(ws, link.v + k);
       const JointInputBar<Real> in =
           adj_joint_force(link, ws.constants[i].efforts, joint_input(ws, link, k), ws.dt, {dof.x, resisted}, gradient);
       if (dofs == 1) bar.q[link.q] += in.q;
@@ -330,12 +330,116 @@ BACKDRIVE_HD void adj_move(Workspace<Layout>& ws, const StepBar<Layout>& bar, co
       });
 }
 
+// ---- (25) -----------------------------------------------------------------------------------------------------------
+
+/// Links from the motion with q̇ to that with z, and what (8) is then of. The cotangent of z is what it adds to that of
+/// q̇, which is all that it does where μ = 0.
+template <class Layout>
+BACKDRIVE_CALLED void enter_middle(Workspace<Layout>& ws, StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  each_middle_change(ws, [&](int i, const MiddleChange<Real>& change) {
+    auto& s = ws.link[i];
+    s.v += change.v, s.a += change.a, s.force += change.force;
+    ws.whip[i].spin = change.spin;
+  });
+  for (int v = 0; v < ws.nv; ++v) ws.middle.rates_bar[v] = bar.qd[v];
+  bar.rates = ws.middle.rates;
+  bar.sweep = Sweep::middle;
+}
+
+/// Of links with q̇, true accelerations and forces from those of the second solve to the first's, or back.
+template <class Layout>
+BACKDRIVE_INLINE void exchange_solves(Workspace<Layout>& ws, bool to_first) {
+  using Real = typename Layout::Real;
+  const auto change = [&](int v, const Spatial<Real>&) {
+    const Real late = ws.middle.qdd[v] - ws.dof[v].qdd;
+    return to_first ? late : -late;
+  };
+  spread_motion(ws, change, [&](int i, const Spatial<Real>& delta) { keep_acceleration(ws.link[i], delta); });
+}
+
+/// The cotangent of μ of a tree to the velocities of its joints and to λ.
+template <class Layout>
+BACKDRIVE_INLINE void middle_share_adjoint(Workspace<Layout>& ws, int root, int end, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  const Real half = constant<Real>(0.5) * ws.dt, one = constant<Real>(1);
+  Real share_bar = constant<Real>(0);
+  for (int i = root; i < end; ++i) {
+    const Link& link = ws.links[i];
+    for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) {
+      share_bar += half * (ws.middle.rates_bar[v] * ws.middle.qdd[v]);
+    }
+    if (link.spins) share_bar -= dot(ws.whip[i].spin_bar, free_turn_of(ws, i, ws.qd).lost());
+  }
+  const TurnShare<Real> middle = middle_share(turns_of_joints(ws, root, end), ws.dt);
+  ws.whip[root].share_bar = -share_bar * middle.share;
+  const Real turns_bar = share_bar * middle.by_turns * (one - whip_share(ws.whip[root].turns).share);
+  for (int i = root; i < end; ++i) {
+    const Link& link = ws.links[i];
+    const Real turn = turning(ws, i, ws.dt), by_turn = constant<Real>(8) * (turn * turn * turn) * ws.dt;
+    for (int k = 0; k < turning_dofs(link); ++k) bar.qd[link.v + k] += turns_bar * by_turn * ws.qd[link.v + k];
+  }
+}
+
+/// After the sweep of the second solve: the first one's, with what ½ μ Δt makes of the cotangent of z. Leaves the sum
+/// of both w in dof[].x and its δ, for what both solves are alike in, and links in the motion of the first.
+template <class Layout>
+BACKDRIVE_CALLED void first_solve_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  for (int v = 0; v < ws.nv; ++v) ws.middle.rates_bar[v] = bar.qd[v] - ws.middle.rates_bar[v];
+  each_middle_change(ws, [&](int i, const MiddleChange<Real>& change) {
+    auto& s = ws.link[i];
+    s.v -= change.v, s.a -= change.a, s.force -= change.force;
+  });
+  exchange_solves(ws, true);
+  each_tree(ws, [&](int root, int end) {
+    middle_share_adjoint(ws, root, end, bar);
+    const Real time = constant<Real>(0.5) * ws.dt * ws.middle.share[root];
+    for (int i = root; i < end; ++i) {
+      const Link& link = ws.links[i];
+      for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) {
+        ws.middle.w[v] = ws.dof[v].x;
+        ws.dof[v].x = time * ws.middle.rates_bar[v];
+      }
+    }
+  });
+  const auto each_coupling = [&](const auto& visit) {
+    if constexpr (Layout::coupled) {
+      for (int c = 0; c < ws.coupling.count; ++c) visit(ws.coupling.now[c]);
+    }
+  };
+  each_coupling([](auto& now) { now.first_bar = now.bar; });
+  solve_again(ws);
+  each_coupling([](auto& now) {
+    const Real second = now.first_bar;
+    now.first_bar = now.bar;
+    now.bar = second;
+  });
+  StepBar<Layout> sweep = bar;
+  sweep.sweep = Sweep::start;
+  reverse_sweep(ws, sweep);
+  for (int v = 0; v < ws.nv; ++v) {
+    const Real second = ws.middle.w[v];
+    ws.middle.w[v] = ws.dof[v].x;
+    ws.dof[v].x += second;
+  }
+  bool wanted = ws.lifted;
+  each_whipping_tree(ws, [&](int, int) { wanted = true; });
+  if (!wanted) return;
+  spread_motion(
+      ws, [&](int v, const Spatial<Real>&) { return ws.dof[v].x; },
+      [&](int i, const Spatial<Real>& delta) { ws.link[i].delta = delta; });
+}
+
 /// Adjoint of q̈, whose cotangent stands in dof[].x, after accelerations_and_forces: adds to bar.q and bar.qd what q and
 /// q̇ receive, and sets and adds the rest as step_adjoint.
 template <class Layout>
 BACKDRIVE_INLINE void acceleration_adjoint(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   solve_again(ws);
-  reverse_sweep(ws, bar);
+  StepBar<Layout> sweep = bar;
+  if (ws.middle.on) enter_middle(ws, sweep);
+  reverse_sweep(ws, sweep);
+  if (ws.middle.on) first_solve_adjoint(ws, bar);
   whip_adjoint(ws, bar);
   if (ws.lifted) lift_adjoint(ws, bar);
   joint_forces_adjoint(ws, bar);

@@ -62,16 +62,26 @@ class FreeTurn {
     return (plus_cross(cross(u_, momentum_), omega_, J_ * u_) + J_ * cross(u_, held_)) * -half_;
   }
 
-  /// Cotangents of δ·(that). With (J + ½ Δt G)ᵀ λ = J δ, z = ω − ½ Δt u and μ = J (λ − δ):
-  ///   ω̄ = J z × λ + J (λ × z) − [J ω × δ + J (δ × ω)] + e × μ        ē = μ × ω − ½ Δt J λ × u
+  /// With ω − shift in place of ω in Q: what (24) adds to it.
+  BACKDRIVE_INLINE Vec3<Real> correction_from(const Vec3<Real>& shift) const {
+    const Vec3<Real> late = plus_cross(cross(shift, momentum_), omega_ - shift, J_ * shift);
+    return correction() + late + J_ * cross(shift, held_);
+  }
+  /// What ω loses by itself in half a step, ½ Δt u; 0 where there is no correction.
+  BACKDRIVE_INLINE Vec3<Real> lost() const { return u_ * half_; }
+
+  /// Cotangents; J̄ is the sum of x yᵀ over the pairs.
+  struct Pair {
+    Vec3<Real> x, y;
+  };
+  template <int pairs>
   struct Bar {
     Vec3<Real> omega, held;
-    /// J̄ is the sum of x yᵀ over these pairs.
-    struct Pair {
-      Vec3<Real> x, y;
-    } inertia[5];
+    Pair inertia[pairs];
   };
-  BACKDRIVE_INLINE Bar adj_correction(const Vec3<Real>& delta) const {
+  /// Of δ·correction(). With (J + ½ Δt G)ᵀ λ = J δ, z = ω − ½ Δt u and μ = J (λ − δ):
+  ///   ω̄ = J z × λ + J (λ × z) − [J ω × δ + J (δ × ω)] + e × μ        ē = μ × ω − ½ Δt J λ × u
+  BACKDRIVE_INLINE Bar<5> adj_correction(const Vec3<Real>& delta) const {
     const Vec3<Real> solved = inverse_ * (J_ * delta), lost = u_ * half_;
     const Vec3<Real> lambda{select(solvable_, solved.x, delta.x), select(solvable_, solved.y, delta.y),
                             select(solvable_, solved.z, delta.z)};
@@ -86,6 +96,44 @@ class FreeTurn {
              {-cross(lambda, lost) - cross(delta, omega_), omega_},
              {more, cross(omega_, held_)},
              {-lambda, cross(lost, held_)}}};
+  }
+
+  /// Of δ·correction_from(shift): those of y = ω − shift, e and J, and that of the shift. To those of δ·correction()
+  /// come
+  ///   ω̄ = J (δ × shift)   ȳ = J shift × δ   s̄hift = J ω × δ + J (δ × y) + e × J δ   ē = J δ × shift
+  struct ShiftedBar : Bar<8> {
+    Vec3<Real> shift;
+  };
+  BACKDRIVE_INLINE ShiftedBar adj_correction_from(const Vec3<Real>& shift, const Vec3<Real>& delta) const {
+    const Bar<5> bar = adj_correction(delta);
+    const Vec3<Real> y = omega_ - shift, late = cross(delta, shift), pull = J_ * delta;
+    const Vec3<Real> omega = bar.omega + J_ * late, by_y = cross(delta, y);
+    const auto& pairs = bar.inertia;
+    return {{plus_cross(omega, J_ * shift, delta),
+             plus_cross(bar.held, pull, shift),
+             {pairs[0],
+              pairs[1],
+              pairs[2],
+              pairs[3],
+              pairs[4],
+              {late, omega_},
+              {by_y, shift},
+              {delta, cross(shift, held_)}}},
+            plus_cross(plus_cross(omega + J_ * by_y, momentum_, delta), held_, pull)};
+  }
+
+  /// Of δ·lost(). With (J + ½ Δt G)ᵀ λ = ½ Δt δ and z = ω − ½ Δt u:
+  ///   ω̄ = J z × λ + J (λ × z) + e × J λ        ē = J λ × z        J̄ = −(λ, u) + (λ × ω, z) − ½ Δt (λ × u, ω) + (λ, z ×
+  ///   e)
+  BACKDRIVE_INLINE Bar<4> adj_lost(const Vec3<Real>& delta) const {
+    const Vec3<Real> solved = inverse_ * (delta * half_), by = lost(), z = omega_ - by;
+    const Real zero = constant<Real>(0);
+    const Vec3<Real> lambda{select(solvable_, solved.x, zero), select(solvable_, solved.y, zero),
+                            select(solvable_, solved.z, zero)};
+    const Vec3<Real> pull = J_ * lambda;
+    return {plus_cross(plus_cross(J_ * cross(lambda, z), J_ * z, lambda), held_, pull),
+            cross(pull, z),
+            {{-lambda, u_}, {cross(lambda, omega_), z}, {-cross(lambda, by), omega_}, {lambda, cross(z, held_)}}};
   }
 
  private:

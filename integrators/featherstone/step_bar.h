@@ -1,14 +1,19 @@
 #pragma once
 // The cotangents that a step hands on, and what several of its sweeps do with them.
-#include "integrators/featherstone/whip.h"
+#include "integrators/featherstone/middle.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
+
+/// Whose bias forces a sweep (8) takes the cotangents through: those of a step, or the second and the first of (24).
+enum class Sweep { whole, middle, start };
 
 /// Cotangents that one step produces or passes on, all of the running step.
 template <class Layout>
 struct StepBar {
   using Real = typename Layout::Real;
-  Real *q, *qd;                         ///< in: of q⁺ and q̇⁺; out: of q and q̇
+  Real *q, *qd;       ///< in: of q⁺ and q̇⁺; out: of q and q̇
+  const Real* rates;  ///< what qd is the cotangent of in a sweep (8): q̇ or z
+  Sweep sweep = Sweep::whole;
   typename Layout::ControlBar control;  ///< out: of the control
   LinkGradient<Real>* constants;        ///< null: nobody asked for parameters
   Vec3<Real>* gravity;                  ///< likewise
@@ -35,18 +40,15 @@ BACKDRIVE_INLINE void less_bilinear(const Vec3<Real>& x, const Vec3<Real>& y, Sy
   bar.yz -= x.y * y.z + x.z * y.y;
 }
 
-/// Of δ·(the couple of a link that spins, (12)): adds to T of its body, to its joint's q̇̄, and to what mass, com and
-/// inertia receive. Returns what T of the link that carries a ball receives beside.
-template <class Layout>
-BACKDRIVE_PART Vec3<typename Layout::Real> adj_free_turn(Workspace<Layout>& ws, int i,
-                                                         const Vec3<typename Layout::Real>& delta,
+/// Of the cotangents of a free_turn(): adds to T of its body, to its joint's q̇̄, and to what mass, com and inertia
+/// receive. Returns what T of the link that carries a ball receives beside.
+template <class Layout, class TurnBar>
+BACKDRIVE_PART Vec3<typename Layout::Real> add_free_turn(Workspace<Layout>& ws, int i, const TurnBar& turn,
                                                          const StepBar<Layout>& bar, Vec3<typename Layout::Real>& T) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
   const typename Layout::Link& s = ws.link[i];
   const auto& c = ws.constants[i];
-  const Vec3<Real> carrier = link.parent < 0 ? zero3<Real>() : ws.link[link.parent].v.ang;
-  const auto turn = free_turn(ws, link, s.v.ang, carrier).adj_correction(delta);
   const Real half = constant<Real>(0.5);
   if constexpr (Layout::parameters) {
     if (bar.wants_parameters()) {
@@ -72,12 +74,49 @@ BACKDRIVE_PART Vec3<typename Layout::Real> adj_free_turn(Workspace<Layout>& ws, 
     if constexpr (Layout::parameters) {
       // e stays where it is when something between is placed otherwise.
       for (int k = i; bar.wants_parameters() && ws.links[k].type == JointType::fixed; k = ws.links[k].parent) {
-        const Vec3<Real> Z = cross(z, turn.held) * ws.qd[turning.v];
+        const Vec3<Real> Z = cross(z, turn.held) * bar.rates[turning.v];
         bar.constants[k].rotation += transposed_times(ws.link[k].pose.axes, Z);
       }
     }
   }
   return zero3<Real>();
+}
+
+/// μ of a link's tree.
+template <class Layout>
+BACKDRIVE_INLINE typename Layout::Real middle_share_of(const Workspace<Layout>& ws, int i) {
+  while (ws.links[i].parent >= 0) i = ws.links[i].parent;
+  return ws.middle.share[i];
+}
+
+/// free_turn() of a link of an adjoint, whose angular velocity is by `shift` another.
+template <class Layout>
+BACKDRIVE_INLINE FreeTurn<typename Layout::Real> free_turn_of(
+    const Workspace<Layout>& ws, int i, const typename Layout::Real* rates,
+    const Vec3<typename Layout::Real>& shift = zero3<typename Layout::Real>()) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const Vec3<Real> carrier = link.parent < 0 ? zero3<Real>() : ws.link[link.parent].v.ang;
+  return free_turn(ws, link, ws.link[i].v.ang + shift, carrier, rates);
+}
+
+/// Of δ·(the couple of a link that spins, (12)), as add_free_turn().
+template <class Layout>
+BACKDRIVE_PART Vec3<typename Layout::Real> adj_free_turn(Workspace<Layout>& ws, int i,
+                                                         const Vec3<typename Layout::Real>& delta,
+                                                         const StepBar<Layout>& bar, Vec3<typename Layout::Real>& T) {
+  if (bar.sweep == Sweep::middle) {
+    const auto turn = free_turn_of(ws, i, bar.rates, ws.whip[i].spin).adj_correction_from(ws.whip[i].spin, delta);
+    ws.whip[i].spin_bar = turn.shift;
+    return add_free_turn(ws, i, turn, bar, T);
+  }
+  const auto turn = free_turn_of(ws, i, bar.rates);
+  Vec3<typename Layout::Real> carried = add_free_turn(ws, i, turn.adj_correction(delta), bar, T);
+  if (bar.sweep == Sweep::start) {
+    const Vec3<typename Layout::Real> lost_bar = ws.whip[i].spin_bar * middle_share_of(ws, i);
+    carried += add_free_turn(ws, i, turn.adj_lost(lost_bar), bar, T);
+  }
+  return carried;
 }
 
 /// Gradient with respect to a joint's placement, from Z: that of everything that moves with the joint.

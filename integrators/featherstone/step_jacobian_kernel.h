@@ -77,6 +77,7 @@ BACKDRIVE_HD void velocity_rows(AdjointScratch<Layout>& g, const StepJacobianRow
     g.bar.qd[k] = constant<Real>(1);
     ws.dof[k].x = ws.dt;
     acceleration_adjoint(ws, g.bar);
+    if (ws.middle.on) exchange_solves(ws, false);
     each([&](int q, int v) { rows.set(ws.nv + k, v, g.bar.q[q]); },
          [&](auto, int q, int v) {
            for (int i = 0; i < 3; ++i) rows.set(ws.nv + k, v + i, g.bar.q[q + i]);

@@ -1,7 +1,7 @@
 #pragma once
 // Contact on trees: the working set as contact/space.h wants it, the linear solves of contact/solve.h, and the step.
 #include "integrators/contact/solve.h"
-#include "integrators/featherstone/couplings.h"
+#include "integrators/featherstone/middle.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -189,9 +189,7 @@ struct TreeSolver {
 template <class Layout, class Visit>
 BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
   using Real = typename Layout::Real;
-  step_kinematics(ws);
-  articulate(ws);
-  solve_motion(
+  solve_step(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
         if (twists_wanted(ws, i)) ws.contact.link[i].smooth = ws.link[i].v + delta * ws.dt;
         visit(i, delta);

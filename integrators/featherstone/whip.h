@@ -20,7 +20,7 @@ BACKDRIVE_INLINE void each_tree(const Workspace<Layout>& ws, const Visit& visit)
   }
 }
 
-/// |ω|² of a joint by `time`, whip_time().
+/// |ω|² of a joint by `time`, a step's or its square.
 template <class Layout>
 BACKDRIVE_INLINE typename Layout::Real turning(const Workspace<Layout>& ws, int joint,
                                                const typename Layout::Real& time) {
@@ -39,11 +39,19 @@ BACKDRIVE_INLINE void each_adjoining_pair(const Workspace<Layout>& ws, int root,
   }
 }
 
+/// whip_time() of a tree.
+template <class Layout>
+BACKDRIVE_INLINE typename Layout::Real whip_time_of_tree(const Workspace<Layout>& ws, int root, int end) {
+  bool touches = false;
+  for (int i = root; i < end; ++i) touches = touches || ws.links[i].touches;
+  return whip_time(ws.dt, touches);
+}
+
 /// Σ h⁴ over the pairs of a tree. O(links).
 template <class Layout>
-BACKDRIVE_HD typename Layout::Real turns_of_tree(const Workspace<Layout>& ws, int root, int end) {
+BACKDRIVE_HD typename Layout::Real turns_of_tree(const Workspace<Layout>& ws, int root, int end,
+                                                 const typename Layout::Real& time) {
   using Real = typename Layout::Real;
-  const Real time = whip_time(ws.dt);
   Real sum = constant<Real>(0);
   each_adjoining_pair(
       ws, root, end, [&](int own, int other) __attribute__((always_inline)) {
@@ -51,6 +59,22 @@ BACKDRIVE_HD typename Layout::Real turns_of_tree(const Workspace<Layout>& ws, in
         sum += (h * h) * (h * h);
       });
   return sum;
+}
+
+/// Σ (|ω|² Δt)⁴ over the joints of a tree; 0 where only one of them moves and is no ball: it has no velocity terms but
+/// (12)'s. O(links).
+template <class Layout>
+BACKDRIVE_HD typename Layout::Real turns_of_joints(const Workspace<Layout>& ws, int root, int end) {
+  using Real = typename Layout::Real;
+  Real sum = constant<Real>(0);
+  int moving = 0;
+  for (int i = root; i < end; ++i) {
+    const JointType type = ws.links[i].type;
+    moving += type == JointType::ball ? 2 : type != JointType::fixed;
+    const Real turn = turning(ws, i, ws.dt);
+    sum += (turn * turn) * (turn * turn);
+  }
+  return moving > 1 ? sum : constant<Real>(0);
 }
 
 /// (1) of one link at q⁻.
@@ -140,7 +164,7 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
   using Real = typename Layout::Real;
   const Spatial<Real> rest = zero6<Real>();
   const Pose<Real> at_rest{identity3<Real>(), zero3<Real>()};
-  const Real share = WhipShare<Real>(turns).share;
+  const Real share = whip_share(turns).share;
   const auto on = whips(turns);
   MotionAndBefore<Real> parent{{at_rest, rest, rest}, {at_rest, rest}};
   Stack<MotionAndBefore<Real>> branchings(ws.stack);
@@ -159,7 +183,7 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
     Vec3<Real> couple = zero3<Real>();
     if (!is_rotor(ws, link)) {
       couple = body.couple(own.now.v.ang, own.before.v.ang, ws.dt);
-      if (link.spins) couple -= free_turn(ws, link, own.now.v.ang, parent.now.v.ang).correction();
+      if (link.spins) couple -= free_turn(ws, link, own.now.v.ang, parent.now.v.ang, ws.qd).correction();
     }
     const Spatial<Real> force{plus_cross(couple * share, body.com, f), f};
     Spatial<Real>& sum = ws.link[i].force;
@@ -177,14 +201,23 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
   }
 }
 
-/// Equation (1) of a step: kinematics() and, of trees that whip, (21).
+/// Equation (1) of a step: kinematics(), of trees that whip (21), and the shares μ of (24).
 template <class Layout>
 BACKDRIVE_HD void step_kinematics(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   kinematics(ws);
+  ws.middle.on = false;
   each_tree(ws, [&](int root, int end) {
-    const Real turns = turns_of_tree(ws, root, end);
+    const Real joints = turns_of_joints(ws, root, end), time = whip_time_of_tree(ws, root, end), by = time / ws.dt;
+    Real turns = constant<Real>(0);
+    // h of two joints is less than twice either's.
+    if (any(more_than(joints * ((by * by) * (by * by)), kWhipFrom / 2))) turns = turns_of_tree(ws, root, end, time);
     if constexpr (kIsAdjoint<Layout>) ws.whip[root].turns = turns;
+    Real& share = ws.middle.share[root] = constant<Real>(0);
+    if (any(more_than(joints, kMiddleFrom))) {
+      share = middle_share(joints, ws.dt).share * (constant<Real>(1) - whip_share(turns).share);
+      ws.middle.on = ws.middle.on || any(value_of(share) > value_of(constant<Real>(0)));
+    }
     if (any(whips(turns))) whip_tree(ws, root, end, turns);
   });
 }

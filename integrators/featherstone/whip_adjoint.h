@@ -106,7 +106,7 @@ BACKDRIVE_PART typename Layout::Real whip_body_adjoint(Workspace<Layout>& ws, in
   }
   if (link.spins) {
     const Vec3<Real> carrier = link.parent < 0 ? zero3<Real>() : ws.link[link.parent].v.ang;
-    const Vec3<Real> correction = free_turn(ws, link, omega, carrier).correction(), late = delta * weight;
+    const Vec3<Real> correction = free_turn(ws, link, omega, carrier, ws.qd).correction(), late = delta * weight;
     Vec3<Real> T = zero3<Real>();
     carried = adj_free_turn(ws, i, late, bar, T) * -two;
     const Vec3<Real> omega_bar = T * -two;
@@ -183,7 +183,7 @@ template <class Layout>
 BACKDRIVE_PART void turns_adjoint(Workspace<Layout>& ws, int root, int end, const typename Layout::Real& turns_bar,
                                   const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
-  const Real time = whip_time(ws.dt), scale = time * turns_bar;
+  const Real time = whip_time_of_tree(ws, root, end), scale = time * turns_bar;
   const auto add = [&](int joint, const Real& by) __attribute__((always_inline)) {
     const Link& link = ws.links[joint];
     for (int k = 0; k < turning_dofs(link); ++k) bar.qd[link.v + k] += by * ws.qd[link.v + k];
@@ -201,9 +201,9 @@ template <class Layout>
 BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   static_assert(sizeof(WhipBar<Real>) <= kStackNumbers<Real> * sizeof(Real));
-  const WhipShare<Real> share(ws.whip[root].turns);
+  const TurnShare<Real> share = whip_share(ws.whip[root].turns);
   const Real weight = -share.share;
-  Real share_bar = constant<Real>(0);
+  Real share_bar = ws.middle.on ? ws.whip[root].share_bar : constant<Real>(0);
   WhipBar<Real> top;
   Stack<WhipBar<Real>> stack(ws.stack);
   for (int i = end - 1; i >= root; --i) {

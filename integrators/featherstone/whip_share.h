@@ -2,29 +2,38 @@
 #if !defined(BACKDRIVE_KERNELS)
 #define BACKDRIVE_KERNELS generic
 #endif
-// Which trees whip, and by what share λ: equation (22) of docs/theory.md.
+// How fast trees turn, and by what shares that counts: μ and λ of docs/theory.md, (22) and (24).
 #include "engine/real.h"
 #include "models/model.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// |ω|² Δt of two adjoining joints that turn alike, in 1/s, from which they whip, and from which wholly: λ goes from 0
-/// to 1. What velocity terms of a step's start feed a motion in a second is some tenths of it.
-constexpr double kWhipFrom = 0.09, kWhipTo = 1;
-/// Of steps longer than this, s, what they feed it in a step counts: |ω|² is multiplied with more than Δt.
-constexpr double kWhipStep = 1.0 / 60;
+/// |ω|² Δt of a joint, in 1/s, from which velocity terms are those of a step's middle, and from which wholly: what
+/// those of its start change of a motion's energy in a second is some times it. What all but rests is spared the second
+/// solve.
+constexpr double kMiddleFrom = 1e-5, kMiddleTo = 1e-4;
+/// |ω|² Δt² of one, in rad², from which they are again those of the start, and from which wholly: turns of 1.4 and 2.8
+/// rad in a step, of which half a step says nothing.
+constexpr double kLostFrom = 2, kLostTo = 8;
+/// |ω|² Δt² of two adjoining joints that turn alike, in rad², from which they whip, and from which wholly: turns of 0.1
+/// and 0.14 rad in a step.
+constexpr double kWhipFrom = 0.01, kWhipTo = 0.02;
+/// Of trees that may touch something, the least length of a step, s, that |ω|² Δt is multiplied with: what a kick feeds
+/// a motion, since it acts where the step begins, is of first order.
+constexpr double kWhipTime = 0.05;
 
 /// What |ω|² is multiplied with.
 template <class Real>
-BACKDRIVE_INLINE Real whip_time(const Real& time_step) {
-  return time_step * maximum(constant<Real>(1), time_step * constant<Real>(1 / kWhipStep));
+BACKDRIVE_INLINE Real whip_time(const Real& time_step, bool touches) {
+  return time_step * (touches ? maximum(time_step, constant<Real>(kWhipTime)) : time_step);
 }
 
 BACKDRIVE_INLINE int turning_dofs(const Link& link) {
-  return link.type == JointType::revolute ? 1 : 3;
+  if (link.type == JointType::revolute) return 1;
+  return link.type == JointType::ball || link.type == JointType::free ? 3 : 0;
 }
 
-/// h of (22), from ω² Δt of two joints, and its derivatives.
+/// h of (22), from |ω|² of two joints, and its derivatives.
 template <class Real>
 struct JointTurn {
   Real h, by_a, by_b;
@@ -40,21 +49,30 @@ struct JointTurn {
   }
 };
 
+constexpr double fourth_power(double x) {
+  return x * x * x * x;
+}
+
+/// Whether what sums to y⁴ is more than `from`, by lane.
+template <class Real>
+BACKDRIVE_INLINE auto more_than(const Real& turns, double from) {
+  return value_of(turns) > value_of(constant<Real>(fourth_power(from)));
+}
 /// Lanes whose tree whips.
 template <class Real>
 BACKDRIVE_INLINE auto whips(const Real& turns) {
-  return value_of(turns) > value_of(constant<Real>(kWhipFrom * kWhipFrom * kWhipFrom * kWhipFrom));
+  return more_than(turns, kWhipFrom);
 }
 
-/// λ of (22), and its derivative by the turns.
+/// x² (3 − 2 x) of x = (y − from)/(to − from) from 0 to 1, and its derivative by y⁴.
 template <class Real>
-struct WhipShare {
+struct TurnShare {
   Real share, by_turns;
 
-  BACKDRIVE_INLINE explicit WhipShare(const Real& turns) {
-    constexpr double from = kWhipFrom, width = kWhipTo - from;
+  BACKDRIVE_INLINE TurnShare(const Real& turns, double from, double to) {
+    const double width = to - from;
     const Real zero = constant<Real>(0), one = constant<Real>(1);
-    const auto on = whips(turns);
+    const auto on = more_than(turns, from);
     const Real safe = select(on, turns, one), most = square_root(square_root(safe));
     const Real x = (most - constant<Real>(from)) * constant<Real>(1 / width);
     const auto whole = value_of(x) > value_of(one);
@@ -63,5 +81,20 @@ struct WhipShare {
     by_turns = select(on, by_turns, zero);
   }
 };
+/// λ, of Σ h⁴ over a tree's pairs.
+template <class Real>
+BACKDRIVE_INLINE TurnShare<Real> whip_share(const Real& turns) {
+  return {turns, kWhipFrom, kWhipTo};
+}
+/// What μ is where nothing whips, of Σ (|ω|² Δt)⁴ over a tree's joints.
+template <class Real>
+BACKDRIVE_INLINE TurnShare<Real> middle_share(const Real& turns, const Real& time_step) {
+  const Real by = (time_step * time_step) * (time_step * time_step), one = constant<Real>(1);
+  TurnShare<Real> found{turns, kMiddleFrom, kMiddleTo};
+  const TurnShare<Real> lost{turns * by, kLostFrom, kLostTo};
+  found.by_turns = found.by_turns * (one - lost.share) - found.share * lost.by_turns * by;
+  found.share = found.share * (one - lost.share);
+  return found;
+}
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -86,7 +86,14 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Workspace<Lay
   ws.qd = arena.take<Real>(t.nv);
   const int numbers = Layout::contact ? kContactStackNumbers<Real> : kStackNumbers<Real>;
   ws.stack = arena.take<Real>(stack_values(t) * numbers);
-  if constexpr (kIsAdjoint<Layout>) ws.whip = arena.take<WhipLink<Real>>(t.link_count);
+  ws.middle.share = arena.take<Real>(t.link_count);
+  ws.middle.qdd = arena.take<Real>(t.nv);
+  ws.middle.rates = arena.take<Real>(t.nv);
+  if constexpr (kIsAdjoint<Layout>) {
+    ws.whip = arena.take<WhipLink<Real>>(t.link_count);
+    ws.middle.rates_bar = arena.take<Real>(t.nv);
+    ws.middle.w = arena.take<Real>(t.nv);
+  }
   if constexpr (Layout::contact) {
     ws.reported = arena.take<Real>(t.nv);
     contact::take_contact_arrays(t, t.link_count, kIsAdjoint<Layout>, arena, ws.contact);
@@ -101,6 +108,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, bool parameters, Arena& are
   take_arrays(t, arena, g.ws);
   g.bar.q = arena.take<Real>(t.nq);
   g.bar.qd = arena.take<Real>(t.nv);
+  g.bar.rates = g.ws.qd;
   g.bar.reported = Layout::contact ? arena.take<Real>(t.nv) : nullptr;
   g.pair_forces = Layout::contact ? arena.take<Vec3<Real>>(t.contact_pair_count) : nullptr;
   name_parameters(t, parameters ? arena.take<Real>(g.parameter_rows(t)) : nullptr, g);

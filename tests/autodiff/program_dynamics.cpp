@@ -222,28 +222,43 @@ int root_of(const Reader& read, int joint) {
   return joint;
 }
 
-/// λ of each tree (docs/theory.md, equation 22), at its root.
-std::vector<D> whip_shares(const Reader& read, const std::vector<D>& qd, double time_step) {
+/// x² (3 − 2 x) of y = ⁴√turns, x = (y − from)/(to − from).
+D share_of(const D& turns, double from, double to) {
+  if (!(turns.value > 0)) return D(0);
+  const D x = (square_root(square_root(turns)) - D(from)) / D(to - from);
+  if (x.value >= 1) return D(1);
+  return x.value > 0 ? x * x * (D(3) - D(2) * x) : D(0);
+}
+
+/// Of each tree, at its root: λ (docs/theory.md, equation 22) and μ (24).
+struct TurnShares {
+  std::vector<D> whip, middle;
+};
+TurnShares turn_shares(const Reader& read, const std::vector<D>& qd, double time_step) {
   const int n = static_cast<int>(qd.size());
-  std::vector<D> turns(n), shares(n);
+  std::vector<D> pairs(n), joints(n), moving(n);
   const auto turning = [&](int j) {
     while (j >= 0 && read.model.joints[j].slides) j = read.model.joints[j].parent;
     return j;
   };
   for (int j = 0; j < n; ++j) {
-    const int other = turning(read.model.joints[j].parent);
-    if (read.model.joints[j].slides || other < 0) continue;
-    const D time(time_step * std::max(1.0, 60 * time_step));
-    const D a = qd[j] * qd[j] * time, b = qd[other] * qd[other] * time;
+    const int root = root_of(read, j), other = turning(read.model.joints[j].parent);
+    moving[root] += D(1);
+    if (read.model.joints[j].slides) continue;
+    const D a = qd[j] * qd[j] * D(time_step);
+    joints[root] += a * a * a * a;
+    if (other < 0) continue;
+    const D b = qd[other] * qd[other] * D(time_step);
     if (!((a + b).value > 0)) continue;
-    const D h = D(2) * a * b / (a + b);
-    turns[root_of(read, j)] += h * h * h * h;
+    const D h = D(2) * a * b / (a + b) * D(time_step);
+    pairs[root] += h * h * h * h;
   }
+  TurnShares shares{std::vector<D>(n), std::vector<D>(n)};
   for (int j = 0; j < n; ++j) {
-    if (!(turns[j].value > 0)) continue;
-    D x = (square_root(square_root(turns[j])) - D(0.09)) / D(0.91);
-    if (x.value >= 1) x = D(1);
-    if (x.value > 0) shares[j] = x * x * (D(3) - D(2) * x);
+    shares.whip[j] = share_of(pairs[j], 0.01, 0.02);
+    if (!(moving[j].value > 1)) continue;
+    const D lost = share_of(joints[j] * D(std::pow(time_step, 4)), 2, 8);
+    shares.middle[j] = share_of(joints[j], 1e-5, 1e-4) * (D(1) - lost) * (D(1) - shares.whip[j]);
   }
   return shares;
 }
@@ -264,12 +279,12 @@ V momentum_of_points(const Part& part, const Placed& now, const Placed& before) 
 
 /// A = Σ m JᵥᵀJᵥ + JωᵀI Jω, b = −Σ Jᵥᵀ m (a − g) + Jωᵀ (I α + ω × I ω), where whipping trees have, for λ of a, α and
 /// the rest, the change of their bodies' momenta on the way from q − Δt q̇ (docs/theory.md, equation 21).
-Equations equations_of(const Reader& read, const std::vector<D>& q, const std::vector<D>& qd, double time_step) {
+Equations equations_of(const Reader& read, const std::vector<D>& q, const std::vector<D>& qd, double time_step,
+                       const std::vector<D>& shares) {
   const std::size_t n = q.size();
   std::vector<D> q_before(n);
   for (std::size_t j = 0; j < n; ++j) q_before[j] = q[j] - D(time_step) * qd[j];
   const std::vector<Placed> bodies = place(read, q, qd), before = place(read, q_before, qd);
-  const std::vector<D> shares = whip_shares(read, qd, time_step);
   Equations e{std::vector<std::vector<D>>(n, std::vector<D>(n)), std::vector<D>(n)};
   const V gravity = read.vector(table().gravity, 0);
   const D rate(1 / time_step);
@@ -364,11 +379,22 @@ std::vector<D> solve(Equations e) {
 void step(const Model& model, const Direction& direction, int world, double time_step, std::vector<D>& q,
           std::vector<D>& qd, const std::vector<D>& u) {
   const Reader read{model, direction, world};
-  Equations e = equations_of(read, q, qd, time_step);
+  const TurnShares shares = turn_shares(read, qd, time_step);
+  Equations e = equations_of(read, q, qd, time_step, shares.whip);
   for (std::size_t j = 0; j < q.size(); ++j) {
     add_effort(read, static_cast<int>(j), q[j], qd[j], u, time_step, e);
   }
-  const std::vector<D> qdd = solve(std::move(e));
+  std::vector<D> qdd = solve(e);
+  // What does not whip has the velocity terms of z = q̇ + ½ μ Δt q̈ in place of those of q̇ (docs/theory.md, equation 24).
+  const std::vector<D> none(q.size());
+  std::vector<D> z = qd;
+  for (std::size_t j = 0; j < q.size(); ++j) {
+    z[j] += D(time_step / 2) * shares.middle[root_of(read, static_cast<int>(j))] * qdd[j];
+  }
+  const Equations start = equations_of(read, q, qd, time_step, none),
+                  middle = equations_of(read, q, z, time_step, none);
+  for (std::size_t j = 0; j < q.size(); ++j) e.b[j] += middle.b[j] - start.b[j];
+  qdd = solve(std::move(e));
   for (std::size_t j = 0; j < q.size(); ++j) {
     qd[j] += D(time_step) * qdd[j];
     q[j] += D(time_step) * qd[j];

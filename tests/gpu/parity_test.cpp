@@ -74,12 +74,14 @@ void expect_same_gradient(Memory memory) {
       const GradientCase c = make_case(model, kSteps, 1.0 / 240, kWorlds, 5, {0.3, 0.5, 0.5, 0.3});
       const CaseGradient here = gradient_by_tape<T>(c), there = gradient_by_tape<T>(c, memory);
       const CaseGradient exact = gradient_by_tape<double>(c), single = gradient_by_tape<float>(c);
-      EXPECT_LE(relative_error(there.q0, here.q0), gradient_bound<T>(relative_error(single.q0, exact.q0)));
-      EXPECT_LE(relative_error(there.qd0, here.qd0), gradient_bound<T>(relative_error(single.qd0, exact.qd0)));
-      EXPECT_LE(relative_error(there.control, here.control),
-                gradient_bound<T>(relative_error(single.control, exact.control)));
-      EXPECT_LE(parameter_error(there.parameters, here.parameters),
-                gradient_bound<T>(parameter_error(single.parameters, exact.parameters)));
+      // Of all at once: the same sweeps make them, and one may be lucky.
+      const double bound = gradient_bound<T>(std::max(
+          {relative_error(single.q0, exact.q0), relative_error(single.qd0, exact.qd0),
+           relative_error(single.control, exact.control), parameter_error(single.parameters, exact.parameters)}));
+      EXPECT_LE(relative_error(there.q0, here.q0), bound);
+      EXPECT_LE(relative_error(there.qd0, here.qd0), bound);
+      EXPECT_LE(relative_error(there.control, here.control), bound);
+      EXPECT_LE(parameter_error(there.parameters, here.parameters), bound);
     }
   }
 }

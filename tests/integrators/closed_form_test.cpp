@@ -204,8 +204,7 @@ TEST(ClosedFormDerivatives, AreThoseOfInverseDynamics) {
     const Eigen::MatrixXd inverse = M.llt().solve(Eigen::MatrixXd::Identity(n, n));
     const Eigen::MatrixXd by_q = -inverse * inverse_dynamics_derivative(model, Input::q, q, qd, qdd);
     const Eigen::MatrixXd by_qd = -inverse * inverse_dynamics_derivative(model, Input::qd, q, qd, qdd);
-    constexpr double dt = 1.0 / 64;  // so short that nothing whips (theory.md, (22))
-    const test::AccelerationDerivatives d = test::acceleration_derivatives(model, q, qd, tau, dt);
+    const test::AccelerationDerivatives d = test::acceleration_derivatives(model, q, qd, tau);
     const double tolerance = 2e-16 * n * M.norm() * inverse.norm();
     for (int w = 0; w < n; ++w) {
       for (int i = 0; i < n; ++i) {

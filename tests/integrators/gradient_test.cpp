@@ -195,7 +195,7 @@ constexpr Setup kSmall[] = {{1, 1, false, false, false, false, 10},
                             {22, 6, true, true, true, false, 20, false, false, 3},
                             {23, 8, true, true, false, true, 20, false, false, 4},
                             {24, 10, true, true, true, false, 10, true, false, 3},
-                            {25, 6, false, false, true, false, 10, false, true, 3},
+                            {25, 6, false, false, true, false, 20, false, true, 3},
                             {26, 9, true, true, true, true, 6, true, true, 3},
                             // Of hinges with a driven ball, a universal and a planar joint between them.
                             {27, 10, false, true, false, false, 10, true, false, 3}};

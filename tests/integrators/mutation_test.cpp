@@ -135,12 +135,28 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(whip_turned_back, 1e-6),
     BACKDRIVE_TRAP(whip_kicked, 1e-6),
     BACKDRIVE_TRAP(whip_kicked_twice, 1e-6),
+    BACKDRIVE_TRAP(middle_first_solve, 1e-6),
+    BACKDRIVE_TRAP(middle_rates, 1e-6),
+    BACKDRIVE_TRAP(middle_change, 1e-6),
+    BACKDRIVE_TRAP(middle_back, 1e-6),
+    BACKDRIVE_TRAP(middle_late, 1e-6),
+    BACKDRIVE_TRAP(middle_velocity, 1e-6),
+    BACKDRIVE_TRAP(middle_share, 1e-6),
+    BACKDRIVE_TRAP(middle_share_of_spins, 1e-8),
+    BACKDRIVE_TRAP(middle_whip_share, 1e-6),
+    BACKDRIVE_TRAP(middle_resisted, 1e-6),
+    BACKDRIVE_TRAP(middle_both, 1e-6),
+    BACKDRIVE_TRAP(middle_spin, 1e-6),
+    BACKDRIVE_TRAP(middle_coupling, 1e-6),
+    BACKDRIVE_TRAP(middle_held, 1e-6),
+    BACKDRIVE_TRAP(middle_ratio, 1e-6),
 };
 #undef BACKDRIVE_TRAP
 
 /// Where faults show: with hinges, slides and fixed joints, with all other types, with those and contact, where bodies
-/// in touch turn fast, with couplings and contact, where trees whip, or where contact kicks such trees.
-enum class Stage { plain, rotations, contact, turning, couplings, whips, kicks };
+/// in touch turn fast, with couplings and contact, with couplings and trees whose turns begin to count or do, where
+/// trees whip, or where contact kicks such trees.
+enum class Stage { plain, rotations, contact, turning, couplings, beginning, fast, whips, kicks };
 
 /// Speed limits, and of balls those of the angle, are moved to where their ramps begin in the first world: by chance
 /// few motions are on them.
@@ -172,13 +188,16 @@ GradientCase mutation_case(Stage stage) {
   options.forces = options.shapes = true;
   options.rotations = stage != Stage::plain;
   options.contact = stage == Stage::contact || stage == Stage::couplings || stage == Stage::kicks;
-  options.couplings = stage == Stage::couplings ? 3 : 0;
+  const bool turns = stage == Stage::beginning || stage == Stage::fast;
+  options.couplings = stage == Stage::couplings || turns ? 3 : 0;
   Model model = test::random_tree(5, options);
   test::require_all(model);
   test::BatchScale scale;
-  if (stage == Stage::whips || stage == Stage::kicks) scale.qd = 8;
-  GradientCase c = test::make_case(std::move(model), stage == Stage::whips ? 4 : 12, 0.01, 2, 3, scale);
-  begin_on_ramps(c);
+  if (stage == Stage::whips || stage == Stage::kicks) scale.qd = stage == Stage::whips ? 12 : 8;
+  if (turns) scale.qd = stage == Stage::fast ? 3 : 0.03;
+  const int steps = stage == Stage::beginning ? 1 : stage == Stage::whips || turns ? 4 : 12;
+  GradientCase c = test::make_case(std::move(model), steps, 0.01, 2, 3, scale);
+  if (stage != Stage::beginning) begin_on_ramps(c);
   return c;
 }
 
@@ -202,13 +221,17 @@ Stage stage_of(Fault fault) {
   if (table == "contact" || table == "contact_on_trees" || table == "turn_friction") return Stage::contact;
   if (table == "couplings") return Stage::couplings;
   if (fault == Fault::whip_kicked || fault == Fault::whip_kicked_twice) return Stage::kicks;
-  if (table == "whip") return Stage::whips;
+  if (table == "whip" || fault == Fault::middle_whip_share || fault == Fault::middle_share_of_spins) {
+    return Stage::whips;
+  }
+  if (fault == Fault::middle_share) return Stage::beginning;
+  if (table == "middle") return Stage::fast;
   return table == "rotations" || table == "balls" ? Stage::rotations : Stage::plain;
 }
 
 TEST(MutantKernels, SoundKernelsPass) {
-  for (const Stage stage :
-       {Stage::plain, Stage::rotations, Stage::contact, Stage::turning, Stage::couplings, Stage::whips, Stage::kicks}) {
+  for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact, Stage::turning, Stage::couplings,
+                            Stage::beginning, Stage::fast, Stage::whips, Stage::kicks}) {
     // Stiffer than random trees that are slow.
     const double tolerance = stage == Stage::turning || stage == Stage::kicks ? 1e-11 : 1e-12;
     for (const BlockError& e : errors_with(Fault::none, stage)) EXPECT_LT(e.error, tolerance) << e.block;
@@ -217,7 +240,7 @@ TEST(MutantKernels, SoundKernelsPass) {
 
 TEST(MutantKernels, EveryFaultIsPlanted) {
   for (const char* table : {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees",
-                            "turn_friction", "couplings", "whip"}) {
+                            "turn_friction", "couplings", "middle", "whip"}) {
     const std::vector<test::FaultEntry> faults = test::faults_of(table);
     EXPECT_FALSE(faults.empty()) << table;
     for (const test::FaultEntry& entry : faults) {

@@ -103,34 +103,39 @@ void each_chain(int links, const Visit& visit) {
 
 // λ is 1 with so many fast pairs. 1e-12: rounding of float64 over twenty links.
 TEST(Whip, NoStepFeedsAMotionThatIsFastEnough) {
-  for (const double speed : {50.0, 100.0, 200.0}) {
+  for (const double speed : {100.0, 200.0, 400.0}) {
     each_chain(20, [&](const Model& model, const std::string& words) {
       for (unsigned seed = 0; seed < 4; ++seed) {
-        EXPECT_LE(gain<double>(model, speed, 1.0 / 240, 50, seed).of_a_step, 1e-12) << words << " at " << speed;
-        EXPECT_LE(gain<float>(model, speed, 1.0 / 240, 50, seed).of_a_step, 1e-4) << words << " at " << speed;
+        EXPECT_LE(gain<double>(model, speed, 1.0 / 240, 12, seed).of_a_step, 1e-12) << words << " at " << speed;
+        EXPECT_LE(gain<float>(model, speed, 1.0 / 240, 12, seed).of_a_step, 1e-4) << words << " at " << speed;
       }
     });
   }
 }
 
-// At any speed and step: what (1) feeds slow ones stays below a few times what they begin with. By itself it lets most
-// of these grow without bound.
+// At any speed and step: what (1) and (24) feed slow ones stays below a few times what they begin with. By themselves
+// they let most of these grow without bound.
 TEST(Whip, MotionsKeepToTheirEnergy) {
-  Gain most;
+  Gain most, lost;
   for (const int links : {2, 3, 20}) {
     for (const double speed : {3.0, 10.0, 30.0, 100.0}) {
       for (const double rate : {5.0, 60.0, 240.0, 1000.0}) {
         each_chain(links, [&](const Model& model, const std::string& words) {
           for (unsigned seed = 0; seed < 4; ++seed) {
             const Gain g = gain<double>(model, speed, 1 / rate, static_cast<int>(2 * rate), seed);
-            most.of_all = std::max(most.of_all, g.of_all);
-            EXPECT_LT(g.of_all, 6) << links << " " << words << " at " << speed << ", " << rate << "/s";
+            const bool followed = speed / rate < 0.5;  // else turns of up to 30 rad in a step
+            Gain& of = followed ? most : lost;
+            of.of_all = std::max(of.of_all, g.of_all);
+            EXPECT_LT(g.of_all, followed ? 3 : 100) << links << " " << words << " at " << speed << ", " << rate << "/s";
           }
         });
       }
     }
   }
-  std::printf("chains of 2, 3 and 20 links, 3 to 100 rad/s, 5 to 1,000/s: of their energy gained %.2g\n", most.of_all);
+  std::printf(
+      "chains of 2, 3 and 20 links, 3 to 100 rad/s, 5 to 1,000/s: of their energy gained %.2g, with turns of "
+      "more than half a radian in a step %.2g\n",
+      most.of_all, lost.of_all);
 }
 
 /// The most energy over that at the start, of a chain of 20 that is thrown on a floor; `forgets` what moved it in each
@@ -259,14 +264,18 @@ TEST(Whip, GradientsOfPartsAreThoseOfTheRun) {
   for (int k = 0; k < model.topology.nv; ++k) EXPECT_NEAR(whole[1](k, 0), steps[1](k, 0), 1e-13 * most);
 }
 
-// Against (1) at a step so small that it is all there is: an error that goes with the step, λ being 1 in both.
+// Against (1) at a step so small that it is all there is: an error that goes with the step. Of a chain that may touch
+// something, for which λ is 1 where turns are small enough that an order shows.
 TEST(Whip, TheMotionIsThatOfTheEquations) {
-  each_chain(3, [](const Model& model, const std::string& words) {
+  for (const JointType other : {JointType::revolute, JointType::ball}) {
+    const Model model = chain_on_floor(3, other);
     const auto end_at = [&](double dt) {
       RolloutOptions options;
       options.time_step = dt;
       options.steps = static_cast<int>(std::lround(0.006 / dt));
-      const Trajectory<double> run = rollout<double>(model, fast_state<double>(model, 150, 2), {}, options);
+      State<double> state = fast_state<double>(model, 150, 2);
+      state.q.set(6, 0, 100);
+      const Trajectory<double> run = rollout<double>(model, state, {}, options);
       std::vector<double> q;
       for (int k = 0; k < model.topology.nq; ++k) q.push_back(run.final.q(k, 0));
       return q;
@@ -277,9 +286,9 @@ TEST(Whip, TheMotionIsThatOfTheEquations) {
       coarse_error = std::max(coarse_error, std::abs(coarse[k] - exact[k]));
       fine_error = std::max(fine_error, std::abs(fine[k] - exact[k]));
     }
-    EXPECT_NEAR(std::log2(coarse_error / fine_error), 1, 0.25) << words;
-    EXPECT_LT(fine_error, 0.2) << words;
-  });
+    EXPECT_NEAR(std::log2(coarse_error / fine_error), 1, 0.25) << to_string(other);
+    EXPECT_LT(fine_error, 0.2) << to_string(other);
+  }
 }
 
 // A mechanism of every kind of joint, thrown so that it whips: gradients of everything, by the adjoint and by dual
@@ -305,7 +314,7 @@ TEST(Whip, GradientsAgreeWithDuals) {
   builder.add_joint("hand", JointType::revolute, 9, 10, {.frame = frame});
   Model model = builder.build();
   test::require_all(model);
-  for (const double speed : {3.0, 6.0, 12.0, 30.0}) {
+  for (const double speed : {3.0, 6.0, 12.0, 30.0, 100.0}) {
     test::BatchScale scale;
     scale.qd = speed;
     const test::GradientCase c = test::make_case(model, 10, 4e-3, 5, 3, scale);

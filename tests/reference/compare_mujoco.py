@@ -240,7 +240,23 @@ class Robot:
         for row, stiffness, damping in pulls:
             M += numpy.outer(row, row) * time_step * (damping + time_step * stiffness)
             force -= row * (time_step * stiffness * (row @ v))
-        return numpy.linalg.solve(M, force)
+        middle = self.rates_of_middle(v, numpy.linalg.solve(M, force), time_step)
+        return numpy.linalg.solve(M, force + bias - self.forward(q, middle)[1])
+
+    def rates_of_middle(self, v, first, time_step):
+        """z of docs/theory.md, (24), of the accelerations of a first solve, for trees of hinges and slides of which none
+        whips."""
+        model, share = self.model, numpy.zeros(self.model.nv)
+        roots = model.body_rootid[model.dof_bodyid]
+        for root in set(roots):
+            own = numpy.flatnonzero(roots == root)
+            hinges = [dof for dof in own if model.jnt_type[model.dof_jntid[dof]] == HINGE]
+            turns = numpy.sort(v[hinges] ** 2)
+            assert len(turns) < 2 or 2 * numpy.sum(turns[:-1] ** 4) ** 0.25 * time_step**2 < 0.01, "(22)"
+            x = numpy.sum((turns * time_step) ** 4) ** 0.25
+            x = min(max((x - 1e-5) / 9e-5, 0), 1) if len(own) > 1 else 0
+            share[own] = x * x * (3 - 2 * x)
+        return v + time_step / 2 * share * first
 
     def compare_tendons(self):
         self.take_tendons_in()

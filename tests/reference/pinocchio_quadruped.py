@@ -11,7 +11,7 @@ import pathlib
 
 import numpy as np
 import pinocchio
-from pinocchio_arm import random_inertia, symmetric, text, unit
+from pinocchio_arm import middle_share, random_inertia, symmetric, text, unit
 
 HERE = pathlib.Path(__file__).resolve().parent
 SEED = 20261122
@@ -99,30 +99,37 @@ def symmetric_matrix(inertia):
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float)
 
 
-def couple_beyond(J, w, held, h):
-    """What a step's couple of a body is beyond that of its start: docs/theory.md, (12); all in the body's axes."""
-    G = pinocchio.skew(w) @ J - pinocchio.skew(J @ w) - J @ pinocchio.skew(held)
-    u = np.linalg.solve(J + h / 2 * G, np.cross(w, J @ w) + J @ np.cross(w, held))
-    return -h / 2 * G @ u
+def couple_beyond(J, w, held, h, shift=np.zeros(3)):
+    """What a step's couple of a body that turns with w + shift is beyond that of w: docs/theory.md, (12) and (24), all in
+    the body's axes; and what the body loses of w by itself up to the step's middle."""
+
+    def start(w):
+        return np.cross(w, J @ w) + J @ np.cross(w, held)
+
+    late = w + shift
+    G = pinocchio.skew(late) @ J - pinocchio.skew(J @ late) - J @ pinocchio.skew(held)
+    u = np.linalg.solve(J + h / 2 * G, start(late))
+    return J @ u - start(w), h / 2 * u
 
 
-def free_turn_efforts(links, model, data, q, qd, h):
-    """That of the base and of the tail on its ball joint, as efforts in our coordinates."""
+def free_turn_efforts(links, model, data, q, qd, h, shifts=(np.zeros(3), np.zeros(3))):
+    """That of the base and of the tail on its ball joint, as efforts in our coordinates, and what both lose."""
     base, tail = links[0], links[-1]
     R = rotation(q)
     v = to_theirs(q) @ qd
     pinocchio.forwardKinematics(model, data, their_q(q), v)
     efforts = np.zeros(len(qd))
-    efforts[:3] = R @ couple_beyond(symmetric_matrix(base["inertia"]), R.T @ qd[:3], np.zeros(3), h)
+    couple, base_lost = couple_beyond(symmetric_matrix(base["inertia"]), R.T @ qd[:3], np.zeros(3), h, shifts[0])
+    efforts[:3] = R @ couple
     joint = model.njoints - 1
     w = data.v[joint].angular
     carrier = data.liMi[joint].rotation.T @ data.v[model.parents[joint]].angular
     com = np.array(tail["com"])
     J = symmetric_matrix(tail["inertia"]) + tail["mass"] * (com @ com * np.eye(3) - np.outer(com, com))
-    couple = couple_beyond(J, w, -carrier, h)
+    couple, tail_lost = couple_beyond(J, w, -carrier, h, shifts[1])
     efforts[-3:] += couple
     efforts[:3] += data.oMi[joint].rotation @ couple
-    return efforts
+    return efforts, (base_lost, tail_lost)
 
 
 def tangent_step(model, q, change):
@@ -185,7 +192,11 @@ def reference_rollout(links, model, rng):
     tau = rng.uniform(-1, 1, model.nv)
     states_q, states_qd = [q], [qd]
     for _ in range(STEPS):
-        qd = qd + TIME_STEP * our_qdd(model, data, q, qd, tau - free_turn_efforts(links, model, data, q, qd, TIME_STEP))
+        share = middle_share([qd[:3] @ qd[:3], *qd[6:-3] ** 2, qd[-3:] @ qd[-3:]], TIME_STEP)
+        couples, lost = free_turn_efforts(links, model, data, q, qd, TIME_STEP)
+        z = qd + TIME_STEP / 2 * share * our_qdd(model, data, q, qd, tau - couples)
+        couples, _ = free_turn_efforts(links, model, data, q, z, TIME_STEP, [share * x for x in lost])
+        qd = qd + TIME_STEP * our_qdd(model, data, q, z, tau - couples)
         q = tangent_step(model, q, TIME_STEP * qd)
         states_q.append(q)
         states_qd.append(qd)
