@@ -228,8 +228,8 @@ TEST_P(SemiImplicitAgreement, WithFeatherstoneAsAttachmentsStiffenAndStepsShrink
     std::printf("| 1/%d | Featherstone | | | | | %.1e | | %.1e |\n", rate, distance(same.pose, truth.pose),
                 gradient_distance(same, truth));
   }
-  // Both integrators are of first order: 2000/240 = 8.3 times the steps bring them some eight times closer. Half of
-  // that is asked for, since errors of two orders cancel in part.
+  // Both integrators are of first order where a run begins and where dampers act: 2000/240 = 8.3 times the steps bring
+  // them some eight times closer. Half of that is asked for, since errors of two orders cancel in part.
   const Row &coarse = rows[{240, 1e8}], &fine = rows[{2000, 1e8}];
   EXPECT_LT(fine.pose, coarse.pose / 4);
   EXPECT_LT(fine.grad, coarse.grad / 4);

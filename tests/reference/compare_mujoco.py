@@ -258,6 +258,19 @@ class Robot:
             share[own] = x * x * (3 - 2 * x)
         return v + time_step / 2 * share * first
 
+    def step(self):
+        """MuJoCo's step, but with the velocity terms of docs/theory.md, (24): by efforts that are what they have less than
+        those of the start."""
+        model, data = self.model, self.data
+        q, v = data.qpos.copy(), data.qvel.copy()
+        mujoco.mj_step(model, data)
+        middle = self.rates_of_middle(v, (data.qvel - v) / model.opt.timestep, model.opt.timestep)
+        less = -self.forward(q, middle)[1].copy()
+        less += self.forward(q, v)[1]
+        data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, v, less
+        mujoco.mj_step(model, data)
+        data.qfrc_applied[:] = 0
+
     def compare_tendons(self):
         self.take_tendons_in()
         self.model.actuator_forcelimited[:] = 0
@@ -328,7 +341,7 @@ class Robot:
         for aside in (0, 1e-15):
             data.qpos[:], data.qvel[:] = q + aside, v
             for _ in range(1000):
-                mujoco.mj_step(model, data)
+                self.step()
             results.append(data.qpos - model.qpos0)
         return relative(ends, results[0], 1.0), relative(results[1], results[0], 1.0)
 

@@ -68,21 +68,13 @@ def model(file):
 
 
 def steps(file, count):
-    """Positions by joint after steps by MuJoCo's `Euler`, which treats damping implicitly, from speeds of 0.2, but with
-    the velocity terms of docs/theory.md, (24): by efforts that are what they have more than those of the start."""
+    """Positions by joint after steps by MuJoCo's `Euler`, which treats damping implicitly, with our velocity terms, from
+    speeds of 0.2."""
     robot = Robot(None, file)
     robot.model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
     robot.data.qvel[:] = 0.2
-    time_step = robot.model.opt.timestep
     for _ in range(count):
-        q, v = robot.data.qpos.copy(), robot.data.qvel.copy()
-        mujoco.mj_step(robot.model, robot.data)
-        middle = robot.rates_of_middle(v, (robot.data.qvel - v) / time_step, time_step)
-        more = robot.forward(q, middle)[1].copy()
-        more -= robot.forward(q, v)[1]
-        robot.data.qpos[:], robot.data.qvel[:], robot.data.qfrc_applied[:] = q, v, -more
-        mujoco.mj_step(robot.model, robot.data)
-        robot.data.qfrc_applied[:] = 0
+        robot.step()
     q = robot.data.qpos - robot.model.qpos0
     return {"count": count, "positions": {name: float(q[joint]) for joint, name in enumerate(robot.names)}}
 

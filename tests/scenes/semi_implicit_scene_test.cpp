@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Scenes, SemiImplicitScenes,
                          testing::Values(kPendulum, kCartPole, kDoublePendulum, kArm, kQuadruped),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Both integrators are of first order, so that what they differ by is too: a quarter of the step, about a quarter of
+// What both integrators differ by is of first order at most: a quarter of the step, about a quarter of
 // it, down to what attachments of 1e7 N/m and N·m/rad give way by (of 1e10 under feet that land). What is left at 0.5
 // ms is less than 1 ms of motion at the scenes' speeds of some m/s and rad/s.
 TEST_P(SemiImplicitScenes, AgreeWithFeatherstone) {
@@ -123,7 +123,8 @@ TEST(SemiImplicitSceneTable, ApproachesFeatherstone) {
     }
     EXPECT_LT(last.first, 0.1 * first.first) << c->name;
     EXPECT_LT(last.second, 0.1 * first.second) << c->name;
-    // Contact is evaluated half a turn about a link's origin on in the one, and about its com in the other: O(Δt) apart.
+    // Contact is evaluated half a turn about a link's origin on in the one, and about its com in the other: O(Δt)
+    // apart.
     EXPECT_LT(last.second, c == &kQuadruped ? 2e-3 : 1e-3) << c->name;
   }
 }
