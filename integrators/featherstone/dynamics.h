@@ -156,12 +156,12 @@ constexpr bool kIsAdjoint = requires {
 /// Of a link of an adjoint, what the way back over (21) and (24) reads again.
 template <class Real>
 struct alignas(kAlignment<Real>) WhipLink {
-  Real turns;  ///< Σ h⁴ of (22), of a root; what follows is set where its tree whips in some lane
+  Real turns;  ///< Σ h⁴ of (22), of a root; what follows, up to `force`, is set where its tree whips in some lane
   Pose<Real> pose;
   Spatial<Real> a;  ///< bias acceleration, without gravity
   Before<Real> before;
   Spatial<Real> force;         ///< what (21) adds to the body's bias force
-  Spatial<Real> force_change;  ///< and (24)
+  Spatial<Real> force_change;  ///< and (24), as what follows, where MiddleSpace::on
   Real share_bar;              ///< of a root: cotangent of λ by μ
   Vec3<Real> spin;             ///< of a body that spins: what it loses of ω by itself up to the middle of a step, and
   Vec3<Real> spin_bar;         ///< that's cotangent, (24)

@@ -1,5 +1,5 @@
 #pragma once
-// Adjoint of dynamics.h: equations (6)-(8).
+// Adjoint of dynamics.h and middle.h: equations (6)-(8) and (25).
 //
 // With φ = Σ over bodies of δ·(force on the body), the loss's cotangents are −∂φ. Four derivatives are needed,
 //

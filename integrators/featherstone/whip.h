@@ -153,11 +153,6 @@ BACKDRIVE_INLINE bool is_rotor(const Workspace<Layout>& ws, const Link& link) {
   return link.spins && turning_link(ws.links, link).type == JointType::revolute;
 }
 
-template <class Real, class Mask>
-BACKDRIVE_INLINE Vec3<Real> where(const Mask& mask, const Vec3<Real>& yes, const Vec3<Real>& no) {
-  return {select(mask, yes.x, no.x), select(mask, yes.y, no.y), select(mask, yes.z, no.z)};
-}
-
 /// Adds (21) to the bias forces of a tree some lanes of which whip; the others' stay what they are to the last bit.
 template <class Layout>
 BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const typename Layout::Real& turns) {

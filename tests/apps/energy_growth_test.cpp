@@ -6,16 +6,19 @@ namespace {
 
 class SimctlEnergyTest : public SimctlTest {
  protected:
-  /// A chain of 20 links of 1.4 mm, hinged crosswise, that falls onto the floor with one end first: they turn by eleven
-  /// radians in a step.
-  std::string chain() const {
+  /// A chain of 20 links of 14 cm times `size`, hinged crosswise, that falls onto the floor with one end first. Those
+  /// of 1.4 mm turn by eleven radians in a step.
+  std::string chain(double size) const {
+    const auto length = [&](double meters) { return std::to_string(meters * size); };
     return write("chain.yaml", R"(
-simulation: {time_step: 8.333 ms, duration: 0.5 s}
+simulation: {time_step: 8.333 ms, duration: 0.7 s}
 model:
   bodies:
     link$(i):
       repeat: {i: 0..19}
-      shapes: [{density: 1000, geometry: {type: capsule, scale: [0.2 mm, 0.5 mm]}, frame: {position: [0, 0, -0.0007]}}]
+      shapes: [{density: 1000, geometry: {type: capsule, scale: [)" +
+                                   length(0.02) + ", " + length(0.05) + R"(]}, frame: {position: [0, 0, )" +
+                                   length(-0.07) + R"(]}}]
   joints:
     joint0: {type: free, child: link0}
     joint$(i):
@@ -23,11 +26,17 @@ model:
       type: revolute
       parent: link$(i - 1)
       child: link$(i)
-      frame: {position: [0, 0, -0.0014]}
+      frame: {position: [0, 0, )" + length(-0.14) +
+                                   R"(]}
       axis: [$(i % 2), $(1 - i % 2), 0]
   shapes: {floor: {body: world, geometry: {type: plane}}}
 initial_state:
-  joint0: {position: [0, 0, 0.015], orientation: {rpy: [1.5, 0.3, 0]}, velocity: [1, 0.5, 0], angular_velocity: [1, 2, 3]}
+  joint0:
+    position: [0, 0, )" + length(1.5) +
+                                   R"(]
+    orientation: {rpy: [1.5, 0.3, 0]}
+    velocity: [1, 0.5, 0]
+    angular_velocity: [1, 2, 3]
 )");
   }
   bool told(const std::vector<std::string>& words) const {
@@ -38,10 +47,12 @@ initial_state:
 };
 
 TEST_F(SimctlEnergyTest, WhatStepsFeedIsTold) {
-  const Outcome o = simctl({"run", chain()});
+  const Outcome o = simctl({"run", chain(0.01)});
   EXPECT_NE(o.err.find("though nothing drives it"), std::string::npos) << o.err;
   EXPECT_NE(o.err.find("or `simulation/integrator: semi_implicit`"), std::string::npos) << o.err;
-  EXPECT_FALSE(told({"run", chain(), "--set", "simulation/time_step=0.002"}));
+  EXPECT_FALSE(told({"run", chain(0.01), "--set", "simulation/time_step=0.002"}));
+  EXPECT_FALSE(told(
+      {"run", chain(1), "--set", "simulation/integrator=semi_implicit", "--set", "simulation/time_step=0.0041666667"}));
 }
 
 // What keeps its energy, and what is given some: a pendulum in coarse steps, a spring, a body that starts in the floor,

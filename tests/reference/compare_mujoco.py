@@ -37,6 +37,7 @@ import mujoco
 import numpy
 
 from oracle import dynamics, relative, simctl
+from velocity_terms import middle_share
 
 STATES = 20
 SLIDE, HINGE, BALL, FREE = map(int, (mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE,
@@ -251,11 +252,7 @@ class Robot:
         for root in set(roots):
             own = numpy.flatnonzero(roots == root)
             hinges = [dof for dof in own if model.jnt_type[model.dof_jntid[dof]] == HINGE]
-            turns = numpy.sort(v[hinges] ** 2)
-            assert len(turns) < 2 or 2 * numpy.sum(turns[:-1] ** 4) ** 0.25 * time_step**2 < 0.01, "(22)"
-            x = numpy.sum((turns * time_step) ** 4) ** 0.25
-            x = min(max((x - 1e-5) / 9e-5, 0), 1) if len(own) > 1 else 0
-            share[own] = x * x * (3 - 2 * x)
+            share[own] = middle_share(v[hinges] ** 2, time_step) if len(own) > 1 else 0
         return v + time_step / 2 * share * first
 
     def step(self):

@@ -11,6 +11,7 @@ import pathlib
 import numpy as np
 import pinocchio
 import yaml
+from velocity_terms import middle_share
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCENE = "scenes/arm_reach.yaml"
@@ -185,14 +186,6 @@ def check(model, state):
     by_qd = difference(lambda d: pinocchio.aba(model, data, q, qd + d, tau).copy())
     close("qdd_q", by_q, state["qdd_q"], 1e-7)
     close("qdd_qd", by_qd, state["qdd_qd"], 1e-7)
-
-
-def middle_share(turns, step):
-    """mu of docs/theory.md, (24), of the squares of the angular velocities of a tree's joints, where nothing whips."""
-    assert np.sum((np.sort(turns)[:-1] * 2 * step**2) ** 4) ** 0.25 < 0.01, "(22)"
-    x = (np.sum((np.array(turns) * step) ** 4) ** 0.25 - 1e-5) / 9e-5
-    x = min(max(x, 0.0), 1.0)
-    return x * x * (3 - 2 * x)
 
 
 def reference_rollout(model, rng):

@@ -11,7 +11,8 @@ import pathlib
 
 import numpy as np
 import pinocchio
-from pinocchio_arm import middle_share, random_inertia, symmetric, text, unit
+from pinocchio_arm import random_inertia, symmetric, text, unit
+from velocity_terms import middle_share
 
 HERE = pathlib.Path(__file__).resolve().parent
 SEED = 20261122
