@@ -321,65 +321,62 @@ BACKDRIVE_INLINE void balance_sides(const TouchingPair<Real>& pair, Contact<Real
   }
 }
 
-/// What evaluate() is of: x = 0, a solution so far, or one of a step that is hard to solve, where friction may be
-/// smooth() or have bounds that are held.
-enum class At { start, solution, hard_solution };
-
 /// Which lanes a solve goes on in, and in which of them slips come from impulses.
 template <class Real>
 struct SolveLanes {
   const MaskOf<Real>&active, &bold;
+  /// The step is hard to solve in some lane, where friction may be smooth() or have bounds that are held. Not a
+  /// parameter of templates: compilers fuse products and sums in each instance in another way, and the bits of worlds
+  /// would depend on those beside them.
+  bool hard;
 };
 
 /// evaluate() of one contact.
-template <At at, class Space, class Real>
+template <bool Start, class Space, class Real>
 BACKDRIVE_INLINE void evaluate_contact(const Space& ws, const TouchingPair<Real>& pair, Contact<Real>& c,
                                        const SolveLanes<Real>& lanes, Balance<Real>& sum, PairChange<Real>& change) {
   const auto &active = lanes.active, &bold = lanes.bold;
-  constexpr bool at_start = at == At::start;
   Spatial<Real> e;
-  if constexpr (at_start) {
+  if constexpr (Start) {
     e = c.state.start - c.state.smooth;
   } else {
     e = difference(pair, c, &ContactSide<Real>::twist);
   }
-  bool held = false;
-  if constexpr (at == At::hard_solution) {
-    held = ws.contact.any_held && any(ws.contact.held && value_of(c.bound) > value_of(constant<Real>(0)));
-  }
+  const bool bounds_held = !Start && lanes.hard && ws.contact.any_held;
+  const bool held = bounds_held && any(ws.contact.held && value_of(c.bound) > value_of(constant<Real>(0)));
   if (!held && stays_apart(pair.law, c.state, e)) {
     if (c.still && left_out(c)) return;
     c.block = no_block(c.state.normal);
     c.wrench = c.impulse = zero6<Real>();
-    balance_sides<at_start>(pair, c, active, sum, change);
+    balance_sides<Start>(pair, c, active, sum, change);
     return;
   }
   const PairLaw<Real>* law = &pair.law;
   [[maybe_unused]] PairLaw<Real> smoother;
-  if constexpr (softens<Real>() && at == At::hard_solution) {
-    smoother = pair.law;
-    smooth(c.state, !bold && ws.contact.shared, smoother);
-    law = &smoother;
+  if constexpr (softens<Real>() && !Start) {
+    if (lanes.hard) {
+      smoother = pair.law;
+      smooth(c.state, !bold && ws.contact.shared, smoother);
+      law = &smoother;
+    }
   }
   ContactForce<Real> force = contact_force(*law, c.state, e);
-  if constexpr (at == At::hard_solution) {
-    if (ws.contact.any_held) hold_bound(c.state.normal, ws.contact.held, c.bound, force);
-  }
+  if (bounds_held) hold_bound(c.state.normal, ws.contact.held, c.bound, force);
   [[maybe_unused]] Vec3<Real> gap = zero3<Real>();
-  if (!at_start && any(bold)) {
+  if (!Start && any(bold)) {
     const Spatial<Real> p = pair.moves[0] ? c.side[0].wrench : zero6<Real>() - c.side[1].wrench;
     gap = slip_from_impulse(*law, c.state.normal, p.lin, bold, force);
   }
   c.block = block_of(*law, c.state.normal, force);
   soften(pair, c.state, force, c.block);
-  if constexpr (at_start) {
+  if constexpr (Start) {
     // Where it slips, the secant: it is stiffer than the objective anywhere, and so is never too bold.
     c.block.slide = where_short(c.block.slide);
     c.block.roll = where_short(c.block.roll);
   }
   c.wrench = force.wrench;
   c.impulse = force.wrench * pair.law.dt;
-  if constexpr (at_start) {
+  if constexpr (Start) {
     c.impulse += block_times(c.block, e);
   } else {
     c.impulse += block_times(c.block, {zero3<Real>(), gap});
@@ -390,33 +387,27 @@ BACKDRIVE_INLINE void evaluate_contact(const Space& ws, const TouchingPair<Real>
                                      [&](auto of) { return of(c.state.start) + of(c.state.smooth) + of(e); });
     sum.noise[p] += noise * noise;
   }
-  balance_sides<at_start>(pair, c, active, sum, change);
+  balance_sides<Start>(pair, c, active, sum, change);
 }
 
 /// Forces, blocks and residuals at x. At the start x is 0, and forces are those of the path at the centred velocity,
 /// e = a − b, that a body at rest takes; the residual says how far Newton's step leads from there. bold: where slips
 /// come from impulses.
-template <At at, class Space>
-BACKDRIVE_CALLED Balance<typename Space::Real> evaluate_at(Space& ws, const MaskOf<typename Space::Real>& active,
-                                                           const MaskOf<typename Space::Real>& bold) {
+template <bool Start, class Space>
+BACKDRIVE_CALLED Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<typename Space::Real>& active,
+                                                        const MaskOf<typename Space::Real>& bold) {
   using Real = typename Space::Real;
+  const SolveLanes<Real> lanes{active, bold, !Start && (ws.contact.any_held || any(!bold && ws.contact.shared))};
   Balance<Real> sum{};
   for (int k = 0; k < ws.contact.touching_count; ++k) {
     const TouchingPair<Real>& pair = ws.contact.touching[k];
     PairChange<Real> change(ws, pair);
     for (int c = pair.first; c < pair.first + pair.count; ++c) {
-      evaluate_contact<at>(ws, pair, ws.contact.contacts[c], {active, bold}, sum, change);
+      evaluate_contact<Start>(ws, pair, ws.contact.contacts[c], lanes, sum, change);
     }
-    if constexpr (softens<Real>() && at != At::start) sum.moved += change.square();
+    if constexpr (softens<Real>() && !Start) sum.moved += change.square();
   }
   return sum;
-}
-template <bool Start, class Space>
-BACKDRIVE_INLINE Balance<typename Space::Real> evaluate(Space& ws, const MaskOf<typename Space::Real>& active,
-                                                        const MaskOf<typename Space::Real>& bold) {
-  if constexpr (Start) return evaluate_at<At::start>(ws, active, bold);
-  if (ws.contact.any_held || any(!bold && ws.contact.shared)) return evaluate_at<At::hard_solution>(ws, active, bold);
-  return evaluate_at<At::solution>(ws, active, bold);
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

@@ -71,7 +71,8 @@ TEST_F(SimctlGradcheckTest, DualsKnowWhatABallInAGraspDoes) {
       // What stiff friction makes of float64's rounding of slips is above 1e-9 here and far below this.
       EXPECT_NEAR(row.at("adjoint").get<double>(), dual, 1e-6 * std::abs(dual) + tolerance) << row.at("name");
       if (!kSanitized && row.at("name") == "initial_state/ball/velocity") {
-        EXPECT_GT(std::abs(dual), 1e-3) << "it is not held";
+        // Of which number the row tells, the one where adjoint and dual part most, is rounding's choice.
+        EXPECT_GT(std::abs(row.at("gradient").at(0).get<double>()), 1e-3) << "it is not held";
       }
     }
   }
