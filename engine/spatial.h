@@ -40,6 +40,16 @@ BACKDRIVE_INLINE Mat3<R> identity3() {
   return {{i, o, o}, {o, i, o}, {o, o, i}};
 }
 
+/// `yes` in lanes where the mask is set, else `no`.
+template <class R, class Mask>
+BACKDRIVE_INLINE Vec3<R> choose(const Mask& mask, const Vec3<R>& yes, const Vec3<R>& no) {
+  return {select(mask, yes.x, no.x), select(mask, yes.y, no.y), select(mask, yes.z, no.z)};
+}
+template <class R, class Mask>
+BACKDRIVE_INLINE Spatial<R> choose(const Mask& mask, const Spatial<R>& yes, const Spatial<R>& no) {
+  return {choose(mask, yes.ang, no.ang), choose(mask, yes.lin, no.lin)};
+}
+
 // ---- 3-vectors ------------------------------------------------------------------------------------------------------
 // Two element types A and B meet where a pack of worlds multiplies a constant that all worlds share.
 

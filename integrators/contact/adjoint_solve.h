@@ -35,7 +35,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> adjoint_balance(Space& ws, const 
     for (int side = 0; side < 2; ++side) {
       if (!pair.moves[side]) continue;
       ContactSide<Real>& s = c.side[side];
-      s.residual = where(active, zero6<Real>() - s.wrench - of_side(side, back));
+      s.residual = only(active, zero6<Real>() - s.wrench - of_side(side, back));
       for (int p = 0; p < sum.parts; ++p) {
         sum.residual[p] += square_of_part(s.residual, p);
         sum.impulse[p] += square_of_part(s.wrench, p) + square_of_part(back, p);
@@ -111,7 +111,7 @@ BACKDRIVE_CALLED void solve_adjoint_by_krylov(Space& ws, const Solver& solver, M
     each_krylov_side(ws, [&](Wrench& residual, Own& own) {
       own.shadow = choose(anew, residual, own.shadow);
       own.rest = residual;
-      own.search = residual + where(!anew, own.search - own.image * omega) * turn;
+      own.search = residual + only(!anew, own.search - own.image * omega) * turn;
       residual = own.search;
     });
     anew = one < zero;
@@ -176,7 +176,7 @@ BACKDRIVE_CALLED void refine_adjoint(Space& ws, const Solver& solver) {
     }
     if (!any(active)) break;
     each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
-      c.side[side].residual = where(active, c.side[side].residual);
+      c.side[side].residual = only(active, c.side[side].residual);
     });
     find_adjoint_step(ws, solver);
     advance(ws, one);

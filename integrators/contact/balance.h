@@ -107,16 +107,10 @@ template <class Real>
 BACKDRIVE_INLINE Real no_impulse() {
   return constant<Real>(sizeof(ScalarOf<Real>) == 4 ? 1e-15 : 1e-30);
 }
-template <class Real, class Mask>
-BACKDRIVE_INLINE Spatial<Real> where(const Mask& mask, const Spatial<Real>& x) {
-  const Real o = constant<Real>(0);
-  return {{select(mask, x.ang.x, o), select(mask, x.ang.y, o), select(mask, x.ang.z, o)},
-          {select(mask, x.lin.x, o), select(mask, x.lin.y, o), select(mask, x.lin.z, o)}};
-}
-
+/// x where the mask is set, else 0.
 template <class Real>
-BACKDRIVE_INLINE Spatial<Real> choose(const MaskOf<Real>& mask, const Spatial<Real>& yes, const Spatial<Real>& no) {
-  return {choose(mask, yes.ang, no.ang), choose(mask, yes.lin, no.lin)};
+BACKDRIVE_INLINE Spatial<Real> only(const MaskOf<Real>& mask, const Spatial<Real>& x) {
+  return choose(mask, x, zero6<Real>());
 }
 
 /// Sums over the contacts of a world, by parts of the numbers: values, and for duals their derivatives.
@@ -306,7 +300,7 @@ BACKDRIVE_INLINE void balance_sides(const TouchingPair<Real>& pair, Contact<Real
     if (!pair.moves[side]) continue;
     ContactSide<Real>& s = c.side[side];
     if constexpr (Start) s.twist = s.wrench = zero6<Real>();
-    s.residual = where(active, of_side(side, c.impulse) - s.wrench);
+    s.residual = only(active, of_side(side, c.impulse) - s.wrench);
     for (int p = 0; p < sum.parts; ++p) {
       const auto square = square_of_part(s.residual, p);
       sum.residual[p] += square;
@@ -342,7 +336,7 @@ BACKDRIVE_INLINE void evaluate_contact(const Space& ws, const TouchingPair<Real>
   } else {
     e = difference(pair, c, &ContactSide<Real>::twist);
   }
-  const bool bounds_held = !Start && lanes.hard && ws.contact.any_held;
+  const bool bounds_held = !Start && ws.contact.any_held;
   const bool held = bounds_held && any(ws.contact.held && value_of(c.bound) > value_of(constant<Real>(0)));
   if (!held && stays_apart(pair.law, c.state, e)) {
     if (c.still && left_out(c)) return;

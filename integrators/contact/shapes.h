@@ -66,10 +66,6 @@ BACKDRIVE_INLINE MaskOf<Real> less(const Real& a, const Real& b) {
   return value_of(a) < value_of(b);
 }
 template <class Real>
-BACKDRIVE_INLINE Vec3<Real> choose(const MaskOf<Real>& mask, const Vec3<Real>& yes, const Vec3<Real>& no) {
-  return {select(mask, yes.x, no.x), select(mask, yes.y, no.y), select(mask, yes.z, no.z)};
-}
-template <class Real>
 BACKDRIVE_INLINE ContactPoint<Real> choose(const MaskOf<Real>& mask, const ContactPoint<Real>& yes,
                                            const ContactPoint<Real>& no) {
   return {select(mask, yes.gap, no.gap), choose(mask, yes.point, no.point), choose(mask, yes.normal, no.normal)};

@@ -249,8 +249,8 @@ BACKDRIVE_CALLED void start_anew(Space& ws, const MaskOf<typename Space::Real>& 
   using Real = typename Space::Real;
   each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
     ContactSide<Real>& s = c.side[side];
-    s.twist = where(!lanes, s.twist);
-    s.wrench = where(!lanes, s.wrench);
+    s.twist = only(!lanes, s.twist);
+    s.wrench = only(!lanes, s.wrench);
   });
 }
 
@@ -335,7 +335,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> newton(Space& ws, const Solver& s
     last = balance;
     if (!any(active)) break;
     each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
-      if (!left_out(c)) c.side[side].residual = where(active, c.side[side].residual);
+      if (!left_out(c)) c.side[side].residual = only(active, c.side[side].residual);
     });
   }
   active = failed || (active && !last.settled(SolveLimits<Real>::trusted));

@@ -12,12 +12,6 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// By lane.
-template <class Real, class Mask>
-BACKDRIVE_INLINE Vec3<Real> where(const Mask& mask, const Vec3<Real>& yes, const Vec3<Real>& no) {
-  return {select(mask, yes.x, no.x), select(mask, yes.y, no.y), select(mask, yes.z, no.z)};
-}
-
 /// About the centre of mass; a massless body's is that about O.
 template <class Real>
 BACKDRIVE_INLINE Sym3<Real> inertia_about_com(const RigidInertia<Real>& I) {
@@ -89,7 +83,7 @@ class FreeTurn {
   ///   ω̄ = J z × λ + J (λ × z) − [J ω × δ + J (δ × ω)] + e × μ        ē = μ × ω − ½ Δt J λ × u
   BACKDRIVE_INLINE Bar<5> adj_correction(const Vec3<Real>& delta) const {
     const Vec3<Real> solved = inverse_ * (J_ * delta), lost = u_ * half_;
-    const Vec3<Real> lambda = where(solvable_, solved, delta);
+    const Vec3<Real> lambda = choose(solvable_, solved, delta);
     const Vec3<Real> z = omega_ - lost;
     const Vec3<Real> bar = plus_cross(J_ * cross(lambda, z), J_ * z, lambda);
     // (δ − λ, u), (λ × ω, z), (−½ Δt λ × u, ω) and, taken away, (δ × ω, ω); of e (λ − δ, ω × e) and (−λ, ½ Δt u × e)
@@ -132,7 +126,7 @@ class FreeTurn {
   ///   J̄ = −(λ, u) + (λ × ω, z) − ½ Δt (λ × u, ω) + (λ, z × e)
   BACKDRIVE_INLINE Bar<4> adj_lost(const Vec3<Real>& delta) const {
     const Vec3<Real> solved = inverse_ * (delta * half_), by = lost(), z = omega_ - by;
-    const Vec3<Real> lambda = where(solvable_, solved, zero3<Real>());
+    const Vec3<Real> lambda = choose(solvable_, solved, zero3<Real>());
     const Vec3<Real> pull = J_ * lambda;
     return {plus_cross(plus_cross(J_ * cross(lambda, z), J_ * z, lambda), held_, pull),
             cross(pull, z),

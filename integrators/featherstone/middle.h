@@ -62,7 +62,7 @@ BACKDRIVE_HD void each_middle_change(Workspace<Layout>& ws, const Visit& visit) 
       const auto late =
           free_turn(ws, link, own.v.ang + own.w.ang + change.spin, parent.v.ang + parent.w.ang, ws.middle.rates);
       const Vec3<Real> couple = late.correction_from(change.spin) - start.correction();
-      change.force.ang += where(value_of(share) > value_of(constant<Real>(0)), couple, zero3<Real>());
+      change.force.ang += choose(value_of(share) > value_of(constant<Real>(0)), couple, zero3<Real>());
     }
     visit(i, change);
     if (branches(ws.links, i)) branchings.push(own);

@@ -182,14 +182,14 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
     }
     const Spatial<Real> force{plus_cross(couple * share, body.com, f), f};
     Spatial<Real>& sum = ws.link[i].force;
-    sum = {where(on, sum.ang + force.ang, sum.ang), where(on, sum.lin + force.lin, sum.lin)};
+    sum = choose(on, sum + force, sum);
     if constexpr (kIsAdjoint<Layout>) {
       WhipLink<Real>& kept = ws.whip[i];
       kept.pose.axes = own.now.axes;
       kept.pose.origin = own.now.origin;
       kept.a = own.now.a;
       kept.before = own.before;
-      kept.force = {where(on, force.ang, rest.ang), where(on, force.lin, rest.lin)};
+      kept.force = choose(on, force, rest);
     }
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;

@@ -63,7 +63,7 @@ void by_contact(const Arguments& a, int begin, int end, std::byte* scratch) {
 }
 
 template <class K>
-KernelTable<StorageOf<typename K::Real>> make_kernel_table() {
+constexpr KernelTable<StorageOf<typename K::Real>> make_kernel_table() {
   using T = StorageOf<typename K::Real>;
   using Forward = RolloutArguments<T>;
   using Back = RolloutAdjointArguments<T>;

@@ -11,7 +11,7 @@ extern template struct ContactKernels<semi_implicit::Kernels<InstanceReal>>;
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 
-static const KernelTable<StorageOf<InstanceReal>> kTable = make_kernel_table<Kernels<InstanceReal>>();
+static constinit const KernelTable<StorageOf<InstanceReal>> kTable = make_kernel_table<Kernels<InstanceReal>>();
 
 template <>
 const KernelTable<StorageOf<InstanceReal>>& table<StorageOf<InstanceReal>>() {
