@@ -179,3 +179,9 @@ build_package() {
   configure portable "$@"
   build_targets portable all
 }
+
+# Tests of steps, beside what was packed.
+build_portable_tests() {
+  configure portable -DBACKDRIVE_TESTS=ON "$@"
+  build_targets portable test_integrators
+}
