@@ -11,6 +11,7 @@ extern template struct ContactKernels<featherstone::Kernels<InstanceReal>>;
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
+// A constant: nothing of an instruction set may run before it is known that the processor has it.
 static constinit const KernelTable<StorageOf<InstanceReal>> kTable = make_kernel_table<Kernels<InstanceReal>>();
 
 template <>
