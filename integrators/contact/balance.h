@@ -107,11 +107,6 @@ template <class Real>
 BACKDRIVE_INLINE Real no_impulse() {
   return constant<Real>(sizeof(ScalarOf<Real>) == 4 ? 1e-15 : 1e-30);
 }
-/// x where the mask is set, else 0.
-template <class Real>
-BACKDRIVE_INLINE Spatial<Real> only(const MaskOf<Real>& mask, const Spatial<Real>& x) {
-  return choose(mask, x, zero6<Real>());
-}
 
 /// Sums over the contacts of a world, by parts of the numbers: values, and for duals their derivatives.
 template <class Real>

@@ -76,6 +76,10 @@ BACKDRIVE_INLINE Real only(const MaskOf<Real>& mask, const Real& x) {
   return select(mask, x, constant<Real>(0));
 }
 template <class Real>
+BACKDRIVE_INLINE Spatial<Real> only(const MaskOf<Real>& mask, const Spatial<Real>& x) {
+  return choose(mask, x, zero6<Real>());
+}
+template <class Real>
 BACKDRIVE_INLINE Vec3<Real> only(const MaskOf<Real>& mask, const Vec3<Real>& x) {
   return {only(mask, x.x), only(mask, x.y), only(mask, x.z)};
 }

@@ -1,19 +1,12 @@
-# cmake -DREADELF=... -P check_kernels.cmake -- OBJECT...
+# cmake -DREADELF=... -DOBJECTS=... -P check_kernels.cmake
 # Objects of kernels for an instruction set, which a processor without it may be linked with and then must not run:
 # nothing of theirs starts before main(), and every name that the linker may take from them for others, too, has the
 # instruction set in it (namespaces v2, v3, v4).
 set(found "")
-set(checked 0)
-set(past_options NO)
-math(EXPR last "${CMAKE_ARGC} - 1")
-foreach(i RANGE ${last})
-  if(NOT past_options)
-    if(CMAKE_ARGV${i} STREQUAL "--")
-      set(past_options YES)
-    endif()
-    continue()
-  endif()
-  set(object ${CMAKE_ARGV${i}})
+if(NOT OBJECTS)
+  message(FATAL_ERROR "no objects to check")
+endif()
+foreach(object IN LISTS OBJECTS)
   execute_process(COMMAND ${READELF} --sections --symbols --wide ${object} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   if(text MATCHES "\\.(preinit_array|init_array|ctors)")
     string(APPEND found "  ${object}: runs code before main()\n")
@@ -26,12 +19,7 @@ foreach(i RANGE ${last})
       string(APPEND found "  ${object}: defines ${name} for others, too\n")
     endif()
   endforeach()
-  math(EXPR checked "${checked} + 1")
 endforeach()
-if(checked EQUAL 0)
-  message(FATAL_ERROR "no objects to check")
-endif()
 if(found)
   message(FATAL_ERROR "\n${found}")  # lines that begin with spaces stay whole
 endif()
-message(STATUS "${checked} objects keep to themselves")
