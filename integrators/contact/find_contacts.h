@@ -44,19 +44,16 @@ BACKDRIVE_INLINE Real sum_of_magnitudes(const Vec3<Real>& v) {
   return magnitude(v.x) + magnitude(v.y) + magnitude(v.z);
 }
 
-/// From a shape's centre to the middle of its end, in the axes that it is placed in; zero of all but capsules.
-template <class Real>
-BACKDRIVE_INLINE Vec3<Real> half_length(const Geometry<ScalarOf<Real>>& geometry, const Mat3<Real>& axes,
-                                        const Vec3<Real>& scale) {
-  return geometry.kind == GeometryType::capsule ? axes.cz * scale.y : zero3<Real>();
-}
-
-/// About a shape where it is; it reaches nothing beyond.
-template <class Real>
-BACKDRIVE_INLINE ShapeBall<Real> ball_of(const Geometry<ScalarOf<Real>>& geometry, const Shape<Real>& shape) {
-  const Real extent = bounding_radius(geometry, shape.scale);
-  return {shape.pose.origin, half_length(geometry, shape.pose.axes, shape.scale),
-          geometry.kind == GeometryType::capsule ? shape.scale.x : extent, extent, constant<Real>(0)};
+/// About a shape that nothing has moved. `next`: on its link.
+template <class Real, class Const>
+BACKDRIVE_INLINE ShapeBall<Real> ball_of(const Geometry<ScalarOf<Real>>& geometry, const ShapeConstants<Const>& c,
+                                         const Real& dt, int next) {
+  const Vec3<Real> scale = broadcast<Real>(c.scale), place = broadcast<Real>(c.position);
+  const bool capsule = geometry.kind == GeometryType::capsule;
+  const Vec3<Real> axis = capsule ? broadcast<Real>(c.rotation).cz * scale.y : zero3<Real>();
+  const Real extent = bounding_radius(geometry, scale);
+  const Real reach = broadcast<Real>(c.margin) + dt * constant<Real>(kPush / 2);
+  return {place, reach, constant<Real>(0), capsule ? scale.x : extent, extent, place, reach, next, capsule, axis, axis};
 }
 
 /// What of balls and pairs no step changes; the balls of the world's shapes are done with that. Once per rollout.
@@ -64,55 +61,78 @@ template <class Space>
 BACKDRIVE_HD void plan_contacts(Space& ws) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
-  for (int k = 0; k < space.shape_count; ++k) {
-    const auto& c = space.constants[k];
-    space.balls[k] = ball_of<Real>(
-        space.geometry[k], {{broadcast<Real>(c.rotation), broadcast<Real>(c.position)}, broadcast<Real>(c.scale)});
-    space.balls[k].reach = broadcast<Real>(c.margin) + ws.dt * constant<Real>(kPush / 2);
+  space.touching_count = space.contact_count = 0;
+  for (int i = 0; i < space.link_count; ++i) {
+    space.first_shape[i] = -1;
+    space.link[i].touched = false;
+  }
+  for (int k = space.shape_count - 1; k >= 0; --k) {
+    const int link = carrier_of(ws, k).link;
+    space.balls[k] =
+        ball_of<Real>(space.geometry[k], space.constants[k], ws.dt, link < 0 ? -1 : space.first_shape[link]);
+    if (link >= 0) space.first_shape[link] = k;
   }
   int root_a = -1, root_b = -1;
   for (int k = 0; k < space.pair_count; ++k) {
     const ContactPair& pair = space.pairs[k];
     const int of_a = carrier_of(ws, pair.a).root, of_b = carrier_of(ws, pair.b).root;
-    space.plans[k] = {space.geometry[pair.b].kind == GeometryType::plane, of_a != root_a || of_b != root_b};
+    space.plans[k] = {space.geometry[pair.b].kind == GeometryType::plane,
+                      space.balls[pair.a].capsule || space.balls[pair.b].capsule, of_a != root_a || of_b != root_b};
     root_a = of_a, root_b = of_b;
   }
 }
 
-/// Where the ball of one shape is. Its points move by no more than what the link's twists, before and after the smooth
-/// motion, make of its farthest point from O: |v| + |ω| (|c| + r), in sums of magnitudes. O(1).
-template <class Space>
-BACKDRIVE_INLINE void move_ball(Space& ws, int shape) {
-  using Real = typename Space::Real;
-  const int link = carrier_of(ws, shape).link;
-  if (link < 0) return;
-  const auto& c = ws.contact.constants[shape];
-  const auto& pose = pose_of(ws, link);
-  const Spatial<Real>&start = velocity_of(ws, link), &smooth = ws.contact.link[link].smooth;
-  ShapeBall<Real>& ball = ws.contact.balls[shape];
-  ball.centre = plus_times(pose.origin, pose.axes, c.position);
-  if (ws.contact.geometry[shape].kind == GeometryType::capsule) {
-    ball.half = pose.axes * (broadcast<Real>(c.rotation).cz * c.scale.y);
+/// visit(ball) of the shapes on a link.
+template <class Space, class Visit>
+BACKDRIVE_INLINE void each_ball_on(Space& ws, int link, const Visit& visit) {
+  auto* const balls = ws.contact.balls;
+  for (int k = ws.contact.first_shape[link]; k >= 0;) {
+    auto& ball = balls[k];
+    k = ball.next;
+    visit(ball);
   }
-  const Real turning = sum_of_magnitudes(start.ang) + sum_of_magnitudes(smooth.ang);
-  ball.reach =
-      c.margin + ws.dt * (constant<Real>(kPush / 2) + sum_of_magnitudes(start.lin) + sum_of_magnitudes(smooth.lin) +
-                          turning * (ball.extent + sum_of_magnitudes(ball.centre)));
 }
 
-/// Whether points of two shapes may come as near as `reach` in any lane: a ball or capsule about the first against one
-/// about the second, or against its plane of this normal. Two capsules are no nearer than along the line between their
-/// centres, d/|d|: d·d − |d·half_a| − |d·half_b| over |d|, less the radii. O(1).
+/// Where balls of a link's shapes are, from its pose and its twist v at the step's start. Points move by no more than
+/// what the twists before and after the smooth motion make of the farthest one from O, |v| + |ω| (|c| + r), in sums of
+/// magnitudes: here twice the start's, in widen_balls() what that motion adds. O(shapes on it).
+template <class Space, class Pose>
+BACKDRIVE_INLINE void place_balls(Space& ws, int link, const Pose& pose, const Spatial<typename Space::Real>& v) {
+  using Real = typename Space::Real;
+  const Real time = ws.dt * constant<Real>(2);
+  each_ball_on(
+      ws, link, [&](ShapeBall<Real> & ball) __attribute__((always_inline)) {
+        ball.centre = plus_times(pose.origin, pose.axes, ball.place);
+        ball.lever = ball.extent + sum_of_magnitudes(ball.centre);
+        ball.reach = ball.still_reach + time * (sum_of_magnitudes(v.lin) + sum_of_magnitudes(v.ang) * ball.lever);
+        if (ball.capsule) ball.half = pose.axes * ball.axis;
+      });
+}
+/// `change`: of the link's twist, in the smooth motion.
+template <class Space>
+BACKDRIVE_INLINE void widen_balls(Space& ws, int link, const Spatial<typename Space::Real>& change) {
+  using Real = typename Space::Real;
+  each_ball_on(
+      ws, link, [&](ShapeBall<Real> & ball) __attribute__((always_inline)) {
+        ball.reach += ws.dt * (sum_of_magnitudes(change.lin) + sum_of_magnitudes(change.ang) * ball.lever);
+      });
+}
+
+/// Whether points of two shapes may come to touch within the step in any lane: a ball or capsule about the first
+/// against one about the second, or against its plane of this normal. `capsules`: there are some. Two are no nearer
+/// than along the line between their centres, d/|d|: d·d − |d·half_a| − |d·half_b| over |d|, less the radii. O(1).
 template <class Real>
 BACKDRIVE_INLINE bool may_meet(const ShapeBall<Real>& a, const ShapeBall<Real>& b, const Vec3<Real>& apart,
-                               const Vec3<Real>* plane_normal, const Real& reach) {
-  const Real near = a.radius + reach;
+                               bool capsules, const Vec3<Real>* plane_normal) {
+  const Real near = a.radius + (a.reach + b.reach);
   if (plane_normal) {
-    const Real lowest = dot(*plane_normal, apart) - magnitude(dot(*plane_normal, a.half));
+    Real lowest = dot(*plane_normal, apart);
+    if (capsules) lowest -= magnitude(dot(*plane_normal, a.half));
     return any(!(value_of(lowest) > value_of(near)));
   }
   const Real zero = constant<Real>(0), sum = near + b.radius, square = dot(apart, apart);
-  const Real along = square - magnitude(dot(apart, a.half)) - magnitude(dot(apart, b.half));
+  Real along = square;
+  if (capsules) along -= magnitude(dot(apart, a.half)) + magnitude(dot(apart, b.half));
   const auto boundless = value_of(b.radius) < value_of(zero);
   const auto apart_by_more = value_of(along) > value_of(zero) && value_of(along * along) > value_of(sum * sum * square);
   return any(boundless || !apart_by_more);
@@ -160,43 +180,45 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, int number, const Vec3<typename 
   if (pair.j >= 0) space.link[pair.j].touched = true;
 }
 
-/// The same of a pair that may be far apart. shift: from O of the second body's tree to that of the first's.
-template <class Space>
-BACKDRIVE_INLINE void find_contacts_of(Space& ws, int number, const Vec3<typename Space::Real>& shift) {
-  using Real = typename Space::Real;
-  auto& space = ws.contact;
-  const ContactPair& pair = space.pairs[number];
-  const ShapeBall<Real>&a = space.balls[pair.a], &b = space.balls[pair.b];
-  const Real reach = a.reach + b.reach;
-  const Vec3<Real> normal = broadcast<Real>(space.constants[pair.b].rotation).cz;  // planes belong to the world
-  if (may_meet(a, b, a.centre - b.centre + shift, space.plans[number].plane ? &normal : nullptr, reach)) {
-    find_points_of(ws, number, shift, reach);
-  }
-}
-
 /// Where a contact is one: it may be in the list for other lanes.
 template <class Real>
 BACKDRIVE_INLINE MaskOf<Real> in_reach(const Contact<Real>& c) {
   return value_of(c.state.depth) > value_of(constant<Real>(0.5 * kOutOfReach));
 }
 
-/// Contacts of this step. False: there are none in any lane.
+/// For how many steps links keep what contacts are made of after balls met.
+constexpr int kStaysClose = 8;
+
+/// Contacts of this step, of which balls say where the shapes are. False: some may come to touch, but the links have
+/// not kept what contacts are made of. They do from now on, and the step has to begin anew.
 template <class Space>
 BACKDRIVE_HD bool find_contacts(Space& ws) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
+  for (int k = 0; k < space.touching_count; ++k) {
+    const TouchingPair<Real>& pair = space.touching[k];
+    space.link[pair.i].touched = false;
+    if (pair.j >= 0) space.link[pair.j].touched = false;
+  }
   space.touching_count = space.contact_count = 0;
-  for (int i = 0; i < space.link_count; ++i) space.link[i].touched = false;
-  for (int k = 0; k < space.shape_count; ++k) move_ball(ws, k);
+  const bool kept = keeps_for_contact(ws);
+  if (space.close > 0) --space.close;
   Vec3<Real> shift = zero3<Real>();  // between the two trees
   for (int k = 0; k < space.pair_count; ++k) {
     if (space.plans[k].new_trees) {
       const int of_a = carrier_of(ws, space.pairs[k].a).root, of_b = carrier_of(ws, space.pairs[k].b).root;
       shift = of_a == of_b ? zero3<Real>() : tree_origin(ws, of_a) - tree_origin(ws, of_b);
     }
-    find_contacts_of(ws, k, shift);
+    const ContactPair& pair = space.pairs[k];
+    const ShapeBall<Real>&a = space.balls[pair.a], &b = space.balls[pair.b];
+    const PairPlan& plan = space.plans[k];
+    const Vec3<Real> normal = broadcast<Real>(space.constants[pair.b].rotation).cz;  // planes belong to the world
+    if (!may_meet(a, b, a.centre - b.centre + shift, plan.capsules, plan.plane ? &normal : nullptr)) continue;
+    space.close = kStaysClose;
+    if (!kept) return false;
+    find_points_of(ws, k, shift, a.reach + b.reach);
   }
-  return space.contact_count > 0;
+  return true;
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

@@ -117,17 +117,27 @@ struct TouchingPair {
 
 /// A ball about a shape, or a capsule, and how far from it the shape's points may touch something that rests.
 template <class Real>
-struct ShapeBall {
+struct alignas(kRecordAlignment<Real>) ShapeBall {
   Vec3<Real> centre;  ///< about O of its tree
-  Vec3<Real> half;    ///< from there to the middle of the capsule's end; zero of a ball
-  Real radius;        ///< of the ball or capsule; negative: none holds it
-  Real extent;        ///< from the centre to the farthest point
   Real reach;         ///< margin, and what its points move by within the step at most
+  Real lever;         ///< from O to the farthest point at most
+
+  // What no step changes; vectors in the axes of the link, or of the world.
+  Real radius;       ///< of the ball or capsule; negative: none holds it
+  Real extent;       ///< from the centre to the farthest point
+  Vec3<Real> place;  ///< of the centre
+  Real still_reach;  ///< of what rests
+  int next;          ///< shape on the same link, as ContactSpace::first_shape
+  bool capsule;
+  Vec3<Real> axis;  ///< half as it is there
+
+  Vec3<Real> half;  ///< from the centre to the middle of the capsule's end; zero of a ball
 };
 
 /// What of a pair no step changes.
 struct PairPlan {
   bool plane;      ///< its second shape is one
+  bool capsules;   ///< one of its shapes is one
   bool new_trees;  ///< not on the trees of the pair before
 };
 
@@ -142,6 +152,7 @@ struct ContactSpace {
   typename Layout::ShapeRows constants;      ///< [contact shape]: ShapeConstants
   typename Layout::Touch* link;              ///< [link_count]
   ShapeBall<Real>* balls;                    ///< [contact shape]
+  int* first_shape;                          ///< [link]: of those on it; −1: none
   PairPlan* plans;                           ///< [pair]
   ContactPoint<Real>* points;                ///< as many as a pair has
   Contact<Real>* contacts;
@@ -149,6 +160,7 @@ struct ContactSpace {
   KrylovContact<Real>* krylov;  ///< likewise
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
+  int close = 0;  ///< steps for which links still keep what contacts are made of: shapes were close (find_contacts)
   bool reported_apart = true;  ///< Workspace::reported may be another than q̇, as it may before a rollout's first step
   bool any_held = false;       ///< of the last step: whether friction's bound is held, and in which lanes
   MaskOf<Real> held;
@@ -418,6 +430,7 @@ BACKDRIVE_HD void take_contact_arrays(const TopologyView& t, int links, bool adj
   space.link_count = links;
   space.link = arena.take<typename Layout::Touch>(links);
   space.balls = arena.take<ShapeBall<Real>>(t.contact_shape_count);
+  space.first_shape = arena.take<int>(links);
   space.plans = arena.take<PairPlan>(t.contact_pair_count);
   space.points = arena.take<ContactPoint<Real>>(t.most_points_of_pair);
   space.contacts = arena.take<Contact<Real>>(t.contact_point_count);

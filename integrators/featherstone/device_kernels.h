@@ -91,9 +91,9 @@ struct RowsInPlace {
 template <class T, bool Contact, bool Coupled>
 struct ThreadRollout {
   using Real = T;
-  using Link = std::conditional_t<Contact, ContactLink<T>, RolloutLink<T>>;
-  using Dof = std::conditional_t<Contact, ContactDof<T>, RolloutDof<T>>;
-  using Touch = contact::TouchLink<T>;
+  using Link = RolloutLink<T>;
+  using Dof = RolloutDof<T>;
+  using Touch = MovingTouchLink<T>;
   using Constants = ItemsInPlace<LinkConstants<T>, T>;
   using ShapeRows = ItemsInPlace<ShapeConstants<T>, T>;
   using CouplingRows = ItemsInPlace<CouplingConstants<T>, T>;

@@ -23,6 +23,7 @@
 #include "integrators/featherstone/joints.h"
 #include "integrators/featherstone/link_constants.h"
 #include "integrators/featherstone/link_forces.h"
+#include "integrators/rollout/arena.h"
 #include "integrators/rollout/broadcast.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
@@ -57,18 +58,14 @@ struct MotionAndBefore {
   Before<Real> before;
 };
 
-/// Of what is kept per link and degree of freedom: a GPU thread reads and writes four floats at once then.
-template <class Real>
-constexpr std::size_t kAlignment = RealTraits<Real>::lanes == 1 ? 16 : alignof(Real);
-
 /// Per link, for a rollout.
 template <class Real>
-struct alignas(kAlignment<Real>) RolloutLink {
+struct alignas(kRecordAlignment<Real>) RolloutLink {
   RigidInertia<Real> I;  ///< of its body
   Spatial<Real> force;   ///< its body's bias force; in the adjoint, its force
 
-  /// Of a motion what later sweeps need; `poses`: those of all links.
-  BACKDRIVE_INLINE void keep(const Link&, const Motion<Real>&, bool) {}
+  /// Of a motion what later sweeps need; `pose`: that is wanted, too.
+  BACKDRIVE_INLINE void keep(const Motion<Real>&, bool) {}
 };
 
 /// For an adjoint, beside that.
@@ -78,7 +75,7 @@ struct AdjointLink : RolloutLink<Real> {
   Spatial<Real> a;      ///< bias acceleration, then acceleration
   Spatial<Real> delta;  ///< δ of (6)
 
-  BACKDRIVE_INLINE void keep(const Link&, const Motion<Real>& m, bool) {
+  BACKDRIVE_INLINE void keep(const Motion<Real>& m, bool) {
     v = m.v;
     a = m.a;
   }
@@ -90,9 +87,9 @@ template <class Real>
 struct ParameterLink : AdjointLink<Real> {
   Pose<Real> pose;
 
-  BACKDRIVE_INLINE void keep(const Link& link, const Motion<Real>& m, bool poses) {
-    AdjointLink<Real>::keep(link, m, poses);
-    if (!poses && !link.touches) return;
+  BACKDRIVE_INLINE void keep(const Motion<Real>& m, bool wanted) {
+    AdjointLink<Real>::keep(m, wanted);
+    if (!wanted) return;
     pose.axes = m.axes;
     pose.origin = m.origin;
   }
@@ -107,17 +104,19 @@ struct DofScratch {
   Real x;            ///< right-hand side of a solve, D⁻¹ r, solution: q̈ or, in the adjoint, w
 };
 template <class Real>
-struct alignas(kAlignment<Real>) RolloutDof : DofScratch<Real> {};
+struct alignas(kRecordAlignment<Real>) RolloutDof : DofScratch<Real> {};
 template <class Real>
-struct alignas(kAlignment<Real>) AdjointDof : DofScratch<Real> {
+struct alignas(kRecordAlignment<Real>) AdjointDof : DofScratch<Real> {
   Real qdd;
 };
 /// Either, with what Joint::displace makes of q. Packs compute it ahead, in a loop of its own where the wait for one
 /// sine overlaps the next (Layout::ahead); a GPU thread has others to wait with, and keeps none of it.
-template <class Dof, class Real>
-struct DofAhead : Dof {
+template <class Real>
+struct Ahead {
   Real displacement[2];
 };
+template <class Dof, class Real>
+struct DofAhead : Ahead<Real>, Dof {};
 
 /// What sweeps to the root sum over the subtree of a joint: IA and P of (2)-(3), and F, A and T of (7)-(8).
 template <class Real>
@@ -155,7 +154,7 @@ constexpr bool kIsAdjoint = requires {
 
 /// Of a link of an adjoint, what the way back over (21) and (24) reads again.
 template <class Real>
-struct alignas(kAlignment<Real>) WhipLink {
+struct alignas(kRecordAlignment<Real>) WhipLink {
   Real turns;  ///< Σ h⁴ of (22), of a root; what follows, up to `force`, is set where its tree whips in some lane
   Pose<Real> pose;
   Spatial<Real> a;  ///< bias acceleration, without gravity
@@ -184,6 +183,9 @@ struct MiddleAdjointSpace : MiddleSpace<Real> {
   Real* w;          ///< (6) of the first solve
 };
 
+template <class Real>
+struct BlockFactors;  // tree_contact.h
+
 /// In place of contact::ContactSpace where there is no contact.
 struct NoContact {};
 
@@ -206,10 +208,18 @@ struct Workspace {
   typename Layout::Dof* dof;
   std::conditional_t<kIsAdjoint<Layout>, WhipLink<Real>*, NoWhip> whip;
   std::conditional_t<kIsAdjoint<Layout>, MiddleAdjointSpace<Real>, MiddleSpace<Real>> middle;
+  BlockFactors<Real>* with_blocks;  ///< with contact: of a degree of freedom
   void* stack;
   std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;
   std::conditional_t<Layout::coupled, CouplingSpace<Layout>, NoCouplings> coupling;
 };
+
+/// Whether links and degrees of freedom keep what contacts are made of. Rollouts do while shapes are close.
+template <class Layout>
+BACKDRIVE_INLINE bool keeps_for_contact(const Workspace<Layout>& ws) {
+  if constexpr (Layout::contact && !kIsAdjoint<Layout>) return ws.contact.close > 0;
+  return Layout::contact;
+}
 
 /// The velocity that moved q here: in the last step or, before the first, as the state says.
 template <class Layout>
@@ -367,7 +377,10 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
     body_part(own, c, ws.link[i]);
     if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang, ws.qd).correction();  // (12)
     if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
-    ws.link[i].keep(link, own, ws.poses);
+    ws.link[i].keep(own, ws.poses || link.touches);
+    if constexpr (Layout::contact) {
+      if (link.touches) keep_for_contact(ws, i, own);
+    }
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;
   }
@@ -446,7 +459,9 @@ struct SmoothSystem {
   BACKDRIVE_INLINE auto joint(int i) const {
     return [forces = LinkForces<K, Layout>(ws, i)](int k) __attribute__((always_inline)) {
       const JointForce<Real> force = forces(k);
-      if constexpr (Layout::contact) forces.ws.dof[forces.link.v + k].increment = force.increment;
+      if constexpr (Layout::contact) {
+        if (keeps_for_contact(forces.ws)) forces.ws.with_blocks[forces.link.v + k].increment = force.increment;
+      }
       return force;
     };
   }

@@ -44,25 +44,16 @@ struct StepVelocities {
   const Workspace<Layout>& ws;
 
   BACKDRIVE_INLINE Real next(int v) const {
-    const Real smooth = without_contact(v);
-    if constexpr (!Kicked) return smooth;
-    return smooth + ws.dof[v].x;
+    if constexpr (Kicked) return smooth(v) + ws.with_blocks[v].x;
+    return smooth(v);
   }
   BACKDRIVE_INLINE Real reported(int v) const {
-    const Real smooth = without_contact(v);
-    if constexpr (!Kicked) return smooth;
-    return smooth + constant<Real>(0.5) * ws.dof[v].x;  // (C7)
+    if constexpr (Kicked) return smooth(v) + constant<Real>(0.5) * ws.with_blocks[v].x;  // (C7)
+    return smooth(v);
   }
 
  private:
-  BACKDRIVE_INLINE Real without_contact(int v) const {
-    const auto& dof = ws.dof[v];
-    if constexpr (Layout::contact) {
-      return ws.qd[v] + ws.dt * dof.qdd;
-    } else {
-      return ws.qd[v] + ws.dt * dof.x;
-    }
-  }
+  BACKDRIVE_INLINE Real smooth(int v) const { return ws.qd[v] + ws.dt * ws.dof[v].x; }
 };
 
 /// Equation (5), from q̈ in dof[].x, or what contact leaves there. A lane whose new state is not finite keeps the old
@@ -104,19 +95,20 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
     apart = Kicked || (was_apart && any(!fine));
     ws.contact.reported_apart = apart;
   }
-  const auto put_velocity = [&](int v) __attribute__((always_inline)) {
-    if (apart) ws.reported[v] = select(fine, velocity.reported(v), was_apart ? ws.reported[v] : ws.qd[v]);
-    put(ws.qd[v], velocity.next(v));
-  };
+  if (apart) {
+    for (int v = 0; v < ws.nv; ++v) {
+      ws.reported[v] = select(fine, velocity.reported(v), was_apart ? ws.reported[v] : ws.qd[v]);
+    }
+  }
   each(
       [&](int q, int v) __attribute__((always_inline)) {
         put(ws.q[q], ws.q[q] + ws.dt * velocity.reported(v));
-        put_velocity(v);
+        put(ws.qd[v], velocity.next(v));
       },
       [&](auto side, int q, int v) __attribute__((always_inline)) {
         const Quaternion<Real> next = turned_on(side, q, v);
         put(ws.q[q], next.v.x), put(ws.q[q + 1], next.v.y), put(ws.q[q + 2], next.v.z), put(ws.q[q + 3], next.w);
-        for (int k = 0; k < 3; ++k) put_velocity(v + k);
+        for (int k = v; k < v + 3; ++k) put(ws.qd[k], velocity.next(k));
       });
   if (!any(!fine)) return;
   blame(ws, !fine, step, first_world, worlds, status);

@@ -5,24 +5,18 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// The factors of M̃ + Σ θ Jᵀ K J for one degree of freedom, as DofScratch has those of M̃.
+/// For one degree of freedom the factors of M̃ + Σ θ Jᵀ K J, as DofScratch has those of M̃. Beside its record, as its
+/// place on a link beside the link's: where nothing touches these are as small as without contact.
 template <class Real>
 struct BlockFactors {
   Spatial<Real> UD;
   Real inverse;
-  Real x;
-};
-
-/// A degree of freedom of a rollout with contact: x holds D⁻¹ r, then Δv.
-template <class Real>
-struct alignas(kAlignment<Real>) ContactDof : DofScratch<Real> {
-  Real qdd;        ///< of all but contact
+  Real x;          ///< at last, in rollouts, Δv
   Real increment;  ///< what D has beside the inertias
-  BlockFactors<Real> with_blocks;
 };
-/// And of its adjoint: x holds right-hand sides and solutions, at last W of (A7).
+/// A degree of freedom of an adjoint with contact: x holds right-hand sides and solutions, at last W of (A7).
 template <class Real>
-struct alignas(kAlignment<Real>) ContactAdjointDof : ContactDof<Real> {
+struct alignas(kRecordAlignment<Real>) ContactAdjointDof : AdjointDof<Real> {
   Real kick;        ///< Δv
   Real w;           ///< (A4)
   Real smooth_bar;  ///< cotangent of v_s
@@ -31,18 +25,11 @@ struct alignas(kAlignment<Real>) ContactAdjointDof : ContactDof<Real> {
   BACKDRIVE_INLINE Real resisted() const { return w * kick; }
 };
 
-/// A link of a rollout with contact, for its shapes: others leave what it adds as it is.
+/// A link as contact sees it in a rollout, where ParameterLink has its motion in an adjoint.
 template <class Real>
-struct ContactLink : RolloutLink<Real> {
+struct MovingTouchLink : contact::TouchLink<Real> {
   Spatial<Real> v;
   Pose<Real> pose;
-
-  BACKDRIVE_INLINE void keep(const Link& link, const Motion<Real>& m, bool) {
-    if (!link.touches) return;
-    v = m.v;
-    pose.axes = m.axes;
-    pose.origin = m.origin;
-  }
 };
 
 template <class Layout>
@@ -50,17 +37,26 @@ BACKDRIVE_INLINE contact::Carrier carrier_of(const Workspace<Layout>& ws, int sh
   const ContactShape& s = ws.contact.shapes[shape];
   return {s.link, s.root, s.fixed};
 }
+/// A link's motion is where v and pose are, of those that have shapes.
+template <class Layout>
+BACKDRIVE_INLINE const auto& motion_of(const Workspace<Layout>& ws, int link) {
+  if constexpr (kIsAdjoint<Layout>) {
+    return ws.link[link];
+  } else {
+    return ws.contact.link[link];
+  }
+}
 template <class Layout>
 BACKDRIVE_INLINE const auto& pose_of(const Workspace<Layout>& ws, int link) {
-  return ws.link[link].pose;
+  return motion_of(ws, link).pose;
 }
 template <class Layout>
 BACKDRIVE_INLINE const auto& pivot_of(const Workspace<Layout>& ws, int link) {
-  return ws.link[link].pose.origin;
+  return motion_of(ws, link).pose.origin;
 }
 template <class Layout>
 BACKDRIVE_INLINE const auto& velocity_of(const Workspace<Layout>& ws, int link) {
-  return ws.link[link].v;
+  return motion_of(ws, link).v;
 }
 template <class Layout>
 BACKDRIVE_INLINE const auto& start_of(const Workspace<Layout>& ws, int link) {
@@ -98,17 +94,35 @@ BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>
   return plus_times(at, broadcast<Real>(c.rotation), Vec3<Real>{q[4], q[5], q[6]});
 }
 
+/// Of a link with shapes, where their balls are, and how it moves where contacts may be made of that.
+template <class Layout>
+BACKDRIVE_INLINE void keep_for_contact(Workspace<Layout>& ws, int link, const Motion<typename Layout::Real>& m) {
+  contact::place_balls(ws, link, m, m.v);
+  if constexpr (!kIsAdjoint<Layout>) {
+    if (!keeps_for_contact(ws)) return;
+    auto& to = ws.contact.link[link];
+    to.v = m.v;
+    to.pose.axes = m.axes;
+    to.pose.origin = m.origin;
+  }
+}
+
 /// Whether a link's twists are asked for: by its shapes, and in adjoints by all.
 template <class Layout>
 BACKDRIVE_INLINE bool twists_wanted(const Workspace<Layout>& ws, int link) {
-  return kIsAdjoint<Layout> || ws.links[link].touches;
+  return kIsAdjoint<Layout> || (ws.links[link].touches && keeps_for_contact(ws));
 }
 
 /// Where the factors of M̃ + Σ θ Jᵀ K J are.
+template <class Layout>
 struct FactorsWithBlocks {
-  template <class Dof>
-  BACKDRIVE_INLINE auto& operator()(Dof& dof) const {
-    return dof.with_blocks;
+  using Real = typename Layout::Real;
+  const typename Layout::Dof* dof;
+  BlockFactors<Real>* with_blocks;
+
+  BACKDRIVE_INLINE explicit FactorsWithBlocks(const Workspace<Layout>& ws) : dof(ws.dof), with_blocks(ws.with_blocks) {}
+  BACKDRIVE_INLINE BlockFactors<Real>& operator()(const typename Layout::Dof& of) const {
+    return with_blocks[&of - dof];
   }
 };
 
@@ -126,11 +140,11 @@ struct SystemWithBlocks {
   }
   template <int>
   BACKDRIVE_INLINE auto joint(int i) const {
-    return [dof = ws.dof + ws.links[i].v](int k) __attribute__((always_inline)) {
-      return JointForce<Real>{constant<Real>(0), dof[k].increment};
+    return [factors = ws.with_blocks + ws.links[i].v](int k) __attribute__((always_inline)) {
+      return JointForce<Real>{constant<Real>(0), factors[k].increment};
     };
   }
-  BACKDRIVE_INLINE auto& factors(typename Layout::Dof& dof) const { return dof.with_blocks; }
+  BACKDRIVE_INLINE auto& factors(const typename Layout::Dof& dof) const { return FactorsWithBlocks<Layout>(ws)(dof); }
 };
 
 /// The root-to-leaves half of a solve with blocks, of what is added to a motion that has the couplings' efforts; their
@@ -139,8 +153,8 @@ template <class Layout, class Keep, class Visit>
 BACKDRIVE_HD void solve_coupled_with_blocks(Workspace<Layout>& ws, bool anew,
                                             typename Layout::Real CouplingStep<typename Layout::Real>::*f,
                                             const Keep& keep, const Visit& visit) {
-  solve_uncoupled(ws, FactorsWithBlocks{});
-  if (anew) respond(ws, FactorsWithBlocks{}, ws.coupling.with_blocks);
+  solve_uncoupled(ws, FactorsWithBlocks<Layout>(ws));
+  if (anew) respond(ws, FactorsWithBlocks<Layout>(ws), ws.coupling.with_blocks);
   correct(ws, ws.coupling.with_blocks, CouplingLoad::nothing, f);
   hand_out(ws, keep, visit);
 }
@@ -158,7 +172,7 @@ struct TreeSolver {
   }
   BACKDRIVE_HD void solve_again() const {
     solve_inwards_with(
-        ws, FactorsWithBlocks{},
+        ws, FactorsWithBlocks<Layout>(ws),
         [&](int i, Spatial<Real>& force) __attribute__((always_inline)) {
           const auto& touch = ws.contact.link[i];
           if (touch.touched) force -= touch.load;
@@ -171,7 +185,7 @@ struct TreeSolver {
  private:
   BACKDRIVE_HD void outwards() const {
     solve_outwards_with(
-        ws, FactorsWithBlocks{}, [](auto&, const Real&) __attribute__((always_inline)){},
+        ws, FactorsWithBlocks<Layout>(ws), [](auto&, const Real&) __attribute__((always_inline)){},
         [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
           if (ws.contact.link[i].touched) ws.contact.link[i].change = delta;
         });
@@ -185,44 +199,47 @@ struct TreeSolver {
   }
 };
 
-/// (1)-(3), (C1): q̈ of all but contact into dof[].qdd, the twists with v_s of the links; visit(link, δ) of q̈.
-template <class Layout, class Visit>
-BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, const Visit& visit) {
+/// (1)-(3), (C1): q̈ of all but contact into dof[].*x, the twists with v_s of the links, and the contacts; visit(link,
+/// δ) of q̈. Done twice, to the same bits, where shapes come close.
+template <class Layout, class Solution, class Visit>
+BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, Solution x, const Visit& visit) {
   using Real = typename Layout::Real;
-  solve_step(
-      ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        if (twists_wanted(ws, i)) ws.contact.link[i].smooth = ws.link[i].v + delta * ws.dt;
-        visit(i, delta);
-      });
+  do {
+    solve_step(
+        ws, x, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+          if (ws.links[i].touches) contact::widen_balls(ws, i, delta * ws.dt);
+          if (twists_wanted(ws, i)) ws.contact.link[i].smooth = velocity_of(ws, i) + delta * ws.dt;
+          visit(i, delta);
+        });
+  } while (!contact::find_contacts(ws));
 }
 
-/// (C1)-(C7), after smooth_motion: what contact adds to the velocity into dof[].*kick; visit(link, its twist). False:
-/// nothing is in reach of anything, and nothing was written.
-template <class Layout, class Kick, class Visit>
-BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, Kick kick, const Visit& visit) {
+/// (C1)-(C7), after smooth_motion: keep(dof, what contact adds to its velocity); visit(link, its twist). False: nothing
+/// is in reach of anything, and nothing was written.
+template <class Layout, class Keep, class Visit>
+BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, const Keep& keep, const Visit& visit) {
   using Real = typename Layout::Real;
   if (!contact::solve_contacts(ws, TreeSolver<Layout>{ws})) return false;
   contact::load_last_step(ws);
   articulate_system(ws, SystemWithBlocks<Layout>{ws});
-  const auto keep = [kick](auto& dof, const Real& x) __attribute__((always_inline)) {
-    dof.*kick = x;
-  };
   if (is_coupled(ws)) {
     solve_coupled_with_blocks(ws, true, &CouplingStep<Real>::kick, keep, visit);
   } else {
-    solve_outwards_with(ws, FactorsWithBlocks{}, keep, visit);
+    solve_outwards_with(ws, FactorsWithBlocks<Layout>(ws), keep, visit);
   }
   return true;
 }
 
-/// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].qdd, and what contact adds to the velocity into dof[].x,
-/// where there are contacts.
+/// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].x, and what contact adds to the velocity into
+/// with_blocks[].x, where there are contacts.
 template <class Layout>
 BACKDRIVE_HD void forward_dynamics_with_contact(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   const auto nothing = [](int, const Spatial<Real>&) __attribute__((always_inline)){};
-  smooth_motion(ws, nothing);
-  contact_kick(ws, &Layout::Dof::x, nothing);
+  smooth_motion(ws, &Layout::Dof::x, nothing);
+  contact_kick(
+      ws, [&](auto& dof, const Real& x) __attribute__((always_inline)) { ws.with_blocks[&dof - ws.dof].x = x; },
+      nothing);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

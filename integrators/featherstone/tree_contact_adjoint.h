@@ -19,13 +19,13 @@ template <class Layout>
 BACKDRIVE_HD bool recompute_with_contact(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   smooth_motion(
-      ws, [&](int i, const Spatial<Real>& delta)
-              __attribute__((always_inline)) { keep_acceleration(ws.link[i], delta); });
+      ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
+        keep_acceleration(ws.link[i], delta);
+      });
   take_whip_out(ws);
   const bool touching = contact_kick(
-      ws, &Layout::Dof::kick, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-        ws.contact.link[i].kick = delta;
-      });
+      ws, [](auto& dof, const Real& x) __attribute__((always_inline)) { dof.kick = x; },
+      [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) { ws.contact.link[i].kick = delta; });
   if (touching) return true;
   for (int k = 0; k < ws.nv; ++k) {
     typename Layout::Dof& dof = ws.dof[k];
@@ -64,7 +64,7 @@ template <class Layout>
 BACKDRIVE_HD void solve_for_w(Workspace<Layout>& ws, [[maybe_unused]] bool anew) {
   using Real = typename Layout::Real;
   solve_inwards_with(
-      ws, FactorsWithBlocks{},
+      ws, FactorsWithBlocks<Layout>(ws),
       [&](int i, Spatial<Real>& force) __attribute__((always_inline)) {
         const auto& touch = ws.contact.link[i];
         if (touch.touched) force -= touch.load;
@@ -77,7 +77,7 @@ BACKDRIVE_HD void solve_for_w(Workspace<Layout>& ws, [[maybe_unused]] bool anew)
     ws.contact.link[i].w = delta;
   };
   if (is_coupled(ws)) return solve_coupled_with_blocks(ws, anew, &CouplingStep<Real>::kick_bar, keep, visit);
-  solve_outwards_with(ws, FactorsWithBlocks{}, keep, visit);
+  solve_outwards_with(ws, FactorsWithBlocks<Layout>(ws), keep, visit);
 }
 
 /// (A3)-(A6): with the cotangents of Δv in dof[].x and those of v_s in dof[].smooth_bar; adds to the latter.

@@ -11,9 +11,9 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 template <class R, bool Contact = false>
 struct PackRollout {
   using Real = R;
-  using Link = std::conditional_t<Contact, ContactLink<R>, RolloutLink<R>>;
-  using Dof = DofAhead<std::conditional_t<Contact, ContactDof<R>, RolloutDof<R>>, R>;
-  using Touch = contact::TouchLink<R>;
+  using Link = RolloutLink<R>;
+  using Dof = DofAhead<RolloutDof<R>, R>;
+  using Touch = MovingTouchLink<R>;
   using Constants = const LinkConstants<R>*;
   using ShapeRows = const ShapeConstants<R>*;
   using CouplingRows = const CouplingConstants<R>*;
@@ -96,6 +96,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Workspace<Lay
   }
   if constexpr (Layout::contact) {
     ws.reported = arena.take<Real>(t.nv);
+    ws.with_blocks = arena.take<BlockFactors<Real>>(t.nv);
     contact::take_contact_arrays(t, t.link_count, kIsAdjoint<Layout>, arena, ws.contact);
   }
   if constexpr (Layout::coupled) take_coupling_arrays(t, arena, ws.coupling);

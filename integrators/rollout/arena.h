@@ -9,6 +9,11 @@
 
 namespace backdrive::inline BACKDRIVE_KERNELS {
 
+/// Of records of a working set: a GPU thread reads and writes four floats of one at once then, and what a step touches
+/// of those of packs, which is not all, takes no more cache lines than it fills.
+template <class Real>
+constexpr std::size_t kRecordAlignment = RealTraits<Real>::lanes == 1 ? 16 : (alignof(Real) < 64 ? 64 : alignof(Real));
+
 /// Hands out arrays from a block, one behind the other, or only counts their bytes when the block is null.
 class Arena {
  public:

@@ -104,6 +104,10 @@ BACKDRIVE_INLINE contact::Carrier carrier_of(const Touching<R, Adjoint>& s, int 
   return {body, body, body < 0};
 }
 template <class R, bool Adjoint>
+BACKDRIVE_INLINE bool keeps_for_contact(const Touching<R, Adjoint>&) {
+  return true;
+}
+template <class R, bool Adjoint>
 BACKDRIVE_INLINE contact::ShapePose<R> pose_of(const Touching<R, Adjoint>& s, int body) {
   const BodyScratch<R>& b = s.ws.body[body];
   return {b.pose.axes, -b.lever};

@@ -82,11 +82,15 @@ BACKDRIVE_CALLED bool contact_kick(Space& s) {
     Spatial<Real>& smooth = s.contact.link[i].smooth;
     smooth = body.next;
     s.start[i] = body.velocity;
-    if (!s.alone[i]) continue;
-    const LateSpin<Real> late(s, i);
-    smooth.ang -= late.change;
-    s.start[i].ang += late.change;
+    if (s.alone[i]) {
+      const LateSpin<Real> late(s, i);
+      smooth.ang -= late.change;
+      s.start[i].ang += late.change;
+    }
+    contact::place_balls(s, i, pose_of(s, i), body.velocity);
+    contact::widen_balls(s, i, smooth - body.velocity);
   }
+  contact::find_contacts(s);
   if (!contact::solve_contacts(s, BodySolver<Space>{s})) {
     for (int i = 0; i < s.system.body_count; ++i) s.ws.body[i].u = zero6<Real>();
     return false;

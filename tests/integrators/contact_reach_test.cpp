@@ -25,11 +25,18 @@ test::Geometry<double> with_half(test::Geometry<double> g) {
   return g;
 }
 
-bool may_meet(PairCase c, double reach) {
-  c.ga = with_half(c.ga), c.gb = with_half(c.gb);
-  const auto a = contact::ball_of<double>(c.ga, c.a), b = contact::ball_of<double>(c.gb, c.b);
+bool may_meet(const PairCase& c, double reach) {
+  const auto ball = [](const test::Geometry<double>& geometry, const test::Shape<double>& shape) {
+    ShapeConstants<double> constants{};
+    constants.rotation = shape.pose.axes, constants.position = shape.pose.origin, constants.scale = shape.scale;
+    return contact::ball_of<double>(with_half(geometry), constants, 0, -1);
+  };
+  auto a = ball(c.ga, c.a);
+  const auto b = ball(c.gb, c.b);
+  a.reach = reach;
   const Vec3<double> normal = c.b.pose.axes.cz;
-  return contact::may_meet<double>(a, b, a.centre - b.centre, c.gb.kind == K::plane ? &normal : nullptr, reach);
+  return contact::may_meet<double>(a, b, a.centre - b.centre, a.capsule || b.capsule,
+                                   c.gb.kind == K::plane ? &normal : nullptr);
 }
 
 class ContactReach : public testing::TestWithParam<PairKinds> {};
