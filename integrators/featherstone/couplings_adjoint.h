@@ -35,7 +35,9 @@ BACKDRIVE_INLINE JointInputBar<typename Layout::Real> coupling_input_adjoint(Wor
     lost += now.first_bar;
   }
   if (coupling.holds) w = -lost;
-  if constexpr (Layout::contact) resisted += sum(&Dof::w) * sum(&Dof::kick);
+  if constexpr (Layout::contact) {
+    if (in_touch(ws)) resisted += sum(&Dof::w) * sum(&Dof::kick);
+  }
   return adj_coupling_force(coupling, ws.coupling.constants[c].efforts, coupling_input(ws, c), ws.dt, {w, resisted},
                             bar.wants_parameters() ? &bar.couplings[c].efforts : nullptr);
 }
@@ -61,7 +63,9 @@ BACKDRIVE_CALLED void couplings_adjoint(Workspace<Layout>& ws, const Bar& bar) {
           const Real w = ws.middle.w[term.v];
           ratio_bar += (now.first - now.force) * w + now.first_bar * ws.middle.qdd[term.v];
         }
-        if constexpr (Layout::contact) ratio_bar += now.kick * dof.w + now.kick_bar * dof.kick;
+        if constexpr (Layout::contact) {
+          if (in_touch(ws)) ratio_bar += now.kick * dof.w + now.kick_bar * dof.kick;
+        }
         bar.ratios[t] += ratio_bar + in.q * ws.q[term.q] + in.qd * ws.qd[term.v];
       }
       bar.q[term.q] += in.q * ws.coupling.ratios[t];

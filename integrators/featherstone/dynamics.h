@@ -214,11 +214,23 @@ struct Workspace {
   std::conditional_t<Layout::coupled, CouplingSpace<Layout>, NoCouplings> coupling;
 };
 
-/// Whether links and degrees of freedom keep what contacts are made of. Rollouts do while shapes are close.
+/// Whether links and degrees of freedom keep what contacts are made of: while shapes are close.
 template <class Layout>
-BACKDRIVE_INLINE bool keeps_for_contact(const Workspace<Layout>& ws) {
-  if constexpr (Layout::contact && !kIsAdjoint<Layout>) return ws.contact.close > 0;
-  return Layout::contact;
+BACKDRIVE_INLINE bool keeps_for_contact([[maybe_unused]] const Workspace<Layout>& ws) {
+  if constexpr (Layout::contact) {
+    return ws.contact.close > 0;
+  } else {
+    return false;
+  }
+}
+/// Whether something is in reach of something in this step, in some lane.
+template <class Layout>
+BACKDRIVE_INLINE bool in_touch([[maybe_unused]] const Workspace<Layout>& ws) {
+  if constexpr (Layout::contact) {
+    return ws.contact.contact_count > 0;
+  } else {
+    return false;
+  }
 }
 
 /// The velocity that moved q here: in the last step or, before the first, as the state says.
@@ -377,7 +389,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
     body_part(own, c, ws.link[i]);
     if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang, ws.qd).correction();  // (12)
     if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
-    ws.link[i].keep(own, ws.poses || link.touches);
+    ws.link[i].keep(own, ws.poses || (link.touches && keeps_for_contact(ws)));
     if constexpr (Layout::contact) {
       if (link.touches) keep_for_contact(ws, i, own);
     }

@@ -225,7 +225,9 @@ BACKDRIVE_INLINE typename Layout::Real resisted_by(const Workspace<Layout>& ws, 
   const typename Layout::Dof& dof = ws.dof[v];
   typename Layout::Real resisted = dof.x * dof.qdd;
   if (ws.middle.on) resisted += ws.middle.w[v] * (ws.middle.qdd[v] - dof.qdd);
-  if constexpr (Layout::contact) resisted += dof.resisted();
+  if constexpr (Layout::contact) {
+    if (in_touch(ws)) resisted += dof.resisted();
+  }
   return resisted;
 }
 

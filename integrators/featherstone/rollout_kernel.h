@@ -151,7 +151,8 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typenam
     const WorldGroup group(a.launch, first_world);
     load_reported(group, a.reported, std::size_t(step) * g.ws.nv, g.ws.nv, g.ws.qd, g.ws.reported);
     seed_forces(a, g, step, first_world);
-    step_adjoint_with_contact(g.ws, g.bar, recompute_with_contact(g.ws));
+    recompute_with_contact(g.ws);
+    step_adjoint_with_contact(g.ws, g.bar);
   } else {
     accelerations_and_forces(g.ws);
     step_adjoint(g.ws, g.bar);

@@ -14,12 +14,12 @@ struct BlockFactors {
   Real x;          ///< at last, in rollouts, Δv
   Real increment;  ///< what D has beside the inertias
 };
-/// A degree of freedom of an adjoint with contact: x holds right-hand sides and solutions, at last W of (A7).
+/// A degree of freedom of an adjoint with contact, where kick and w are those of a step that is in_touch; x holds
+/// right-hand sides and solutions, at last W of (A7).
 template <class Real>
 struct alignas(kRecordAlignment<Real>) ContactAdjointDof : AdjointDof<Real> {
-  Real kick;        ///< Δv
-  Real w;           ///< (A4)
-  Real smooth_bar;  ///< cotangent of v_s
+  Real kick;  ///< Δv
+  Real w;     ///< (A4)
 
   /// w Δv, for what resists the solve of contact: implicit joint forces and armature.
   BACKDRIVE_INLINE Real resisted() const { return w * kick; }
@@ -107,10 +107,10 @@ BACKDRIVE_INLINE void keep_for_contact(Workspace<Layout>& ws, int link, const Mo
   }
 }
 
-/// Whether a link's twists are asked for: by its shapes, and in adjoints by all.
+/// Whether a link's twists are asked for where shapes are close: by its own, and in adjoints by all.
 template <class Layout>
 BACKDRIVE_INLINE bool twists_wanted(const Workspace<Layout>& ws, int link) {
-  return kIsAdjoint<Layout> || (ws.links[link].touches && keeps_for_contact(ws));
+  return keeps_for_contact(ws) && (kIsAdjoint<Layout> || ws.links[link].touches);
 }
 
 /// Where the factors of M̃ + Σ θ Jᵀ K J are.
@@ -214,12 +214,12 @@ BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, Solution x, const Visit& 
   } while (!contact::find_contacts(ws));
 }
 
-/// (C1)-(C7), after smooth_motion: keep(dof, what contact adds to its velocity); visit(link, its twist). False: nothing
-/// is in reach of anything, and nothing was written.
+/// (C1)-(C7), after smooth_motion, where something is in_touch: keep(dof, what contact adds to its velocity);
+/// visit(link, its twist).
 template <class Layout, class Keep, class Visit>
-BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, const Keep& keep, const Visit& visit) {
+BACKDRIVE_HD void contact_kick(Workspace<Layout>& ws, const Keep& keep, const Visit& visit) {
   using Real = typename Layout::Real;
-  if (!contact::solve_contacts(ws, TreeSolver<Layout>{ws})) return false;
+  if (!contact::solve_contacts(ws, TreeSolver<Layout>{ws})) return;
   contact::load_last_step(ws);
   articulate_system(ws, SystemWithBlocks<Layout>{ws});
   if (is_coupled(ws)) {
@@ -227,7 +227,6 @@ BACKDRIVE_HD bool contact_kick(Workspace<Layout>& ws, const Keep& keep, const Vi
   } else {
     solve_outwards_with(ws, FactorsWithBlocks<Layout>(ws), keep, visit);
   }
-  return true;
 }
 
 /// (1)-(4) and (C1)-(C7): q̈ of all but contact into dof[].x, and what contact adds to the velocity into

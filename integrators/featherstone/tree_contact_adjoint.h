@@ -14,33 +14,23 @@
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
-/// (1)-(4) for the adjoint, (C1)-(C7) for all contacts. False: nothing is in reach.
+/// (1)-(4) for the adjoint, (C1)-(C7) for all contacts.
 template <class Layout>
-BACKDRIVE_HD bool recompute_with_contact(Workspace<Layout>& ws) {
+BACKDRIVE_HD void recompute_with_contact(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   smooth_motion(
       ws, &Layout::Dof::qdd, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
         keep_acceleration(ws.link[i], delta);
       });
   take_whip_out(ws);
-  const bool touching = contact_kick(
+  contact_kick(
       ws, [](auto& dof, const Real& x) __attribute__((always_inline)) { dof.kick = x; },
       [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) { ws.contact.link[i].kick = delta; });
-  if (touching) return true;
-  for (int k = 0; k < ws.nv; ++k) {
-    typename Layout::Dof& dof = ws.dof[k];
-    dof.kick = dof.w = constant<Real>(0);
-  }
-  if (is_coupled(ws)) {
-    for (int c = 0; c < ws.coupling.count; ++c)
-      ws.coupling.now[c].kick = ws.coupling.now[c].kick_bar = constant<Real>(0);
-  }
-  return false;
 }
 
-/// Adds Jᵀ of the loads to dof[].smooth_bar (A5).
+/// Adds Jᵀ of the loads to bar.qd (A5).
 template <class Layout>
-BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
+BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   Spatial<Real> load = zero6<Real>();
   Stack<Spatial<Real>> stack(ws.stack);
@@ -49,10 +39,7 @@ BACKDRIVE_CALLED void project_loads(Workspace<Layout>& ws) {
     if (link.leaf) load = zero6<Real>();
     if (ws.contact.link[i].touched) load += ws.contact.link[i].load;
     const int dofs = joint_size(link.type).nv;
-    for (int k = 0; k < dofs; ++k) {
-      typename Layout::Dof& dof = ws.dof[link.v + k];
-      dof.smooth_bar += dot(dof.S, load);
-    }
+    for (int v = link.v; v < link.v + dofs; ++v) bar.qd[v] += dot(ws.dof[v].S, load);
     if (link.parent < 0) continue;
     if (!link.last_child) load += stack.pop();
     if (link.parent != i - 1) stack.push(load);
@@ -80,7 +67,7 @@ BACKDRIVE_HD void solve_for_w(Workspace<Layout>& ws, [[maybe_unused]] bool anew)
   solve_outwards_with(ws, FactorsWithBlocks<Layout>(ws), keep, visit);
 }
 
-/// (A3)-(A6): with the cotangents of Δv in dof[].x and those of v_s in dof[].smooth_bar; adds to the latter.
+/// (A3)-(A6): with the cotangents of Δv in dof[].x and those of v_s in bar.qd; adds to the latter.
 template <class Layout>
 BACKDRIVE_HD void adj_kick(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   contact::begin_adjoint(ws, bar);
@@ -89,7 +76,7 @@ BACKDRIVE_HD void adj_kick(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   contact::refine_adjoint(ws, TreeSolver<Layout>{ws});
   solve_for_w(ws, false);
   contact::adj_forces(ws, bar);
-  project_loads(ws);
+  project_loads(ws, bar);
 }
 
 /// What a tree's origin receives: position of a free root, placement of its root joint.
@@ -254,33 +241,27 @@ BACKDRIVE_HD void adj_contacts(Workspace<Layout>& ws, const StepBar<Layout>& bar
 /// Adjoint of one step with contact: as step_adjoint, after recompute_with_contact. bar.reported holds the cotangent of
 /// the reported velocity v_d.
 template <class Layout>
-BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar<Layout>& bar, bool touching) {
+BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   const Real half = constant<Real>(0.5);
-  for (int k = 0; k < ws.nv; ++k) {
-    ws.dof[k].smooth_bar = bar.reported[k];
-    bar.reported[k] = constant<Real>(0);
-  }
+  const bool kicked = in_touch(ws);
   adj_move(
       ws, bar,
       [&](int v) __attribute__((always_inline)) {
         const auto& dof = ws.dof[v];
-        return ws.qd[v] + ws.dt * dof.qdd + half * dof.kick;
+        const Real smooth = ws.qd[v] + ws.dt * dof.qdd;
+        return kicked ? smooth + half * dof.kick : smooth;
       },
-      [&](int v, const Real& x) __attribute__((always_inline)) { ws.dof[v].smooth_bar += x; });
-  for (int k = 0; k < ws.nv; ++k) {
-    auto& dof = ws.dof[k];  // (A2)
-    dof.x = bar.qd[k] + half * dof.smooth_bar;
-    dof.smooth_bar += bar.qd[k];
+      [&](int v, const Real& x) __attribute__((always_inline)) { bar.reported[v] += x; });
+  for (int k = 0; k < ws.nv; ++k) {  // (A2)
+    if (kicked) ws.dof[k].x = bar.qd[k] + half * bar.reported[k];
+    bar.qd[k] += bar.reported[k];
+    bar.reported[k] = constant<Real>(0);
   }
-  if (touching) adj_kick(ws, bar);
-  for (int k = 0; k < ws.nv; ++k) {
-    auto& dof = ws.dof[k];
-    bar.qd[k] = dof.smooth_bar;
-    dof.x = ws.dt * dof.smooth_bar;
-  }
+  if (kicked) adj_kick(ws, bar);
+  for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = ws.dt * bar.qd[k];
   acceleration_adjoint(ws, bar);
-  if (touching) adj_contacts(ws, bar);
+  if (kicked) adj_contacts(ws, bar);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
