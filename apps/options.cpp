@@ -70,6 +70,10 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
   return CLI::IsMember(words).description("").name(name_of_words(words));
 }
 
+CLI::Validator one_of(const std::vector<std::string>& words, std::string (*as_one)(std::string)) {
+  return CLI::IsMember(words, as_one).description("").name(name_of_words(words));
+}
+
 CLI::Validator suggest(const std::vector<std::string>& words) {
   return CLI::Validator([](std::string&) { return std::string(); }, "", name_of_words(words));
 }
@@ -125,7 +129,7 @@ void add_execution(CLI::App& command, Options& options) {
           "--isa", options.isa,
           "instruction set of the kernels, x86-64-v2 to v4: results differ in their last bits [the highest that "
           "is there]")
-      ->check(one_of({"v2", "v3", "v4"}))
+      ->transform(one_of({"v2", "v3", "v4"}, without_architecture))
       ->type_name("NAME");
   command.add_option("--threads", options.threads, "processor threads [all]; results do not depend on it")
       ->check(in_range(1, 4096))

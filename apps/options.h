@@ -51,6 +51,8 @@ CLI::Validator number_between(double lowest, double highest);
 CLI::Validator whole_number();
 /// One of these words, which completion offers.
 CLI::Validator one_of(const std::vector<std::string>& words);
+/// For transform(): words that as_one makes one of these are taken as that.
+CLI::Validator one_of(const std::vector<std::string>& words, std::string (*as_one)(std::string));
 /// Any value; completion offers these words.
 CLI::Validator suggest(const std::vector<std::string>& words);
 /// The words of one_of() or suggest(); none for other options.

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "engine/error.h"
 
@@ -57,12 +58,18 @@ void choose_isa(Isa isa) {
   chosen = static_cast<int>(isa);
 }
 
+std::string without_architecture(std::string word) {
+  const std::string_view prefix = "x86-64-";
+  if (word.starts_with(prefix)) word.erase(0, prefix.size());
+  return word;
+}
+
 Isa best_isa() {
   if (const int choice = chosen; choice != kNoneChosen) return static_cast<Isa>(choice);
   const Isa best = highest_isa();
   const char* const asked = std::getenv("BACKDRIVE_ISA");
   if (asked == nullptr || *asked == '\0') return best;
-  const std::string word = asked;
+  const std::string word = without_architecture(asked);
   for (Isa isa : {Isa::v2, Isa::v3, Isa::v4}) {
     if (word != to_string(isa)) continue;
     if (supports(isa)) return isa;

@@ -1,5 +1,5 @@
 #pragma once
-#include <string_view>
+#include <string>
 
 namespace backdrive {
 
@@ -16,6 +16,9 @@ bool supports(Isa isa);
 /// From now on best_isa() is this one. What has run kernels keeps those that it has (kernel_isa() of
 /// integrators/kernels.h says which): to be called first. Throws Error (usage) for one that is not supported.
 void choose_isa(Isa isa);
+
+/// v3 of x86-64-v3, as results say it; other words as they are.
+std::string without_architecture(std::string word);
 
 /// The one of choose_isa(); else the one that the environment variable BACKDRIVE_ISA (v2, v3 or v4) names; else the
 /// highest level supported. Throws Error: usage when the variable holds another word or a level that is not

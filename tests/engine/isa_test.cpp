@@ -42,6 +42,8 @@ TEST(Isa, EnvironmentChooses) {
       EXPECT_THROW(best_isa(), Error);
     }
   }
+  const Environment as_results_say_it(("x86-64-" + std::string(to_string(Isa::v2))).c_str());
+  EXPECT_EQ(best_isa(), Isa::v2);
   const Environment empty("");
   EXPECT_NO_THROW(best_isa());
 }
