@@ -5,8 +5,8 @@
 //   contact_trust piles [worlds]       and of three that fall on one another
 //   contact_trust gradients [worlds]   ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s, and whether
 //                                      `simctl gradient` tells of those that are off
-// Then, in any order: names of things, for these alone, and of motions, for these gradients alone; a number, for other
-// throws than those of the docs.
+// Then, in any order: names of things, for these alone, and of motions, for these gradients alone; half lengths as
+// 0.001m, for the energy of these sizes; a number, for other throws than those of the docs.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -26,6 +26,7 @@ struct Part {
   int worlds = 20;
   std::vector<Thing> things;
   std::vector<Motion> motions;
+  std::vector<double> sizes;  ///< Throw::size
   std::uint64_t seed = 0;
 
   std::uint64_t seed_of(const Throw& what) const { return table_seed(what) + 1000003 * seed; }
@@ -42,7 +43,7 @@ void print_energy(Motion motion, const Part& part) {
         int throws = 0, gained = 0, unsolved = 0;
         for (const double rate : {120., 240., 480., 1920.}) {
           for (const double mass : {1e-3, 0.03, 1., 30., 1000.}) {
-            for (const double size : {0.01, 0.1, 1.}) {
+            for (const double size : part.sizes) {
               const Throw what{thing, mass, size, rate, 1, integrator};
               const Experiment e = thrown(what, motion, part.worlds, 1.5, part.seed_of(what));
               for (const auto& [largest, is_solved] :
@@ -126,14 +127,17 @@ Part part_of(const std::vector<std::string>& words) {
         part.worlds = number;
       else
         part.seed = number;
+    } else if (double size = 0; std::sscanf(word.c_str(), "%lfm", &size) == 1 && word.back() == 'm' && size > 0) {
+      part.sizes.push_back(size);
     } else {
       usage_error("'" + word +
                   "': expected a number, a thing (sphere, capsule, box, cylinder, rod, "
-                  "disc, mesh, 'two links') or a motion (drop, toss, slide, roll, tip, pile)");
+                  "disc, mesh, 'two links'), a motion (drop, toss, slide, roll, tip, pile) or a size (0.001m)");
     }
   }
   if (part.worlds < 1) usage_error("expected a world at least");
   if (part.things.empty()) part.things.assign(std::begin(kThings), std::end(kThings));
+  if (part.sizes.empty()) part.sizes = {0.01, 0.1, 1};
   if (part.motions.empty()) part.motions.assign(std::begin(kMotions), std::end(kMotions));
   return part;
 }
@@ -153,7 +157,7 @@ int main(int argc, char** argv) {
     } else if (what == "gradients") {
       benchmarks::print_gradients(part);
     } else {
-      std::fprintf(stderr, "usage: contact_trust energy|piles|gradients [worlds [thing|motion|seed...]]\n");
+      std::fprintf(stderr, "usage: contact_trust energy|piles|gradients [worlds [thing|motion|size|seed...]]\n");
       return 2;
     }
   } catch (const std::exception& error) {
