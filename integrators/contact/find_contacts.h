@@ -48,12 +48,17 @@ BACKDRIVE_INLINE Real sum_of_magnitudes(const Vec3<Real>& v) {
 template <class Real, class Const>
 BACKDRIVE_INLINE ShapeBall<Real> ball_of(const Geometry<ScalarOf<Real>>& geometry, const ShapeConstants<Const>& c,
                                          const Real& dt, int next) {
-  const Vec3<Real> scale = broadcast<Real>(c.scale), place = broadcast<Real>(c.position);
-  const bool capsule = geometry.kind == GeometryType::capsule;
-  const Vec3<Real> axis = capsule ? broadcast<Real>(c.rotation).cz * scale.y : zero3<Real>();
-  const Real extent = bounding_radius(geometry, scale);
-  const Real reach = broadcast<Real>(c.margin) + dt * constant<Real>(kPush / 2);
-  return {place, reach, constant<Real>(0), capsule ? scale.x : extent, extent, place, reach, next, capsule, axis, axis};
+  const Vec3<Real> scale = broadcast<Real>(c.scale);
+  ShapeBall<Real> ball;
+  ball.capsule = geometry.kind == GeometryType::capsule;
+  ball.next = next;
+  ball.extent = bounding_radius(geometry, scale);
+  ball.radius = ball.capsule ? scale.x : ball.extent;
+  ball.lever = constant<Real>(0);
+  ball.centre = ball.place = broadcast<Real>(c.position);
+  ball.half = ball.axis = ball.capsule ? broadcast<Real>(c.rotation).cz * scale.y : zero3<Real>();
+  ball.reach = ball.still_reach = broadcast<Real>(c.margin) + dt * constant<Real>(kPush / 2);
+  return ball;
 }
 
 /// What of balls and pairs no step changes; the balls of the world's shapes are done with that. Once per rollout.
