@@ -111,6 +111,14 @@ void print_gradients(const Part& part) {
               all_off, 100. * all_off / all_defined, all_wrong, all_huge, all_untold);
 }
 
+/// Of a word as 0.001m, in m; 0 of others.
+double length_of(const std::string& word) {
+  double length = 0;
+  char unit = 0, more = 0;
+  const bool whole = std::sscanf(word.c_str(), "%lf%c%c", &length, &unit, &more) == 2 && unit == 'm';
+  return whole && std::isfinite(length) ? length : 0;
+}
+
 /// Of the words behind the first; throws Error (usage).
 Part part_of(const std::vector<std::string>& words) {
   Part part;
@@ -127,7 +135,7 @@ Part part_of(const std::vector<std::string>& words) {
         part.worlds = number;
       else
         part.seed = number;
-    } else if (double size = 0; std::sscanf(word.c_str(), "%lfm", &size) == 1 && word.back() == 'm' && size > 0) {
+    } else if (const double size = length_of(word); size > 0) {
       part.sizes.push_back(size);
     } else {
       usage_error("'" + word +
