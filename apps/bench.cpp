@@ -202,7 +202,7 @@ nlohmann::json to_json(const Scene& scene, const std::vector<Measurement>& resul
   nlohmann::json object = {{"scene", scene.name},
                            {"worlds", worlds},
                            {"steps", scene.problem.simulation.steps},
-                           {"instruction_set", std::string("x86-64-") + to_string(kernel_isa())},
+                           {"instruction_set", with_architecture(kernel_isa())},
                            {"measurements", rows},
                            {"exit_code", exit_code}};
   if (!results.empty() && !results[0].device.is_cpu()) object["device"] = device_json(results[0].device);
@@ -212,7 +212,7 @@ nlohmann::json to_json(const Scene& scene, const std::vector<Measurement>& resul
 void print(const Scene& scene, const std::vector<Measurement>& results, int worlds) {
   const bool on_host = results.empty() || results[0].device.is_cpu();
   const std::string place =
-      on_host ? std::string("x86-64-") + to_string(kernel_isa())
+      on_host ? with_architecture(kernel_isa())
               : to_string(results[0].device) + " (" + backend_of(results[0].device)->info().name + ")";
   const double work = static_cast<double>(worlds) * scene.problem.simulation.steps;
   std::cout << scene.name << ": " << count(worlds, "world") << " of " << count(scene.problem.simulation.steps, "step")

@@ -37,9 +37,9 @@ int run_info(const Options& options) {
   const std::string build_type = BACKDRIVE_BUILD_TYPE;
   std::vector<std::string> available;
   for (const Isa isa : {Isa::v2, Isa::v3, Isa::v4}) {
-    if (supports(isa)) available.push_back(std::string("x86-64-") + to_string(isa));
+    if (supports(isa)) available.push_back(with_architecture(isa));
   }
-  const std::string used = std::string("x86-64-") + to_string(kernel_isa());
+  const std::string used = with_architecture(kernel_isa());
   const int threads = hardware_threads();
   std::string no_cuda;
   const int gpus = device_count(DeviceKind::cuda, &no_cuda);

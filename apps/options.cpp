@@ -174,7 +174,7 @@ ExecutionOptions execution(const Options& options) {
       if (options.isa == to_string(isa)) choose_isa(isa);
     }
     if (options.isa != to_string(kernel_isa())) {
-      usage_error("--isa " + options.isa + ": this build has kernels for x86-64-" + to_string(kernel_isa()) +
+      usage_error("--isa " + options.isa + ": this build has kernels for " + with_architecture(kernel_isa()) +
                   "; expected that, or a build by cmake --preset portable");
     }
   }
@@ -225,7 +225,7 @@ nlohmann::json made_by(const Options& options, const ExecutionOptions& how) {
   for (const std::string& word : command_line()) command += (command.empty() ? "" : " ") + quoted(word);
   return {{"version", BACKDRIVE_VERSION},
           {"build_type", BACKDRIVE_BUILD_TYPE},
-          {"instruction_set", std::string("x86-64-") + to_string(kernel_isa())},
+          {"instruction_set", with_architecture(kernel_isa())},
           {"device", options.device},
           {"processor", processor_name()},
           {"precision", options.precision},

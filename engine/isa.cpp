@@ -10,6 +10,8 @@
 namespace backdrive {
 namespace {
 
+constexpr std::string_view kArchitecture = "x86-64-";
+
 constexpr int kNoneChosen = -1;
 std::atomic<int> chosen = kNoneChosen;
 
@@ -58,9 +60,12 @@ void choose_isa(Isa isa) {
   chosen = static_cast<int>(isa);
 }
 
+std::string with_architecture(Isa isa) {
+  return std::string(kArchitecture) + to_string(isa);
+}
+
 std::string without_architecture(std::string word) {
-  const std::string_view prefix = "x86-64-";
-  if (word.starts_with(prefix)) word.erase(0, prefix.size());
+  if (word.starts_with(kArchitecture)) word.erase(0, kArchitecture.size());
   return word;
 }
 

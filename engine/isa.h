@@ -17,7 +17,8 @@ bool supports(Isa isa);
 /// integrators/kernels.h says which): to be called first. Throws Error (usage) for one that is not supported.
 void choose_isa(Isa isa);
 
-/// v3 of x86-64-v3, as results say it; other words as they are.
+/// x86-64-v3 of v3, as results say it, and back; other words stay as they are.
+std::string with_architecture(Isa isa);
 std::string without_architecture(std::string word);
 
 /// The one of choose_isa(); else the one that the environment variable BACKDRIVE_ISA (v2, v3 or v4) names; else the

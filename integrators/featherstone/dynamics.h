@@ -187,7 +187,9 @@ template <class Real>
 struct BlockFactors;  // tree_contact.h
 
 /// In place of contact::ContactSpace where there is no contact.
-struct NoContact {};
+struct NoContact {
+  static constexpr int close = 0, contact_count = 0;
+};
 
 /// The working set of one group of worlds. Nothing in it outlives a step but q, qd and the constants.
 template <class Layout>
@@ -216,21 +218,13 @@ struct Workspace {
 
 /// Whether links and degrees of freedom keep what contacts are made of: while shapes are close.
 template <class Layout>
-BACKDRIVE_INLINE bool keeps_for_contact([[maybe_unused]] const Workspace<Layout>& ws) {
-  if constexpr (Layout::contact) {
-    return ws.contact.close > 0;
-  } else {
-    return false;
-  }
+BACKDRIVE_INLINE bool keeps_for_contact(const Workspace<Layout>& ws) {
+  return ws.contact.close > 0;
 }
 /// Whether something is in reach of something in this step, in some lane.
 template <class Layout>
-BACKDRIVE_INLINE bool in_touch([[maybe_unused]] const Workspace<Layout>& ws) {
-  if constexpr (Layout::contact) {
-    return ws.contact.contact_count > 0;
-  } else {
-    return false;
-  }
+BACKDRIVE_INLINE bool in_touch(const Workspace<Layout>& ws) {
+  return ws.contact.contact_count > 0;
 }
 
 /// The velocity that moved q here: in the last step or, before the first, as the state says.

@@ -119,7 +119,7 @@ template <class Layout>
 BACKDRIVE_INLINE void integrate_kicked(Workspace<Layout>& ws, int step, int first_world, int worlds,
                                        typename Layout::Real& halted, WorldStatus* status) {
   if constexpr (Layout::contact) {
-    if (ws.contact.contact_count > 0) return integrate<true>(ws, step, first_world, worlds, halted, status);
+    if (in_touch(ws)) return integrate<true>(ws, step, first_world, worlds, halted, status);
   }
   integrate<false>(ws, step, first_world, worlds, halted, status);
 }

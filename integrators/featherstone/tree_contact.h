@@ -235,10 +235,10 @@ template <class Layout>
 BACKDRIVE_HD void forward_dynamics_with_contact(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   const auto nothing = [](int, const Spatial<Real>&) __attribute__((always_inline)){};
+  const FactorsWithBlocks<Layout> factors(ws);
   smooth_motion(ws, &Layout::Dof::x, nothing);
   contact_kick(
-      ws, [&](auto& dof, const Real& x) __attribute__((always_inline)) { ws.with_blocks[&dof - ws.dof].x = x; },
-      nothing);
+      ws, [&](auto& dof, const Real& x) __attribute__((always_inline)) { factors(dof).x = x; }, nothing);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
