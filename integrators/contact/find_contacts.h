@@ -155,9 +155,9 @@ BACKDRIVE_CALLED void find_points_of(Space& ws, int number, const Vec3<typename 
   contact_points<Real>({ga, A.end}, {gb, B.end}, space.points);
   const int count = contact_count(ga, gb);
   for (int k = 0; k < count; ++k) {
-    // The gap that half the turns lead to, less what they make of it.
+    // The gap that half the step leads to, less what that makes of it.
     ContactPoint<Real>& p = space.points[k];
-    p.gap = p.gap - dot(p.normal, A.turn.shift_of(p.point) - B.turn.shift_of(p.point));
+    p.gap = p.gap - dot(p.normal, A.shift_of(p.point) - B.shift_of(p.point));
   }
   const auto near = [&](int k) { return value_of(space.points[k].gap) < value_of(reach); };
   int first = 0;
@@ -194,10 +194,22 @@ BACKDRIVE_INLINE MaskOf<Real> in_reach(const Contact<Real>& c) {
 /// For how many steps links keep what contacts are made of after balls met.
 constexpr int kStaysClose = 8;
 
-/// Contacts of this step, of which balls say where the shapes are. False: some may come to touch, but the links have
-/// not kept what contacts are made of. They do from now on, and the step has to begin anew.
+/// O of the first of two trees, from that of the second, where contacts are sought.
 template <class Space>
-BACKDRIVE_HD bool find_contacts(Space& ws) {
+BACKDRIVE_INLINE Vec3<typename Space::Real> shift_on_way(const Space& ws, int root_a, int root_b) {
+  if (root_a == root_b) return zero3<typename Space::Real>();
+  if constexpr (Space::twists_turn) {
+    return origin_on_way(ws, root_a) - origin_on_way(ws, root_b);
+  } else {
+    return tree_origin(ws, root_a) - tree_origin(ws, root_b);
+  }
+}
+
+/// Contacts of this step, of which balls say where the shapes are; prepare() is called before the first is sought.
+/// False: some may come to touch, but the links have not kept what contacts are made of. They do from now on, and the
+/// step has to begin anew.
+template <class Space, class Prepare>
+BACKDRIVE_HD bool find_contacts(Space& ws, const Prepare& prepare) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
   for (int k = 0; k < space.touching_count; ++k) {
@@ -207,6 +219,7 @@ BACKDRIVE_HD bool find_contacts(Space& ws) {
   }
   space.touching_count = space.contact_count = 0;
   const bool kept = keeps_for_contact(ws);
+  bool prepared = false;
   if (space.close > 0) --space.close;
   Vec3<Real> shift = zero3<Real>();  // between the two trees
   for (int k = 0; k < space.pair_count; ++k) {
@@ -221,7 +234,9 @@ BACKDRIVE_HD bool find_contacts(Space& ws) {
     if (!may_meet(a, b, a.centre - b.centre + shift, plan.capsules, plan.plane ? &normal : nullptr)) continue;
     space.close = kStaysClose;
     if (!kept) return false;
-    find_points_of(ws, k, shift, a.reach + b.reach);
+    if (!prepared) prepare();
+    prepared = true;
+    find_points_of(ws, k, shift_on_way(ws, carrier_of(ws, pair.a).root, carrier_of(ws, pair.b).root), a.reach + b.reach);
   }
   return true;
 }

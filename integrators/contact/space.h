@@ -15,6 +15,12 @@
 //   kicked_inertia(ws, link)        what resists contact beside what the solver has: a Sym3 of its turns about O
 //   tree_origin(ws, root)           O in the world; of the world (−1) its origin
 //
+// and where twists turn, which is where trees can be solved for half way along the step (featherstone/half_way.h),
+//
+//   way_of(ws, link)                by what part of that its tree is there, 0 to 1, when contacts are sought
+//   origin_on_way(ws, root)         as tree_origin, there
+//   add_way_bar(ws, link, x)        its cotangent in an adjoint
+//
 // With featherstone O is where the root joint of a tree is; with semi_implicit every body is a tree, and O its com.
 //
 // A pair's points, normals and relative velocities are in world axes about the O of its first body's tree. A body of
@@ -345,19 +351,21 @@ template <class Real>
 struct HalfTurn {
   Vec3<Real> pivot, omega, phi;
   Real a, u, g, half;
+  Real rest;  ///< of half the step
 
   /// None, in no time.
   BACKDRIVE_INLINE HalfTurn() : pivot(zero3<Real>()), omega(pivot), phi(pivot) {
-    a = g = constant<Real>(1);
+    a = g = rest = constant<Real>(1);
     u = half = constant<Real>(0);
   }
-  BACKDRIVE_INLINE HalfTurn(const Vec3<Real>& at, const Vec3<Real>& velocity, const Real& dt)
-      : pivot(at), omega(velocity) {
+  /// `left`: of half the step, the rest being turned already.
+  BACKDRIVE_INLINE HalfTurn(const Vec3<Real>& at, const Vec3<Real>& velocity, const Real& dt, const Real& left)
+      : pivot(at), omega(velocity), rest(left) {
     const Real one = constant<Real>(1);
     half = constant<Real>(0.5) * dt;
     u = dot(omega, omega) * (half * half) * constant<Real>(1 / (kMiddleTurn * kMiddleTurn));
     g = one / (one + u * u);
-    phi = omega * (half * g);
+    phi = omega * (half * g * rest);
     a = one / (one + constant<Real>(0.25) * dot(phi, phi));
   }
   BACKDRIVE_INLINE Vec3<Real> turned(const Vec3<Real>& x) const {
@@ -388,24 +396,29 @@ struct HalfTurn {
   }
   BACKDRIVE_INLINE Vec3<Real> adj_phi(const Vec3<Real>& phi_bar) const {
     const Real slope = half * half * half * u * g * g * constant<Real>(-4 / (kMiddleTurn * kMiddleTurn));
-    return phi_bar * (half * g) + omega * (slope * dot(omega, phi_bar));
+    return (phi_bar * (half * g) + omega * (slope * dot(omega, phi_bar))) * rest;
   }
+  BACKDRIVE_INLINE Real adj_rest(const Vec3<Real>& phi_bar) const { return dot(phi_bar, omega) * (half * g); }
 };
 
-/// Of a link, about O of its tree plus `shift`.
+/// Of a link of which nothing is turned yet, about O of its tree plus `shift`.
 template <class Space>
 BACKDRIVE_INLINE HalfTurn<typename Space::Real> half_turn(const Space& ws, int link,
                                                           const Vec3<typename Space::Real>& shift) {
-  return {pivot_of(ws, link) - shift, velocity_of(ws, link).ang, ws.dt};
+  return {pivot_of(ws, link) - shift, velocity_of(ws, link).ang, ws.dt, constant<typename Space::Real>(1)};
 }
 
-/// A shape, about O of its link's tree plus `shift`, at the start of the step and after the half turn of its link. What
-/// the world carries stays.
+/// A shape, about O of its link's tree plus `shift`, where its link is and after the half turn of that. What the world
+/// carries stays.
 template <class Real>
 struct TurningShape {
   int link;
   HalfTurn<Real> turn;
+  Spatial<Real> way;  ///< what has moved it since the start of the step: a twist by time
   Shape<Real> start, end;
+
+  /// What both move a point by, linearly.
+  BACKDRIVE_INLINE Vec3<Real> shift_of(const Vec3<Real>& x) const { return turn.shift_of(x) + velocity_at(way, x); }
 };
 template <class Space>
 BACKDRIVE_INLINE TurningShape<typename Space::Real> turning_shape(const Space& ws, int shape,
@@ -413,9 +426,17 @@ BACKDRIVE_INLINE TurningShape<typename Space::Real> turning_shape(const Space& w
   using Real = typename Space::Real;
   const int link = carrier_of(ws, shape).link;
   const Shape<Real> start = placed_shape(ws, shape, shift);
-  if (link < 0) return {link, HalfTurn<Real>(), start, start};
-  const HalfTurn<Real> turn = half_turn(ws, link, shift);
-  return {link, turn, start, {turn.turned(start.pose), start.scale}};
+  const Spatial<Real> none = zero6<Real>();
+  if (link < 0) return {link, HalfTurn<Real>(), none, start, start};
+  if constexpr (Space::twists_turn) {
+    const Real way = way_of(ws, link);
+    const Spatial<Real>& v = velocity_of(ws, link);
+    const HalfTurn<Real> turn(pivot_of(ws, link) - shift, v.ang, ws.dt, constant<Real>(1) - way);
+    return {link, turn, about(v, shift) * (turn.half * way), start, {turn.turned(start.pose), start.scale}};
+  } else {
+    const HalfTurn<Real> turn = half_turn(ws, link, shift);
+    return {link, turn, none, start, {turn.turned(start.pose), start.scale}};
+  }
 }
 
 /// `links`: how many the integrator has.

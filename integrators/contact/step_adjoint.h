@@ -183,9 +183,10 @@ template <class Real>
 struct TurningBar {
   ShapeBar<Real> shape;
   Vec3<Real> pivot, phi;
+  Spatial<Real> way;
 };
 
-/// Makes the pose's cotangents those of the pose at the start; those of pivot and φ go onto the link.
+/// Makes the pose's cotangents those of the pose before the turn; those of pivot, φ and way go onto the link.
 template <class Space>
 BACKDRIVE_HD void adj_half_turn(Space& ws, const TurningShape<typename Space::Real>& s,
                                 const Vec3<typename Space::Real>& shift, TurningBar<typename Space::Real>& bar) {
@@ -201,8 +202,13 @@ BACKDRIVE_HD void adj_half_turn(Space& ws, const TurningShape<typename Space::Re
   auto& t = ws.contact.link[s.link];
   t.bar.v -= couple;
   if constexpr (Space::twists_turn) {  // and the pivot moves with the link; else it is O
+    const Spatial<Real>& v = velocity_of(ws, s.link);
+    const Spatial<Real> way = back(bar.way, shift), of_v = way * (turn.half * (constant<Real>(1) - turn.rest));
+    add_way_bar(ws, s.link, turn.half * dot(way, v) - turn.adj_rest(bar.phi));
+    t.bar.v -= of_v;
+    t.bar.turn = plus_cross_force(t.bar.turn, v, of_v);
     t.bar.turn += back(Spatial<Real>{cross(turn.pivot, bar.pivot), bar.pivot}, shift);
-    t.bar.turn = plus_cross_force(t.bar.turn, velocity_of(ws, s.link), couple);
+    t.bar.turn = plus_cross_force(t.bar.turn, v, couple);
   }
   pose = {plus_cross(own, s.start.pose.origin, lin), lin};
 }
@@ -220,7 +226,7 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
   Real margin_bar = constant<Real>(0);
   const TurningShape<Real> sides[2] = {turning_shape(ws, pair.a, o), turning_shape(ws, pair.b, pair.shift)};
   const ShapeBar<Real> none{zero6<Real>(), o};
-  TurningBar<Real> shape_bars[2] = {{none, o, o}, {none, o, o}};
+  TurningBar<Real> shape_bars[2] = {{none, o, o, zero6<Real>()}, {none, o, o, zero6<Real>()}};
   for (int k = pair.first; k < pair.first + pair.count; ++k) {
     const Contact<Real>& c = space.contacts[k];
     Vec3<Real> x_bar = adj_side(ws, pair, c, 0);
@@ -230,7 +236,7 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
       if (pair.apart) shift_bar += of_second;
     }
     const ContactState<Real>& state = space.bars[k].state;
-    // depth = margin − gap + n·(φ_i × (x − pivot_i) − φ_j × (x − pivot_j))
+    // depth = margin − gap + n·(φ_i × (x − pivot_i) − φ_j × (x − pivot_j)), and what moved both before
     const Vec3<Real> n_bar = c.state.normal * state.depth, x = c.position;
     for (int side = 0; side < 2; ++side) {
       const HalfTurn<Real>& turn = sides[side].turn;
@@ -239,8 +245,12 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
       x_bar += of_x;
       shape_bars[side].pivot -= of_x;
       shape_bars[side].phi += cross(x - turn.pivot, n_bar) * sign;
+      if constexpr (Space::twists_turn) {
+        x_bar += cross(n_bar, sides[side].way.ang) * sign;
+        shape_bars[side].way += wrench_at(x, n_bar * sign);
+      }
     }
-    const Vec3<Real> shifted = sides[0].turn.shift_of(x) - sides[1].turn.shift_of(x);
+    const Vec3<Real> shifted = sides[0].shift_of(x) - sides[1].shift_of(x);
     space.points[c.point] = {-state.depth, x_bar, state.normal + shifted * state.depth};
     margin_bar += state.depth;
   }
@@ -248,6 +258,7 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
                            shape_bars[1].shape);
   // The second shape, and what it turns about, are about O of the first body's tree by the shift.
   shift_bar -= shape_bars[1].shape.pose.lin + shape_bars[1].pivot;
+  if constexpr (Space::twists_turn) shift_bar = plus_cross(shift_bar, shape_bars[1].way.lin, sides[1].way.ang);
   adj_half_turn(ws, sides[0], o, shape_bars[0]);
   adj_half_turn(ws, sides[1], pair.shift, shape_bars[1]);
   adj_placed_shape(ws, pair.a, shape_bars[0].shape, sides[0].start, o, bar);

@@ -162,6 +162,7 @@ struct alignas(kRecordAlignment<Real>) WhipLink {
   Spatial<Real> force;         ///< what (21) adds to the body's bias force
   Spatial<Real> force_change;  ///< and (24), as what follows, where MiddleSpace::on
   Real share_bar;              ///< of a root: cotangent of λ by μ
+  Real half_way_bar;           ///< likewise of μ, by where contact is solved
   Vec3<Real> spin;             ///< of a body that spins: what it loses of ω by itself up to the middle of a step, and
   Vec3<Real> spin_bar;         ///< that's cotangent, (24)
 };
@@ -171,16 +172,28 @@ struct NoWhip {};
 /// of freedom but for the shares'.
 template <class Real>
 struct MiddleSpace {
-  bool on = false;  ///< in this step
-  Real* share;      ///< [link]: μ, of a root
+  bool on = false;        ///< in this step
+  bool half_way = false;  ///< and links are where contact is solved (half_way.h)
+  Real* share;            ///< [link]: μ, of a root; half way of all links
   Real* qdd;        ///< q̈₁
   Real* rates;      ///< z
+};
+/// What contact needs of a link half way, as it is at the step's start.
+template <class Real>
+struct LinkAtStart {
+  Pose<Real> pose;
+  Spatial<Real> v;
+  RigidInertia<Real> I;
 };
 /// Of an adjoint.
 template <class Real>
 struct MiddleAdjointSpace : MiddleSpace<Real> {
   Real* rates_bar;  ///< cotangent of z
   Real* w;          ///< (6) of the first solve
+  // With contact:
+  LinkAtStart<Real>* links;  ///< [link]
+  Spatial<Real>* S;          ///< as it is at the start
+  Real* q_bar;               ///< as q: of where contact is solved
 };
 
 template <class Real>
@@ -290,6 +303,40 @@ BACKDRIVE_PART void move_link(Workspace<Layout>& ws, const Link& link, const Lin
   } else {
     own.a = K > 0 && link.parent >= 0 ? plus_cross_motion(parent.a, parent.v, rate) : parent.a;
   }
+}
+
+/// Pose and subspace of a link.
+template <class Real>
+struct PlacedLink : Pose<Real> {
+  Spatial<Real> S[Free::dofs];
+};
+/// Those of link i at q ⊕ time · rates, of which `rates` has those of its joint.
+template <class Joint, class Layout>
+BACKDRIVE_PART void place_link(const Workspace<Layout>& ws, int i, [[maybe_unused]] const typename Layout::Real* rates,
+                               const typename Layout::Real& time, const Pose<typename Layout::Real>& parent,
+                               PlacedLink<typename Layout::Real>& own) {
+  using Real = typename Layout::Real;
+  constexpr int K = Joint::dofs;
+  const Link& link = ws.links[i];
+  Real q[4]{}, displacement[2];
+  if constexpr (K == 1) {
+    q[0] = ws.q[link.q] + time * rates[0];
+  } else if constexpr (K > 1) {
+    constexpr TurnSide side = Joint::fixed_in_world ? TurnSide::left : TurnSide::right;
+    const Quaternion<Real> at = turned<side>(load_quaternion(ws.q + link.q), vector_at(rates) * time);
+    q[0] = at.v.x, q[1] = at.v.y, q[2] = at.v.z, q[3] = at.w;
+  }
+  placement(link, ws.constants[i], parent, own.axes, own.origin);
+  [[maybe_unused]] const Mat3<Real> placed = own.axes;
+  Joint::displace(q, displacement);
+  Joint::move(q, displacement, own.axes, own.origin);
+  if constexpr (K > 0) Joint::subspace(placed, own.axes, own.origin, own.S);
+}
+
+/// Inertia of one body.
+template <class Real, class Const>
+BACKDRIVE_INLINE void set_inertia(const Pose<Real>& pose, const LinkConstants<Const>& c, RigidInertia<Real>& I) {
+  set(I, broadcast<Real>(c.mass), plus_times(pose.origin, pose.axes, c.com), rotated(pose.axes, c.inertia));
 }
 
 /// Inertia and bias force of one body.

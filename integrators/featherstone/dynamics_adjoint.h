@@ -365,7 +365,7 @@ template <class Layout>
 BACKDRIVE_INLINE void middle_share_adjoint(Workspace<Layout>& ws, int root, int end, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   const Real half = constant<Real>(0.5) * ws.dt, one = constant<Real>(1);
-  Real share_bar = constant<Real>(0);
+  Real share_bar = ws.whip[root].half_way_bar;
   for (int i = root; i < end; ++i) {
     const Link& link = ws.links[i];
     for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) {

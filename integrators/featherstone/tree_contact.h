@@ -1,7 +1,7 @@
 #pragma once
 // Contact on trees: the working set as contact/space.h wants it, the linear solves of contact/solve.h, and the step.
 #include "integrators/contact/solve.h"
-#include "integrators/featherstone/middle.h"
+#include "integrators/featherstone/half_way.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -36,15 +36,6 @@ template <class Layout>
 BACKDRIVE_INLINE contact::Carrier carrier_of(const Workspace<Layout>& ws, int shape) {
   const ContactShape& s = ws.contact.shapes[shape];
   return {s.link, s.root, s.fixed};
-}
-/// A link's motion is where v and pose are, of those that have shapes.
-template <class Layout>
-BACKDRIVE_INLINE const auto& motion_of(const Workspace<Layout>& ws, int link) {
-  if constexpr (kIsAdjoint<Layout>) {
-    return ws.link[link];
-  } else {
-    return ws.contact.link[link];
-  }
 }
 template <class Layout>
 BACKDRIVE_INLINE const auto& pose_of(const Workspace<Layout>& ws, int link) {
@@ -82,7 +73,7 @@ BACKDRIVE_INLINE Sym3<typename Layout::Real> kicked_inertia(const Workspace<Layo
   const Sym3<Real> J = inertia_about_com(ws.link[link].I);
   return contact::half_turn(ws, link, zero3<Real>()).turned(J) - J;
 }
-/// Where O of a tree is in the world.
+/// Where O of a tree is in the world, at the start of the step.
 template <class Layout>
 BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>& ws, int root) {
   using Real = typename Layout::Real;
@@ -90,8 +81,26 @@ BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>
   const auto& c = ws.constants[root];
   const Vec3<Real> at = broadcast<Real>(c.translation);
   if (ws.links[root].type != JointType::free) return at;
-  const Real* const q = ws.q + ws.links[root].q;
-  return plus_times(at, broadcast<Real>(c.rotation), Vec3<Real>{q[4], q[5], q[6]});
+  return plus_times(at, broadcast<Real>(c.rotation), vector_at(ws.q + ws.links[root].q + 4));
+}
+/// By what part of half the step a link is on its way: μ, while it is.
+template <class Layout>
+BACKDRIVE_INLINE typename Layout::Real way_of(const Workspace<Layout>& ws, int link) {
+  return ws.middle.half_way ? ws.middle.share[link] : constant<typename Layout::Real>(0);
+}
+/// What a free root's position is there, in its joint's axes.
+template <class Layout>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> root_position_on_way(const Workspace<Layout>& ws, int root) {
+  const auto time = constant<typename Layout::Real>(0.5) * ws.dt * way_of(ws, root);
+  return vector_at(ws.q + ws.links[root].q + 4) + vector_at(ws.qd + ws.links[root].v + 3) * time;
+}
+/// And O.
+template <class Layout>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> origin_on_way(const Workspace<Layout>& ws, int root) {
+  using Real = typename Layout::Real;
+  if (root < 0 || ws.links[root].type != JointType::free) return tree_origin(ws, root);
+  const auto& c = ws.constants[root];
+  return plus_times(broadcast<Real>(c.translation), broadcast<Real>(c.rotation), root_position_on_way(ws, root));
 }
 
 /// Of a link with shapes, where their balls are, and how it moves where contacts may be made of that.
@@ -211,7 +220,9 @@ BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, Solution x, const Visit& 
           if (twists_wanted(ws, i)) ws.contact.link[i].smooth = velocity_of(ws, i) + delta * ws.dt;
           visit(i, delta);
         });
-  } while (!contact::find_contacts(ws));
+  } while (!contact::find_contacts(ws, [&] {
+    if (ws.middle.on) go_half_way(ws, x);
+  }));
 }
 
 /// (C1)-(C7), after smooth_motion, where something is in_touch: keep(dof, what contact adds to its velocity);

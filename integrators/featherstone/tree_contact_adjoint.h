@@ -92,8 +92,7 @@ BACKDRIVE_HD void adj_tree_origin(Workspace<Layout>& ws, int root, const Vec3<ty
     const Vec3<Real> local = transposed_times(broadcast<Real>(c.rotation), origin_bar);
     Real* const q_bar = bar.q + link.q + 4;
     q_bar[0] += local.x, q_bar[1] += local.y, q_bar[2] += local.z;
-    const Real* const q = ws.q + link.q + 4;
-    turn = cross(Vec3<Real>{q[0], q[1], q[2]}, local);
+    turn = cross(root_position_on_way(ws, root), local);
   }
   if (!bar.wants_parameters()) return;
   bar.constants[root].translation += origin_bar;
@@ -230,12 +229,62 @@ BACKDRIVE_CALLED void adj_kicked_inertia(Workspace<Layout>& ws, const StepBar<La
   }
 }
 
-/// (A6), (A8), (A9).
+/// μ of a link's tree receives that of what part of the way it is.
+template <class Layout>
+BACKDRIVE_INLINE void add_way_bar(Workspace<Layout>& ws, int link, const typename Layout::Real& bar) {
+  while (ws.links[link].parent >= 0) link = ws.links[link].parent;
+  ws.whip[link].half_way_bar += bar;
+}
+
+/// From the cotangents of q_m = q ⊕ ½ μ Δt q̇ in middle.q_bar to those of q, q̇ and μ.
+template <class Layout>
+BACKDRIVE_CALLED void adj_half_way(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  const Real half = constant<Real>(0.5) * ws.dt;
+  for (int i = 0; i < ws.link_count; ++i) {
+    const Link& link = ws.links[i];
+    if (link.type == JointType::fixed) continue;
+    const Real way = way_of(ws, i), time = half * way;
+    const Real *const from = ws.middle.q_bar + link.q, *const rates = ws.qd + link.v;
+    Real *const q_bar = bar.q + link.q, *const qd_bar = bar.qd + link.v;
+    Real time_bar = constant<Real>(0);
+    const auto along = [&](int q, int v) __attribute__((always_inline)) {
+      q_bar[q] += from[q];
+      qd_bar[v] += time * from[q];
+      time_bar += from[q] * rates[v];
+    };
+    const auto around = [&](auto side) __attribute__((always_inline)) {
+      const Vec3<Real> led_bar = vector_at(from);
+      Vec3<Real> theta_bar = led_bar, phi_bar = zero3<Real>();
+      adj_turned<side()>(vector_at(rates) * time, theta_bar, phi_bar);
+      theta_bar = choose(value_of(way) > value_of(constant<Real>(0)), theta_bar, led_bar);
+      q_bar[0] += theta_bar.x, q_bar[1] += theta_bar.y, q_bar[2] += theta_bar.z;
+      qd_bar[0] += time * phi_bar.x, qd_bar[1] += time * phi_bar.y, qd_bar[2] += time * phi_bar.z;
+      time_bar += dot(phi_bar, vector_at(rates));
+    };
+    if (link.type == JointType::ball) {
+      around(TurnSideConstant<TurnSide::right>{});
+    } else if (link.type == JointType::free) {
+      around(TurnSideConstant<TurnSide::left>{});
+      for (int k = 0; k < 3; ++k) along(4 + k, 3 + k);
+    } else {
+      along(0, 0);
+    }
+    if (ws.middle.half_way) add_way_bar(ws, i, half * time_bar);
+  }
+}
+
+/// (A6), (A8), (A9): all of them of q_m.
 template <class Layout>
 BACKDRIVE_HD void adj_contacts(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
-  contact::adj_contact_places(ws, bar);
-  kick_sweep(ws, bar);
-  adj_kicked_inertia(ws, bar);
+  using Real = typename Layout::Real;
+  StepBar<Layout> there = bar;
+  there.q = ws.middle.q_bar;
+  for (int k = 0; k < ws.nq; ++k) there.q[k] = constant<Real>(0);
+  contact::adj_contact_places(ws, there);
+  kick_sweep(ws, there);
+  adj_kicked_inertia(ws, there);
+  adj_half_way(ws, bar);
 }
 
 /// Adjoint of one step with contact: as step_adjoint, after recompute_with_contact. bar.reported holds the cotangent of
@@ -260,8 +309,9 @@ BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar
   }
   if (kicked) adj_kick(ws, bar);
   for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = ws.dt * bar.qd[k];
-  acceleration_adjoint(ws, bar);
   if (kicked) adj_contacts(ws, bar);
+  go_back(ws);
+  acceleration_adjoint(ws, bar);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -78,30 +78,17 @@ BACKDRIVE_HD typename Layout::Real turns_of_joints(const Workspace<Layout>& ws, 
 }
 
 /// (1) of one link at q⁻.
-template <class Joint, class Layout, class Const>
-BACKDRIVE_PART void move_link_before(const Workspace<Layout>& ws, const Link& link, const LinkConstants<Const>& c,
-                                     const Before<typename Layout::Real>& parent, Before<typename Layout::Real>& own) {
+template <class Joint, class Layout>
+BACKDRIVE_PART void move_link_before(const Workspace<Layout>& ws, int i, const Before<typename Layout::Real>& parent,
+                                     Before<typename Layout::Real>& own) {
   using Real = typename Layout::Real;
-  constexpr int K = Joint::dofs;
-  Real q[4]{}, displacement[2];
-  [[maybe_unused]] const Real* const moved = reported_of(ws) + link.v;
-  if constexpr (K == 1) {
-    q[0] = ws.q[link.q] - ws.dt * moved[0];
-  } else if constexpr (K > 1) {
-    constexpr TurnSide side = Joint::fixed_in_world ? TurnSide::left : TurnSide::right;
-    const Quaternion<Real> was = turned<side>(load_quaternion(ws.q + link.q), vector_at(moved) * -ws.dt);
-    q[0] = was.v.x, q[1] = was.v.y, q[2] = was.v.z, q[3] = was.w;
-  }
-  placement(link, c, parent, own.axes, own.origin);
-  [[maybe_unused]] const Mat3<Real> placed = own.axes;
-  Joint::displace(q, displacement);
-  Joint::move(q, displacement, own.axes, own.origin);
+  const int v = ws.links[i].v;
+  PlacedLink<Real> placed;
+  place_link<Joint>(ws, i, reported_of(ws) + v, -ws.dt, parent, placed);
+  own.axes = placed.axes;
+  own.origin = placed.origin;
   own.v = parent.v;
-  if constexpr (K > 0) {
-    Spatial<Real> S[K];
-    Joint::subspace(placed, own.axes, own.origin, S);
-    for (int k = 0; k < K; ++k) own.v += S[k] * ws.qd[link.v + k];
-  }
+  for (int k = 0; k < Joint::dofs; ++k) own.v += placed.S[k] * ws.qd[v + k];
 }
 
 /// (21) of one body: the force m d at its centre of mass c, and a couple.
@@ -171,7 +158,7 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
           move_link<decltype(joint)>(ws, link, c, parent.now, own.now);
-          move_link_before<decltype(joint)>(ws, link, c, parent.before, own.before);
+          move_link_before<decltype(joint)>(ws, i, parent.before, own.before);
         });
     const WhipBody<Real> body(c, own.now, own.now.v, own.now.a, own.before, ws.dt);
     const Vec3<Real> f = body.d * c.mass * share;
@@ -201,13 +188,16 @@ template <class Layout>
 BACKDRIVE_HD void step_kinematics(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   kinematics(ws);
-  ws.middle.on = false;
+  ws.middle.on = ws.middle.half_way = false;
   each_tree(ws, [&](int root, int end) {
     const Real joints = turns_of_joints(ws, root, end), time = whip_time_of_tree(ws, root, end), by = time / ws.dt;
     Real turns = constant<Real>(0);
     // h of two joints is less than twice either's.
     if (any(more_than(joints * ((by * by) * (by * by)), kWhipFrom / 2))) turns = turns_of_tree(ws, root, end, time);
-    if constexpr (kIsAdjoint<Layout>) ws.whip[root].turns = turns;
+    if constexpr (kIsAdjoint<Layout>) {
+      ws.whip[root].turns = turns;
+      ws.whip[root].half_way_bar = constant<Real>(0);
+    }
     Real& share = ws.middle.share[root] = constant<Real>(0);
     if (any(more_than(joints, kMiddleFrom))) {
       share = middle_share(joints, ws.dt).share * (constant<Real>(1) - whip_share(turns).share);

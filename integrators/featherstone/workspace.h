@@ -93,6 +93,9 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Workspace<Lay
     ws.whip = arena.take<WhipLink<Real>>(t.link_count);
     ws.middle.rates_bar = arena.take<Real>(t.nv);
     ws.middle.w = arena.take<Real>(t.nv);
+    ws.middle.links = arena.take<LinkAtStart<Real>>(Layout::contact ? t.link_count : 0);
+    ws.middle.S = arena.take<Spatial<Real>>(Layout::contact ? t.nv : 0);
+    ws.middle.q_bar = arena.take<Real>(Layout::contact ? t.nq : 0);
   }
   if constexpr (Layout::contact) {
     ws.reported = arena.take<Real>(t.nv);

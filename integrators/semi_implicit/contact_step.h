@@ -90,7 +90,7 @@ BACKDRIVE_CALLED bool contact_kick(Space& s) {
     contact::place_balls(s, i, pose_of(s, i), body.velocity);
     contact::widen_balls(s, i, smooth - body.velocity);
   }
-  contact::find_contacts(s);
+  contact::find_contacts(s, [] {});
   if (!contact::solve_contacts(s, BodySolver<Space>{s})) {
     for (int i = 0; i < s.system.body_count; ++i) s.ws.body[i].u = zero6<Real>();
     return false;
