@@ -3,6 +3,8 @@
 //   contact_trust energy [worlds]      throws of one body: how many gain energy, how many have a step whose contact was
 //                                      not solved, the largest energy over that at the start
 //   contact_trust piles [worlds]       and of three that fall on one another
+//   contact_trust chains [throws]      and of chains of 20 links on a floor: all, and those that steps follow, with no
+//                                      joint that turns by more than a radian in one
 //   contact_trust gradients [worlds]   ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s, and whether
 //                                      `simctl gradient` tells of those that are off
 // Then, in any order: names of things, for these alone, and of motions, for these gradients alone; half lengths as
@@ -15,6 +17,7 @@
 
 #include "engine/error.h"
 #include "tests/support/contact_trust.h"
+#include "tests/support/thrown_chain.h"
 
 namespace backdrive::benchmarks {
 namespace {
@@ -65,6 +68,27 @@ void print_energy(Motion motion, const Part& part) {
     }
   }
   std::printf("worst %.6g\n", worst_of_all);
+}
+
+void print_chains(const Part& part) {
+  for (const JointType joint : {JointType::revolute, JointType::ball}) {
+    for (const double rate : {120., 240., 480., 960., 1920.}) {
+      std::vector<double> most;
+      double followed = 0;
+      int gained = 0, gained_followed = 0;
+      for (int k = 0; k < part.worlds; ++k) {
+        const ChainEnergy e = energy_of({joint, rate, static_cast<unsigned>(100 + part.seed * 1000 + k)});
+        most.push_back(e.most);
+        followed = std::max(followed, e.while_followed);
+        gained += !(e.most <= 1.001);
+        gained_followed += !(e.while_followed <= 1.001);
+      }
+      std::ranges::sort(most);
+      std::printf("| %s | %g/s | %d | %.5f | %d | %.4g | %d | %.4g |\n", to_string(joint), rate, part.worlds,
+                  most[most.size() / 2], gained, most.back(), gained_followed, followed);
+      std::fflush(stdout);
+    }
+  }
 }
 
 void print_gradients(const Part& part) {
@@ -162,10 +186,12 @@ int main(int argc, char** argv) {
       benchmarks::print_energy(test::Motion::toss, part);
     } else if (what == "piles") {
       benchmarks::print_energy(test::Motion::pile, part);
+    } else if (what == "chains") {
+      benchmarks::print_chains(part);
     } else if (what == "gradients") {
       benchmarks::print_gradients(part);
     } else {
-      std::fprintf(stderr, "usage: contact_trust energy|piles|gradients [worlds [thing|motion|size|seed...]]\n");
+      std::fprintf(stderr, "usage: contact_trust energy|piles|chains|gradients [worlds [thing|motion|size|seed...]]\n");
       return 2;
     }
   } catch (const std::exception& error) {

@@ -236,7 +236,8 @@ BACKDRIVE_HD bool find_contacts(Space& ws, const Prepare& prepare) {
     if (!kept) return false;
     if (!prepared) prepare();
     prepared = true;
-    find_points_of(ws, k, shift_on_way(ws, carrier_of(ws, pair.a).root, carrier_of(ws, pair.b).root), a.reach + b.reach);
+    find_points_of(ws, k, shift_on_way(ws, carrier_of(ws, pair.a).root, carrier_of(ws, pair.b).root),
+                   a.reach + b.reach);
   }
   return true;
 }

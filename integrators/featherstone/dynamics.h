@@ -175,8 +175,8 @@ struct MiddleSpace {
   bool on = false;        ///< in this step
   bool half_way = false;  ///< and links are where contact is solved (half_way.h)
   Real* share;            ///< [link]: μ, of a root; half way of all links
-  Real* qdd;        ///< q̈₁
-  Real* rates;      ///< z
+  Real* qdd;              ///< q̈₁
+  Real* rates;            ///< z
 };
 /// What contact needs of a link half way, as it is at the step's start.
 template <class Real>

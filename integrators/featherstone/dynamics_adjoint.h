@@ -373,14 +373,13 @@ BACKDRIVE_INLINE void middle_share_adjoint(Workspace<Layout>& ws, int root, int 
     }
     if (link.spins) share_bar -= dot(ws.whip[i].spin_bar, free_turn_of(ws, i, ws.qd).lost());
   }
-  const TurnShare<Real> middle = middle_share(turns_of_joints(ws, root, end), ws.dt);
+  const TurnShare<Real> middle = middle_share_of_joints(turns_of_joints(ws, root, end, ws.qd), ws.dt);
   ws.whip[root].share_bar = -share_bar * middle.share;
   const Real turns_bar = share_bar * middle.by_turns * (one - whip_share(ws.whip[root].turns).share);
-  for (int i = root; i < end; ++i) {
-    const Link& link = ws.links[i];
-    const Real turn = turning(ws, i, ws.dt), by_turn = constant<Real>(8) * (turn * turn * turn) * ws.dt;
-    for (int k = 0; k < turning_dofs(link); ++k) bar.qd[link.v + k] += turns_bar * by_turn * ws.qd[link.v + k];
-  }
+  const auto to_rates = [&](int v, const Real& x) __attribute__((always_inline)) {
+    bar.qd[v] += x;
+  };
+  adj_tree_turns(ws, root, end, ws.qd, {turns_bar, constant<Real>(0)}, to_rates);
 }
 
 /// After the sweep of the second solve: the first one's, with what ½ μ Δt makes of the cotangent of z. Leaves the sum

@@ -20,14 +20,14 @@ BACKDRIVE_INLINE void each_tree(const Workspace<Layout>& ws, const Visit& visit)
   }
 }
 
-/// |ω|² of a joint by `time`, a step's or its square.
+/// |ω|² of a joint by `time`, a step's or its square; of the velocities `rates`, as below.
 template <class Layout>
 BACKDRIVE_INLINE typename Layout::Real turning(const Workspace<Layout>& ws, int joint,
-                                               const typename Layout::Real& time) {
+                                               const typename Layout::Real* rates, const typename Layout::Real& time) {
   using Real = typename Layout::Real;
   Real sum = constant<Real>(0);
   const Link& link = ws.links[joint];
-  for (int k = 0; k < turning_dofs(link); ++k) sum += ws.qd[link.v + k] * ws.qd[link.v + k];
+  for (int k = 0; k < turning_dofs(link); ++k) sum += rates[link.v + k] * rates[link.v + k];
   return sum * time;
 }
 
@@ -49,13 +49,14 @@ BACKDRIVE_INLINE typename Layout::Real whip_time_of_tree(const Workspace<Layout>
 
 /// Σ h⁴ over the pairs of a tree. O(links).
 template <class Layout>
-BACKDRIVE_HD typename Layout::Real turns_of_tree(const Workspace<Layout>& ws, int root, int end,
-                                                 const typename Layout::Real& time) {
+BACKDRIVE_HD typename Layout::Real turns_of_pairs(const Workspace<Layout>& ws, int root, int end,
+                                                  const typename Layout::Real* rates,
+                                                  const typename Layout::Real& time) {
   using Real = typename Layout::Real;
   Real sum = constant<Real>(0);
   each_adjoining_pair(
       ws, root, end, [&](int own, int other) __attribute__((always_inline)) {
-        const Real h = JointTurn<Real>(turning(ws, own, time), turning(ws, other, time)).h;
+        const Real h = JointTurn<Real>(turning(ws, own, rates, time), turning(ws, other, rates, time)).h;
         sum += (h * h) * (h * h);
       });
   return sum;
@@ -64,27 +65,57 @@ BACKDRIVE_HD typename Layout::Real turns_of_tree(const Workspace<Layout>& ws, in
 /// Σ (|ω|² Δt)⁴ over the joints of a tree; 0 where only one of them moves and is no ball: it has no velocity terms but
 /// (12)'s. O(links).
 template <class Layout>
-BACKDRIVE_HD typename Layout::Real turns_of_joints(const Workspace<Layout>& ws, int root, int end) {
+BACKDRIVE_HD typename Layout::Real turns_of_joints(const Workspace<Layout>& ws, int root, int end,
+                                                   const typename Layout::Real* rates) {
   using Real = typename Layout::Real;
   Real sum = constant<Real>(0);
   int moving = 0;
   for (int i = root; i < end; ++i) {
     const JointType type = ws.links[i].type;
     moving += type == JointType::ball ? 2 : type != JointType::fixed;
-    const Real turn = turning(ws, i, ws.dt);
+    const Real turn = turning(ws, i, rates, ws.dt);
     sum += (turn * turn) * (turn * turn);
   }
   return moving > 1 ? sum : constant<Real>(0);
 }
 
-/// (1) of one link at q⁻.
+template <class Layout>
+BACKDRIVE_HD TreeTurns<typename Layout::Real> tree_turns(const Workspace<Layout>& ws, int root, int end,
+                                                         const typename Layout::Real* rates) {
+  using Real = typename Layout::Real;
+  TreeTurns<Real> turns{turns_of_joints(ws, root, end, rates), constant<Real>(0)};
+  const Real time = whip_time_of_tree(ws, root, end), by = time / ws.dt;
+  // h of two joints is less than twice either's.
+  if (any(more_than(turns.joints * ((by * by) * (by * by)), kWhipFrom / 2))) {
+    turns.pairs = turns_of_pairs(ws, root, end, rates, time);
+  }
+  return turns;
+}
+
+/// Velocities of a tree that the step before made of its own, contact apart, into middle.rates: v_s = 2 v_d − v⁺. What
+/// it was kicked to with says nothing of where that step had its links.
+template <class Layout>
+BACKDRIVE_HD void find_rates_before(Workspace<Layout>& ws, int root, int end) {
+  using Real = typename Layout::Real;
+  const Real* const moved = reported_of(ws);
+  const int last = end < ws.link_count ? ws.links[end].v : ws.nv;
+  for (int v = ws.links[root].v; v < last; ++v) ws.middle.rates[v] = constant<Real>(2) * moved[v] - ws.qd[v];
+}
+/// How long before now bodies had the momentum that they fly on with: since the start of the step before or, as far as
+/// it is only that step's kick by which links whip, since its middle. `less` is μ⁻ − μ.
+template <class Layout>
+BACKDRIVE_HD typename Layout::Real time_since_before(const Workspace<Layout>& ws, const typename Layout::Real& less) {
+  return ws.dt - constant<typename Layout::Real>(0.5) * ws.dt * less;
+}
+
+/// (1) of one link at q⁻, `since` ago.
 template <class Joint, class Layout>
-BACKDRIVE_PART void move_link_before(const Workspace<Layout>& ws, int i, const Before<typename Layout::Real>& parent,
-                                     Before<typename Layout::Real>& own) {
+BACKDRIVE_PART void move_link_before(const Workspace<Layout>& ws, int i, const typename Layout::Real& since,
+                                     const Before<typename Layout::Real>& parent, Before<typename Layout::Real>& own) {
   using Real = typename Layout::Real;
   const int v = ws.links[i].v;
   PlacedLink<Real> placed;
-  place_link<Joint>(ws, i, reported_of(ws) + v, -ws.dt, parent, placed);
+  place_link<Joint>(ws, i, reported_of(ws) + v, -since, parent, placed);
   own.axes = placed.axes;
   own.origin = placed.origin;
   own.v = parent.v;
@@ -148,6 +179,9 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
   const Pose<Real> at_rest{identity3<Real>(), zero3<Real>()};
   const Real share = whip_share(turns).share;
   const auto on = whips(turns);
+  find_rates_before(ws, root, end);
+  const TreeTurns<Real> turns_before = tree_turns(ws, root, end, ws.middle.rates);
+  const Real since = time_since_before(ws, middle_share(turns_before, ws.dt) - ws.middle.share[root]);
   MotionAndBefore<Real> parent{{at_rest, rest, rest}, {at_rest, rest}};
   Stack<MotionAndBefore<Real>> branchings(ws.stack);
   for (int i = root; i < end; ++i) {
@@ -158,7 +192,7 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
           move_link<decltype(joint)>(ws, link, c, parent.now, own.now);
-          move_link_before<decltype(joint)>(ws, i, parent.before, own.before);
+          move_link_before<decltype(joint)>(ws, i, since, parent.before, own.before);
         });
     const WhipBody<Real> body(c, own.now, own.now.v, own.now.a, own.before, ws.dt);
     const Vec3<Real> f = body.d * c.mass * share;
@@ -190,20 +224,17 @@ BACKDRIVE_HD void step_kinematics(Workspace<Layout>& ws) {
   kinematics(ws);
   ws.middle.on = ws.middle.half_way = false;
   each_tree(ws, [&](int root, int end) {
-    const Real joints = turns_of_joints(ws, root, end), time = whip_time_of_tree(ws, root, end), by = time / ws.dt;
-    Real turns = constant<Real>(0);
-    // h of two joints is less than twice either's.
-    if (any(more_than(joints * ((by * by) * (by * by)), kWhipFrom / 2))) turns = turns_of_tree(ws, root, end, time);
+    const TreeTurns<Real> turns = tree_turns(ws, root, end, ws.qd);
     if constexpr (kIsAdjoint<Layout>) {
-      ws.whip[root].turns = turns;
+      ws.whip[root].turns = turns.pairs;
       ws.whip[root].half_way_bar = constant<Real>(0);
     }
     Real& share = ws.middle.share[root] = constant<Real>(0);
-    if (any(more_than(joints, kMiddleFrom))) {
-      share = middle_share(joints, ws.dt).share * (constant<Real>(1) - whip_share(turns).share);
+    if (any(more_than(turns.joints, kMiddleFrom))) {
+      share = middle_share(turns, ws.dt);
       ws.middle.on = ws.middle.on || any(value_of(share) > value_of(constant<Real>(0)));
     }
-    if (any(whips(turns))) whip_tree(ws, root, end, turns);
+    if (any(whips(turns.pairs))) whip_tree(ws, root, end, turns.pairs);
   });
 }
 

@@ -4,6 +4,7 @@
 // Twists and biases now and before are sums of what joints add on the way from the root, so their cotangents are summed
 // towards it; so are those of turns and shifts ξ of a subtree, which take the joints' axes along: an S that is part of
 // a twist with cotangent F turns by ξ × S, and (ξ × S q̇)·F = ξ·(S q̇ ×* F).
+#include "engine/magnitude.h"
 #include "integrators/featherstone/step_bar.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -119,11 +120,17 @@ BACKDRIVE_PART typename Layout::Real whip_body_adjoint(Workspace<Layout>& ws, in
   return power + dot(delta, couple);
 }
 
+/// How long before now q⁻ was, and its cotangent.
+template <class Real>
+struct WhipTime {
+  Real since, bar;
+};
+
 /// One joint: q̄, q̇̄ and the gradient of its placement from the sums over its subtree, which become what its parent
 /// receives.
 template <class Joint, class Layout>
-BACKDRIVE_PART void whip_joint_adjoint(Workspace<Layout>& ws, int i, WhipBar<typename Layout::Real>& sum,
-                                       const StepBar<Layout>& bar) {
+BACKDRIVE_PART void whip_joint_adjoint(Workspace<Layout>& ws, int i, WhipTime<typename Layout::Real>& time,
+                                       WhipBar<typename Layout::Real>& sum, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   constexpr int K = Joint::dofs;
   constexpr bool free = Joint::fixed_in_world;
@@ -151,22 +158,24 @@ BACKDRIVE_PART void whip_joint_adjoint(Workspace<Layout>& ws, int i, WhipBar<typ
     for (int k = 0; k < K; ++k) bar.qd[link.v + k] += dot(dof[k].S, rate_bar) + dot(before[k], sum.v_before);
     constexpr int turns = free ? 3 : K;
     for (int k = 0; k < turns; ++k) bar.q[link.q + k] += dot(dof[k].S, sum.turn);
-    // q⁻ = q ⊖ Δt v_d
+    // q⁻ = q ⊖ time v_d
     const Real* const moved = reported_of(ws) + link.v;
     Real* const moved_bar = bar.before() + link.v;
+    const auto less = [&](int k, const Real& phi_bar) __attribute__((always_inline)) {
+      moved_bar[k] -= time.since * phi_bar;
+      time.bar -= moved[k] * phi_bar;
+    };
     if constexpr (K == 1) {
       const Real q_bar = dot(before[0], sum.turn_before);
       bar.q[link.q] += q_bar;
-      moved_bar[0] -= ws.dt * q_bar;
+      less(0, q_bar);
     } else {
       Vec3<Real> theta_bar{dot(before[0], sum.turn_before), dot(before[1], sum.turn_before),
                            dot(before[2], sum.turn_before)};
       Vec3<Real> phi_bar = zero3<Real>();
-      adj_turned<free ? TurnSide::left : TurnSide::right>(vector_at(moved) * -ws.dt, theta_bar, phi_bar);
+      adj_turned<free ? TurnSide::left : TurnSide::right>(vector_at(moved) * -time.since, theta_bar, phi_bar);
       bar.q[link.q] += theta_bar.x, bar.q[link.q + 1] += theta_bar.y, bar.q[link.q + 2] += theta_bar.z;
-      moved_bar[0] -= ws.dt * phi_bar.x;
-      moved_bar[1] -= ws.dt * phi_bar.y;
-      moved_bar[2] -= ws.dt * phi_bar.z;
+      less(0, phi_bar.x), less(1, phi_bar.y), less(2, phi_bar.z);
     }
   }
   if (link.parent < 0) return;  // turning and shifting all of a tree changes nothing
@@ -178,22 +187,27 @@ BACKDRIVE_PART void whip_joint_adjoint(Workspace<Layout>& ws, int i, WhipBar<typ
   sum.v = plus_cross_force(sum.v, rate, sum.a);
 }
 
-/// (22): the cotangent of Σ h⁴ to the velocities of the joints.
-template <class Layout>
-BACKDRIVE_PART void turns_adjoint(Workspace<Layout>& ws, int root, int end, const typename Layout::Real& turns_bar,
-                                  const StepBar<Layout>& bar) {
+/// Of what (22) and (24) sum over a tree of the velocities `rates`: add(row, cotangent).
+template <class Layout, class Add>
+BACKDRIVE_PART void adj_tree_turns(Workspace<Layout>& ws, int root, int end, const typename Layout::Real* rates,
+                                   const TreeTurns<typename Layout::Real>& turns_bar, const Add& add) {
   using Real = typename Layout::Real;
-  const Real time = whip_time_of_tree(ws, root, end), scale = time * turns_bar;
-  const auto add = [&](int joint, const Real& by) __attribute__((always_inline)) {
+  const auto add_turning = [&](int joint, const Real& by) __attribute__((always_inline)) {
     const Link& link = ws.links[joint];
-    for (int k = 0; k < turning_dofs(link); ++k) bar.qd[link.v + k] += by * ws.qd[link.v + k];
+    for (int v = link.v; v < link.v + turning_dofs(link); ++v) add(v, by * rates[v]);
   };
+  for (int i = root; i < end; ++i) {
+    const Real turn = turning(ws, i, rates, ws.dt);
+    add_turning(i, turns_bar.joints * (constant<Real>(8) * (turn * turn * turn) * ws.dt));
+  }
+  if (!any(more_than(magnitude(turns_bar.pairs), 0))) return;
+  const Real time = whip_time_of_tree(ws, root, end), scale = time * turns_bar.pairs;
   each_adjoining_pair(
       ws, root, end, [&](int own, int other) __attribute__((always_inline)) {
-        const JointTurn<Real> turn(turning(ws, own, time), turning(ws, other, time));
+        const JointTurn<Real> turn(turning(ws, own, rates, time), turning(ws, other, rates, time));
         const Real by_h = constant<Real>(8) * (turn.h * turn.h * turn.h) * scale;
-        add(own, by_h * turn.by_a);
-        add(other, by_h * turn.by_b);
+        add_turning(own, by_h * turn.by_a);
+        add_turning(other, by_h * turn.by_b);
       });
 }
 
@@ -203,6 +217,11 @@ BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end
   static_assert(sizeof(WhipBar<Real>) <= kStackNumbers<Real> * sizeof(Real));
   const TurnShare<Real> share = whip_share(ws.whip[root].turns);
   const Real weight = -share.share;
+  find_rates_before(ws, root, end);
+  const TreeTurns<Real> turns_before = tree_turns(ws, root, end, ws.middle.rates);
+  const TreeTurns<Real> turns{turns_of_joints(ws, root, end, ws.qd), ws.whip[root].turns};
+  const Real less = middle_share(turns_before, ws.dt) - middle_share(turns, ws.dt);
+  WhipTime<Real> since{time_since_before(ws, less), constant<Real>(0)};
   Real share_bar = ws.middle.on ? ws.whip[root].share_bar : constant<Real>(0);
   WhipBar<Real> top;
   Stack<WhipBar<Real>> stack(ws.stack);
@@ -213,13 +232,25 @@ BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end
     share_bar -= whip_body_adjoint(ws, i, weight, bar, top, carried);
     visit_joint(
         link.type, [&](auto joint)
-                       __attribute__((always_inline)) { whip_joint_adjoint<decltype(joint)>(ws, i, top, bar); });
+                       __attribute__((always_inline)) { whip_joint_adjoint<decltype(joint)>(ws, i, since, top, bar); });
     if (i == root) break;
     top.v.ang += carried;
     if (!link.last_child) top += stack.pop();
     if (link.parent != i - 1) stack.push(top);
   }
-  turns_adjoint(ws, root, end, share_bar * share.by_turns, bar);
+  const Real less_bar = constant<Real>(-0.5) * ws.dt * since.bar;
+  TreeTurns<Real> turns_bar = adj_middle_share(turns, ws.dt, -less_bar);
+  turns_bar.pairs += share_bar * share.by_turns;
+  const auto to_rates = [&](int v, const Real& x) __attribute__((always_inline)) {
+    bar.qd[v] += x;
+  };
+  adj_tree_turns(ws, root, end, ws.qd, turns_bar, to_rates);
+  const TreeTurns<Real> before_bar = adj_middle_share(turns_before, ws.dt, less_bar);
+  const auto to_rates_before = [&](int v, const Real& x) __attribute__((always_inline)) {
+    bar.before()[v] += constant<Real>(2) * x;
+    bar.qd[v] -= x;
+  };
+  adj_tree_turns(ws, root, end, ws.middle.rates, before_bar, to_rates_before);
 }
 
 /// After a solve (6), of all trees that whip.

@@ -88,13 +88,30 @@ BACKDRIVE_INLINE TurnShare<Real> whip_share(const Real& turns) {
 }
 /// What μ is where nothing whips, of Σ (|ω|² Δt)⁴ over a tree's joints.
 template <class Real>
-BACKDRIVE_INLINE TurnShare<Real> middle_share(const Real& turns, const Real& time_step) {
+BACKDRIVE_INLINE TurnShare<Real> middle_share_of_joints(const Real& turns, const Real& time_step) {
   const Real by = (time_step * time_step) * (time_step * time_step), one = constant<Real>(1);
   TurnShare<Real> found{turns, kMiddleFrom, kMiddleTo};
   const TurnShare<Real> lost{turns * by, kLostFrom, kLostTo};
   found.by_turns = found.by_turns * (one - lost.share) - found.share * lost.by_turns * by;
   found.share = found.share * (one - lost.share);
   return found;
+}
+
+/// How fast a tree turns, or the cotangents of that.
+template <class Real>
+struct TreeTurns {
+  Real joints, pairs;  ///< Σ (|ω|² Δt)⁴ over its joints, Σ h⁴ over its pairs
+};
+/// μ, and its adjoint.
+template <class Real>
+BACKDRIVE_INLINE Real middle_share(const TreeTurns<Real>& turns, const Real& time_step) {
+  return middle_share_of_joints(turns.joints, time_step).share * (constant<Real>(1) - whip_share(turns.pairs).share);
+}
+template <class Real>
+BACKDRIVE_INLINE TreeTurns<Real> adj_middle_share(const TreeTurns<Real>& turns, const Real& time_step,
+                                                  const Real& bar) {
+  const TurnShare<Real> middle = middle_share_of_joints(turns.joints, time_step), whip = whip_share(turns.pairs);
+  return {bar * middle.by_turns * (constant<Real>(1) - whip.share), -(bar * middle.share * whip.by_turns)};
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

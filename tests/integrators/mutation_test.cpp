@@ -124,7 +124,9 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(whip_bias, 1e-6),
     BACKDRIVE_TRAP(whip_carry, 1e-6),
     BACKDRIVE_TRAP(whip_way_back, 1e-6),
-    BACKDRIVE_TRAP(whip_way_back_of_turns, 1e-6),
+    BACKDRIVE_TRAP(whip_time_back, 1e-6),
+    BACKDRIVE_TRAP(whip_time_now, 1e-6),
+    BACKDRIVE_TRAP(whip_kick_before, 1e-6),
     BACKDRIVE_TRAP(whip_before, 1e-6),
     BACKDRIVE_TRAP(whip_attitude, 1e-6),
     BACKDRIVE_TRAP(whip_second_moment, 1e-6),
@@ -150,6 +152,13 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(middle_coupling, 1e-6),
     BACKDRIVE_TRAP(middle_held, 1e-6),
     BACKDRIVE_TRAP(middle_ratio, 1e-6),
+    BACKDRIVE_TRAP(half_way_rate, 1e-6),
+    BACKDRIVE_TRAP(half_way_turn, 1e-6),
+    BACKDRIVE_TRAP(half_way_share, 1e-6),
+    BACKDRIVE_TRAP(half_way_back, 1e-6),
+    BACKDRIVE_TRAP(half_way_gap, 1e-6),
+    BACKDRIVE_TRAP(half_way_gap_share, 1e-6),
+    BACKDRIVE_TRAP(half_way_gap_place, 1e-6),
 };
 #undef BACKDRIVE_TRAP
 
@@ -218,9 +227,14 @@ Stage stage_of(Fault fault) {
     return Stage::turning;
   }
   const std::string_view table = test::kFaults[static_cast<int>(fault) - 1].table;
-  if (table == "contact" || table == "contact_on_trees" || table == "turn_friction") return Stage::contact;
   if (table == "couplings") return Stage::couplings;
-  if (fault == Fault::whip_kicked || fault == Fault::whip_kicked_twice) return Stage::kicks;
+  for (const Fault kicked : {Fault::whip_kicked, Fault::whip_kicked_twice, Fault::whip_time_back, Fault::whip_time_now,
+                             Fault::whip_kick_before, Fault::half_way_share, Fault::half_way_gap_share}) {
+    if (fault == kicked) return Stage::kicks;
+  }
+  for (const std::string_view with_contact : {"contact", "contact_on_trees", "turn_friction", "half_way"}) {
+    if (table == with_contact) return Stage::contact;
+  }
   if (table == "whip" || fault == Fault::middle_whip_share || fault == Fault::middle_share_of_spins) {
     return Stage::whips;
   }
@@ -240,7 +254,7 @@ TEST(MutantKernels, SoundKernelsPass) {
 
 TEST(MutantKernels, EveryFaultIsPlanted) {
   for (const char* table : {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees",
-                            "turn_friction", "couplings", "middle", "whip"}) {
+                            "turn_friction", "couplings", "middle", "whip", "half_way"}) {
     const std::vector<test::FaultEntry> faults = test::faults_of(table);
     EXPECT_FALSE(faults.empty()) << table;
     for (const test::FaultEntry& entry : faults) {

@@ -3,52 +3,20 @@
 
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <random>
 #include <string>
 
 #include "autodiff/tape/stepper.h"
 #include "integrators/reference/inverse_dynamics.h"
-#include "models/builder.h"
 #include "tests/support/batch.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
+#include "tests/support/thrown_chain.h"
 
 namespace backdrive {
 namespace {
 
-/// Links of 14 cm and 0.16 kg, the first one's joint of a type of its own.
-Model chain(
-    int links, JointType first, JointType other,
-    const std::function<void(ModelBuilder&)>& and_more = [](ModelBuilder&) {}) {
-  ModelBuilder builder;
-  builder.set_gravity({0, 0, 0});
-  for (int i = 0; i < links; ++i) {
-    builder.add_body("link" + std::to_string(i), {0.16, {0, 0, -0.07}, {3e-4, 2.8e-4, 3e-5, 0, 0, 0}});
-    const bool root = i == 0;
-    JointOptions options{.axis = {static_cast<double>(i % 2), static_cast<double>(1 - i % 2), 0}};
-    if (!root) options.frame.position = {0, 0, -0.14};
-    builder.add_joint("joint" + std::to_string(i), root ? first : other, root ? ModelBuilder::world : BodyIndex(i - 1),
-                      i, options);
-  }
-  and_more(builder);
-  return builder.build();
-}
-
-/// Such a chain over a floor, of capsules.
-Model chain_on_floor(int links, JointType other) {
-  return chain(links, JointType::free, other, [&](ModelBuilder& builder) {
-    builder.set_gravity({0, 0, -9.81});
-    for (int i = 0; i < links; ++i) {
-      builder.add_shape("link" + std::to_string(i), i,
-                        {.type = GeometryType::capsule,
-                         .scale = {0.02, 0.05, 0.05},
-                         .frame = {{0, 0, -0.07}, {0, 0, 0, 1}},
-                         .filter = {2, 1}});
-    }
-    builder.add_shape("floor", ModelBuilder::world, {.type = GeometryType::plane});
-  });
-}
+using test::chain_of, test::chain_on_floor;
 
 /// A state whose velocities are ±(0.5 to 1.5) times `speed`.
 template <class T>
@@ -96,7 +64,7 @@ template <class Visit>
 void each_chain(int links, const Visit& visit) {
   for (const JointType first : {JointType::revolute, JointType::ball, JointType::free}) {
     for (const JointType other : {JointType::revolute, JointType::ball}) {
-      visit(chain(links, first, other), std::string(to_string(first)) + " and " + std::string(to_string(other)));
+      visit(chain_of(links, first, other), std::string(to_string(first)) + " and " + std::string(to_string(other)));
     }
   }
 }
@@ -138,48 +106,16 @@ TEST(Whip, MotionsKeepToTheirEnergy) {
       most.of_all, lost.of_all);
 }
 
-/// The most energy over that at the start, of a chain of 20 that is thrown on a floor; `forgets` what moved it in each
-/// step. Each q̇⁺ is read with the positions that it moved on, and half way.
-double most_energy_of_throw(JointType other, double rate, unsigned seed, bool forgets = false) {
-  const Model model = chain_on_floor(20, other);
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<double> draw(-1, 1);
-  State<double> state(model, 1);
-  const double pitch = 1.2 + 0.3 * draw(generator);
-  state.q.set(0, 0, std::sin(pitch / 2)), state.q.set(3, 0, std::cos(pitch / 2));
-  state.q.set(6, 0, 0.3 + 2.8 * std::cos(pitch));
-  for (int k = 0; k < 6; ++k) state.qd.set(k, 0, (k < 3 ? 3 : 1) * draw(generator));
-  RolloutOptions options;
-  options.time_step = 1 / rate;
-  double first = 0, most = 0;
-  for (int step = 0; step < 2 * rate; ++step) {
-    State<double> next = rollout<double>(model, state, {}, options).final;
-    const auto numbers = [](const Buffer<double>& from) {
-      std::vector<double> to;
-      for (int k = 0; k < from.rows(); ++k) to.push_back(from(k, 0));
-      return to;
-    };
-    const std::vector<double> q = numbers(state.q), on = numbers(next.q);
-    const double energy = reference::kinetic_energy(model, q, numbers(next.qd)) +
-                          (reference::potential_energy(model, q) + reference::potential_energy(model, on)) / 2;
-    if (step == 0) first = energy;
-    most = std::max(most, energy);
-    if (forgets) next.set_reported({});
-    state = std::move(next);
-  }
-  return most / first;
-}
-
 // What moved q is half a kick behind q̇, and where bodies were is worked out from it.
 TEST(Whip, KicksDoNotFeedThem) {
   double most = 0, forgetful = 0;
   for (const JointType other : {JointType::revolute, JointType::ball}) {
     for (const double rate : {240.0, 1000.0}) {
       for (unsigned seed = 0; seed < 4; ++seed) {
-        const double energy = most_energy_of_throw(other, rate, seed);
+        const double energy = test::energy_of({other, rate, seed}).most;
         most = std::max(most, energy);
         EXPECT_LT(energy, 1.3) << to_string(other) << ", " << rate << "/s, " << seed;
-        if (rate < 500) forgetful = std::max(forgetful, most_energy_of_throw(other, rate, seed, true));
+        if (rate < 500) forgetful = std::max(forgetful, test::energy_of({other, rate, seed, true}).most);
       }
     }
   }
