@@ -5,6 +5,7 @@
 // step. There, by a share λ that grows with these turns, the points of bodies are taken to fly on straight from where
 // they were at q⁻ = q ⊖ Δt v_d, and q̇⁺ is what the joints make of that: of all motions that they allow the nearest, in
 // the metric of the masses, which for λ = 1 never has more kinetic energy than before.
+#include "engine/magnitude.h"
 #include "integrators/featherstone/dynamics.h"
 #include "integrators/featherstone/whip_share.h"
 
@@ -92,20 +93,45 @@ BACKDRIVE_HD TreeTurns<typename Layout::Real> tree_turns(const Workspace<Layout>
   return turns;
 }
 
-/// Velocities of a tree that the step before made of its own, contact apart, into middle.rates: v_s = 2 v_d − v⁺. What
-/// it was kicked to with says nothing of where that step had its links.
+/// Whether the step before may have kicked something, in some lane.
 template <class Layout>
-BACKDRIVE_HD void find_rates_before(Workspace<Layout>& ws, int root, int end) {
+BACKDRIVE_INLINE bool may_be_kicked(const Workspace<Layout>& ws) {
+  if constexpr (Layout::contact) return ws.contact.reported_apart;
+  return false;
+}
+
+/// What a tree did in the step before.
+template <class Real>
+struct KickedTree {
+  Real kick;              ///< Σ |v_d − q̇|: more than 0 in the lanes where it was kicked
+  TreeTurns<Real> turns;  ///< before that
+
+  BACKDRIVE_INLINE auto kicked() const { return value_of(kick) > value_of(constant<Real>(0)); }
+};
+/// Its velocities before the kick, v_s = 2 v_d − q̇, are left in middle.rates. O(links).
+template <class Layout>
+BACKDRIVE_HD KickedTree<typename Layout::Real> find_kick(Workspace<Layout>& ws, int root, int end) {
   using Real = typename Layout::Real;
   const Real* const moved = reported_of(ws);
-  const int last = end < ws.link_count ? ws.links[end].v : ws.nv;
-  for (int v = ws.links[root].v; v < last; ++v) ws.middle.rates[v] = constant<Real>(2) * moved[v] - ws.qd[v];
+  Real kick = constant<Real>(0);
+  for (int i = root; i < end; ++i) {
+    const Link& link = ws.links[i];
+    for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) {
+      ws.middle.rates[v] = constant<Real>(2) * moved[v] - ws.qd[v];
+      kick += magnitude(moved[v] - ws.qd[v]);
+    }
+  }
+  return {kick, tree_turns(ws, root, end, ws.middle.rates)};
 }
 /// How long before now bodies had the momentum that they fly on with: since the start of the step before or, as far as
-/// it is only that step's kick by which links whip, since its middle. `less` is μ⁻ − μ.
+/// it is that step's kick by which links whip, since its middle, (1 − ½ (μ⁻ − μ)) Δt.
 template <class Layout>
-BACKDRIVE_HD typename Layout::Real time_since_before(const Workspace<Layout>& ws, const typename Layout::Real& less) {
-  return ws.dt - constant<typename Layout::Real>(0.5) * ws.dt * less;
+BACKDRIVE_INLINE typename Layout::Real time_since_kick(const Workspace<Layout>& ws,
+                                                       const KickedTree<typename Layout::Real>& before,
+                                                       const typename Layout::Real& share) {
+  using Real = typename Layout::Real;
+  const Real less = middle_share(before.turns, ws.dt) - share;
+  return select(before.kicked(), ws.dt - constant<Real>(0.5) * ws.dt * less, ws.dt);
 }
 
 /// (1) of one link at q⁻, `since` ago.
@@ -179,9 +205,8 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
   const Pose<Real> at_rest{identity3<Real>(), zero3<Real>()};
   const Real share = whip_share(turns).share;
   const auto on = whips(turns);
-  find_rates_before(ws, root, end);
-  const TreeTurns<Real> turns_before = tree_turns(ws, root, end, ws.middle.rates);
-  const Real since = time_since_before(ws, middle_share(turns_before, ws.dt) - ws.middle.share[root]);
+  Real since = ws.dt;
+  if (may_be_kicked(ws)) since = time_since_kick(ws, find_kick(ws, root, end), ws.middle.share[root]);
   MotionAndBefore<Real> parent{{at_rest, rest, rest}, {at_rest, rest}};
   Stack<MotionAndBefore<Real>> branchings(ws.stack);
   for (int i = root; i < end; ++i) {

@@ -211,17 +211,40 @@ BACKDRIVE_PART void adj_tree_turns(Workspace<Layout>& ws, int root, int end, con
       });
 }
 
+/// From the cotangent of time_since_kick() to v_d, q̇ and what μ is of, `turns_bar`; middle.rates as find_kick() left
+/// it.
+template <class Layout>
+BACKDRIVE_PART void adj_time_since_kick(Workspace<Layout>& ws, int root, int end,
+                                        const KickedTree<typename Layout::Real>& before,
+                                        const typename Layout::Real& time_bar, const StepBar<Layout>& bar,
+                                        TreeTurns<typename Layout::Real>& turns_bar) {
+  using Real = typename Layout::Real;
+  const Real zero = constant<Real>(0);
+  const Real less_bar = select(before.kicked(), constant<Real>(-0.5) * ws.dt * time_bar, zero);
+  const TreeTurns<Real> now{turns_of_joints(ws, root, end, ws.qd), ws.whip[root].turns};
+  const TreeTurns<Real> now_bar = adj_middle_share(now, ws.dt, -less_bar);
+  turns_bar.joints += now_bar.joints;
+  turns_bar.pairs += now_bar.pairs;
+  const auto to_rates_before = [&](int v, const Real& x) __attribute__((always_inline)) {
+    bar.reported[v] += constant<Real>(2) * x;
+    bar.qd[v] -= x;
+  };
+  const TreeTurns<Real> before_bar = adj_middle_share(before.turns, ws.dt, less_bar);
+  adj_tree_turns(ws, root, end, ws.middle.rates, before_bar, to_rates_before);
+}
+
 template <class Layout>
 BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   static_assert(sizeof(WhipBar<Real>) <= kStackNumbers<Real> * sizeof(Real));
   const TurnShare<Real> share = whip_share(ws.whip[root].turns);
   const Real weight = -share.share;
-  find_rates_before(ws, root, end);
-  const TreeTurns<Real> turns_before = tree_turns(ws, root, end, ws.middle.rates);
-  const TreeTurns<Real> turns{turns_of_joints(ws, root, end, ws.qd), ws.whip[root].turns};
-  const Real less = middle_share(turns_before, ws.dt) - middle_share(turns, ws.dt);
-  WhipTime<Real> since{time_since_before(ws, less), constant<Real>(0)};
+  WhipTime<Real> time{ws.dt, constant<Real>(0)};
+  KickedTree<Real> before;
+  if (may_be_kicked(ws)) {
+    before = find_kick(ws, root, end);
+    time.since = time_since_kick(ws, before, ws.middle.share[root]);
+  }
   Real share_bar = ws.middle.on ? ws.whip[root].share_bar : constant<Real>(0);
   WhipBar<Real> top;
   Stack<WhipBar<Real>> stack(ws.stack);
@@ -232,25 +255,18 @@ BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end
     share_bar -= whip_body_adjoint(ws, i, weight, bar, top, carried);
     visit_joint(
         link.type, [&](auto joint)
-                       __attribute__((always_inline)) { whip_joint_adjoint<decltype(joint)>(ws, i, since, top, bar); });
+                       __attribute__((always_inline)) { whip_joint_adjoint<decltype(joint)>(ws, i, time, top, bar); });
     if (i == root) break;
     top.v.ang += carried;
     if (!link.last_child) top += stack.pop();
     if (link.parent != i - 1) stack.push(top);
   }
-  const Real less_bar = constant<Real>(-0.5) * ws.dt * since.bar;
-  TreeTurns<Real> turns_bar = adj_middle_share(turns, ws.dt, -less_bar);
-  turns_bar.pairs += share_bar * share.by_turns;
+  TreeTurns<Real> turns_bar{constant<Real>(0), share_bar * share.by_turns};
+  if (may_be_kicked(ws)) adj_time_since_kick(ws, root, end, before, time.bar, bar, turns_bar);
   const auto to_rates = [&](int v, const Real& x) __attribute__((always_inline)) {
     bar.qd[v] += x;
   };
   adj_tree_turns(ws, root, end, ws.qd, turns_bar, to_rates);
-  const TreeTurns<Real> before_bar = adj_middle_share(turns_before, ws.dt, less_bar);
-  const auto to_rates_before = [&](int v, const Real& x) __attribute__((always_inline)) {
-    bar.before()[v] += constant<Real>(2) * x;
-    bar.qd[v] -= x;
-  };
-  adj_tree_turns(ws, root, end, ws.middle.rates, before_bar, to_rates_before);
 }
 
 /// After a solve (6), of all trees that whip.
