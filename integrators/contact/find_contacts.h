@@ -194,17 +194,6 @@ BACKDRIVE_INLINE MaskOf<Real> in_reach(const Contact<Real>& c) {
 /// For how many steps links keep what contacts are made of after balls met.
 constexpr int kStaysClose = 8;
 
-/// O of the first of two trees, from that of the second, where contacts are sought.
-template <class Space>
-BACKDRIVE_INLINE Vec3<typename Space::Real> shift_on_way(const Space& ws, int root_a, int root_b) {
-  if (root_a == root_b) return zero3<typename Space::Real>();
-  if constexpr (Space::twists_turn) {
-    return origin_on_way(ws, root_a) - origin_on_way(ws, root_b);
-  } else {
-    return tree_origin(ws, root_a) - tree_origin(ws, root_b);
-  }
-}
-
 /// Contacts of this step, of which balls say where the shapes are; prepare() is called before the first is sought.
 /// False: some may come to touch, but the links have not kept what contacts are made of. They do from now on, and the
 /// step has to begin anew.

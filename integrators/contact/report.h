@@ -1,6 +1,6 @@
 #pragma once
 // What is told of contacts: the rows of Trajectory::contact.
-#include "integrators/contact/find_contacts.h"
+#include "integrators/contact/space.h"
 #include "integrators/rollout/rows.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
@@ -31,7 +31,7 @@ BACKDRIVE_HD PairReport<typename Space::Real> report_of(const Space& ws,
     normal += own;
   }
   const auto pressed = value_of(normal) > value_of(zero);
-  const Vec3<Real> origin = shift_on_way(ws, carrier_of(ws, touching.a).root, -1);
+  const Vec3<Real> origin = shift_on_way(ws, carrier_of(ws, touching.a).root, -1);  // in the world
   const Vec3<Real> mean = origin + moment * (constant<Real>(1) / select(pressed, normal, constant<Real>(1)));
   r.point = {select(pressed, mean.x, zero), select(pressed, mean.y, zero), select(pressed, mean.z, zero)};
   return r;

@@ -328,6 +328,17 @@ BACKDRIVE_INLINE Spatial<Real> relative(const TouchingPair<Real>& pair, const Tw
   return first - (pair.apart ? about(twist_of(pair.j), pair.shift) : twist_of(pair.j));
 }
 
+/// O of the first of two trees, from that of the second, where contacts are sought.
+template <class Space>
+BACKDRIVE_INLINE Vec3<typename Space::Real> shift_on_way(const Space& ws, int root_a, int root_b) {
+  if (root_a == root_b) return zero3<typename Space::Real>();
+  if constexpr (Space::twists_turn) {
+    return origin_on_way(ws, root_a) - origin_on_way(ws, root_b);
+  } else {
+    return tree_origin(ws, root_a) - tree_origin(ws, root_b);
+  }
+}
+
 /// A shape in world axes, about O of its link's tree plus `shift`.
 template <class Space>
 BACKDRIVE_INLINE Shape<typename Space::Real> placed_shape(const Space& ws, int shape,

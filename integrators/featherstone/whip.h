@@ -3,8 +3,9 @@
 //
 // Those of a step's start (1), and of its middle (24), feed motions in which two joints that adjoin both turn far in a
 // step. There, by a share λ that grows with these turns, the points of bodies are taken to fly on straight from where
-// they were at q⁻ = q ⊖ Δt v_d, and q̇⁺ is what the joints make of that: of all motions that they allow the nearest, in
-// the metric of the masses, which for λ = 1 never has more kinetic energy than before.
+// they were at q⁻ = q ⊖ Δt v_d, or half way to it where they whip by a kick (half_way.h), and q̇⁺ is what the joints make
+// of that: of all motions that they allow the nearest, in the metric of the masses, which for λ = 1 never has more
+// kinetic energy than before.
 #include "engine/magnitude.h"
 #include "integrators/featherstone/dynamics.h"
 #include "integrators/featherstone/whip_share.h"
