@@ -211,26 +211,23 @@ BACKDRIVE_PART void adj_tree_turns(Workspace<Layout>& ws, int root, int end, con
       });
 }
 
-/// From the cotangent of time_since_kick() to v_d, q̇ and what μ is of, `turns_bar`; middle.rates as find_kick() left
-/// it.
+/// From the cotangent of time_since_kick() to v_d and q̇, by μ⁻; that of what μ is of is returned. middle.rates are as
+/// find_kick() left them.
 template <class Layout>
-BACKDRIVE_PART void adj_time_since_kick(Workspace<Layout>& ws, int root, int end,
-                                        const KickedTree<typename Layout::Real>& before,
-                                        const typename Layout::Real& time_bar, const StepBar<Layout>& bar,
-                                        TreeTurns<typename Layout::Real>& turns_bar) {
+BACKDRIVE_PART TreeTurns<typename Layout::Real> adj_time_since_kick(Workspace<Layout>& ws, int root, int end,
+                                                                    const KickedTree<typename Layout::Real>& before,
+                                                                    const typename Layout::Real& time_bar,
+                                                                    const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
-  const Real zero = constant<Real>(0);
-  const Real less_bar = select(before.kicked(), constant<Real>(-0.5) * ws.dt * time_bar, zero);
-  const TreeTurns<Real> now{turns_of_joints(ws, root, end, ws.qd), ws.whip[root].turns};
-  const TreeTurns<Real> now_bar = adj_middle_share(now, ws.dt, -less_bar);
-  turns_bar.joints += now_bar.joints;
-  turns_bar.pairs += now_bar.pairs;
+  const Real less_bar = select(before.kicked(), constant<Real>(-0.5) * ws.dt * time_bar, constant<Real>(0));
   const auto to_rates_before = [&](int v, const Real& x) __attribute__((always_inline)) {
     bar.reported[v] += constant<Real>(2) * x;
     bar.qd[v] -= x;
   };
   const TreeTurns<Real> before_bar = adj_middle_share(before.turns, ws.dt, less_bar);
   adj_tree_turns(ws, root, end, ws.middle.rates, before_bar, to_rates_before);
+  const TreeTurns<Real> now{turns_of_joints(ws, root, end, ws.qd), ws.whip[root].turns};
+  return adj_middle_share(now, ws.dt, -less_bar);
 }
 
 template <class Layout>
@@ -262,7 +259,11 @@ BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end
     if (link.parent != i - 1) stack.push(top);
   }
   TreeTurns<Real> turns_bar{constant<Real>(0), share_bar * share.by_turns};
-  if (may_be_kicked(ws)) adj_time_since_kick(ws, root, end, before, time.bar, bar, turns_bar);
+  if (may_be_kicked(ws)) {
+    const TreeTurns<Real> now_bar = adj_time_since_kick(ws, root, end, before, time.bar, bar);
+    turns_bar.joints += now_bar.joints;
+    turns_bar.pairs += now_bar.pairs;
+  }
   const auto to_rates = [&](int v, const Real& x) __attribute__((always_inline)) {
     bar.qd[v] += x;
   };
