@@ -226,6 +226,8 @@ void expect_bits_alone(const Model& model, double slow_speed = 0.2) {
     const Gradients<T> g = std::move(tape).backward(seeds);
     return std::vector<Buffer<T>>{end.q, end.qd, g.of(start.q), g.of(start.qd)};
   };
+  // Steps of contact that are not solved have no gradient: no number.
+  const auto same = [](T a, T b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   const std::vector<Buffer<T>> together = run(mixed);
   for (int w = 0; w < worlds; ++w) {
     State<T> one(model, 1);
@@ -233,7 +235,8 @@ void expect_bits_alone(const Model& model, double slow_speed = 0.2) {
     for (int k = 0; k < model.topology.nv; ++k) one.qd.set(k, 0, mixed.qd(k, w));
     const std::vector<Buffer<T>> alone = run(one);
     for (std::size_t i = 0; i < alone.size(); ++i) {
-      for (int k = 0; k < alone[i].rows(); ++k) EXPECT_EQ(alone[i](k, 0), together[i](k, w)) << i << ", world " << w;
+      for (int k = 0; k < alone[i].rows(); ++k)
+        EXPECT_TRUE(same(alone[i](k, 0), together[i](k, w))) << i << ", world " << w;
     }
   }
 }
