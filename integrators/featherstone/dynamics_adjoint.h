@@ -360,11 +360,11 @@ BACKDRIVE_INLINE void exchange_solves(Workspace<Layout>& ws, bool to_first) {
   spread_motion(ws, change, [&](int i, const Spatial<Real>& delta) { keep_acceleration(ws.link[i], delta); });
 }
 
-/// The cotangent of μ of a tree to the velocities of its joints and to λ.
+/// The cotangent of μ of a tree to the velocities of its joints, by λ too.
 template <class Layout>
 BACKDRIVE_INLINE void middle_share_adjoint(Workspace<Layout>& ws, int root, int end, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
-  const Real half = constant<Real>(0.5) * ws.dt, one = constant<Real>(1);
+  const Real half = constant<Real>(0.5) * ws.dt;
   Real share_bar = ws.whip[root].half_way_bar;
   for (int i = root; i < end; ++i) {
     const Link& link = ws.links[i];
@@ -373,13 +373,11 @@ BACKDRIVE_INLINE void middle_share_adjoint(Workspace<Layout>& ws, int root, int 
     }
     if (link.spins) share_bar -= dot(ws.whip[i].spin_bar, free_turn_of(ws, i, ws.qd).lost());
   }
-  const TurnShare<Real> middle = middle_share_of_joints(turns_of_joints(ws, root, end, ws.qd), ws.dt);
-  ws.whip[root].share_bar = -share_bar * middle.share;
-  const Real turns_bar = share_bar * middle.by_turns * (one - whip_share(ws.whip[root].turns).share);
+  const TreeTurns<Real> turns_bar = adj_middle_share(ws.whip[root].turns, ws.dt, share_bar);
   const auto to_rates = [&](int v, const Real& x) __attribute__((always_inline)) {
     bar.qd[v] += x;
   };
-  adj_tree_turns(ws, root, end, ws.qd, {turns_bar, constant<Real>(0)}, to_rates);
+  adj_tree_turns(ws, root, end, ws.qd, turns_bar, to_rates);
 }
 
 /// After the sweep of the second solve: the first one's, with what ½ μ Δt makes of the cotangent of z. Leaves the sum

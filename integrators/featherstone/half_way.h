@@ -35,6 +35,12 @@ BACKDRIVE_INLINE void put(const Mask& on, const Record& from, Record& to) {
   for (std::size_t k = 0; k < sizeof(Record) / sizeof(Real); ++k) target[k] = select(on, source[k], target[k]);
 }
 
+/// Inertia of one body.
+template <class Real, class Const>
+BACKDRIVE_INLINE void set_inertia(const Pose<Real>& pose, const LinkConstants<Const>& c, RigidInertia<Real>& I) {
+  set(I, broadcast<Real>(c.mass), plus_times(pose.origin, pose.axes, c.com), rotated(pose.axes, c.inertia));
+}
+
 /// One link, from its parent's; q̈ in dof[].*x. S becomes that of q_m in the lanes that are `on`: those of others keep
 /// what they have, since the same formulas, compiled a second time, may round otherwise.
 template <class Joint, class Layout, class Solution, class Mask>

@@ -81,11 +81,6 @@ BACKDRIVE_HD void link_poses(PoseScratch<Layout>& g, bool velocities) {
   }
 }
 
-BACKDRIVE_INLINE int root_of(const Link* links, int i) {
-  while (links[i].parent >= 0) i = links[i].parent;
-  return i;
-}
-
 /// Of a free root's link origin from its joint, in world axes.
 template <class Layout>
 BACKDRIVE_HD Vec3<typename Layout::Real> free_position(const PoseScratch<Layout>& g, int root) {

@@ -85,8 +85,7 @@ BACKDRIVE_PART Vec3<typename Layout::Real> add_free_turn(Workspace<Layout>& ws, 
 /// μ of a link's tree.
 template <class Layout>
 BACKDRIVE_INLINE typename Layout::Real middle_share_of(const Workspace<Layout>& ws, int i) {
-  while (ws.links[i].parent >= 0) i = ws.links[i].parent;
-  return ws.middle.share[i];
+  return ws.middle.share[root_of(ws.links, i)];
 }
 
 /// free_turn() of a link of an adjoint, whose angular velocity is by `shift` another.

@@ -73,34 +73,41 @@ BACKDRIVE_INLINE Sym3<typename Layout::Real> kicked_inertia(const Workspace<Layo
   const Sym3<Real> J = inertia_about_com(ws.link[link].I);
   return contact::half_turn(ws, link, zero3<Real>()).turned(J) - J;
 }
-/// Where O of a tree is in the world, at the start of the step.
-template <class Layout>
-BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>& ws, int root) {
+/// Where O of a tree is in the world, with position(root) of a free root in its joint's axes.
+template <class Layout, class Position>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin_at(const Workspace<Layout>& ws, int root,
+                                                            const Position& position) {
   using Real = typename Layout::Real;
   if (root < 0) return zero3<Real>();
   const auto& c = ws.constants[root];
   const Vec3<Real> at = broadcast<Real>(c.translation);
   if (ws.links[root].type != JointType::free) return at;
-  return plus_times(at, broadcast<Real>(c.rotation), vector_at(ws.q + ws.links[root].q + 4));
+  return plus_times(at, broadcast<Real>(c.rotation), position(root));
+}
+template <class Layout>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> root_position(const Workspace<Layout>& ws, int root) {
+  return vector_at(ws.q + ws.links[root].q + 4);
+}
+/// At the start of the step.
+template <class Layout>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> tree_origin(const Workspace<Layout>& ws, int root) {
+  return tree_origin_at(
+      ws, root, [&](int i) __attribute__((always_inline)) { return root_position(ws, i); });
 }
 /// By what part of half the step a link is on its way: μ, while it is.
 template <class Layout>
 BACKDRIVE_INLINE typename Layout::Real way_of(const Workspace<Layout>& ws, int link) {
   return ws.middle.half_way ? ws.middle.share[link] : constant<typename Layout::Real>(0);
 }
-/// What a free root's position is there, in its joint's axes.
 template <class Layout>
 BACKDRIVE_INLINE Vec3<typename Layout::Real> root_position_on_way(const Workspace<Layout>& ws, int root) {
   const auto time = constant<typename Layout::Real>(0.5) * ws.dt * way_of(ws, root);
-  return vector_at(ws.q + ws.links[root].q + 4) + vector_at(ws.qd + ws.links[root].v + 3) * time;
+  return root_position(ws, root) + vector_at(ws.qd + ws.links[root].v + 3) * time;
 }
-/// And O.
 template <class Layout>
 BACKDRIVE_INLINE Vec3<typename Layout::Real> origin_on_way(const Workspace<Layout>& ws, int root) {
-  using Real = typename Layout::Real;
-  if (root < 0 || ws.links[root].type != JointType::free) return tree_origin(ws, root);
-  const auto& c = ws.constants[root];
-  return plus_times(broadcast<Real>(c.translation), broadcast<Real>(c.rotation), root_position_on_way(ws, root));
+  return tree_origin_at(
+      ws, root, [&](int i) __attribute__((always_inline)) { return root_position_on_way(ws, i); });
 }
 
 /// Of a link with shapes, where their balls are, and how it moves where contacts may be made of that.

@@ -232,8 +232,7 @@ BACKDRIVE_CALLED void adj_kicked_inertia(Workspace<Layout>& ws, const StepBar<La
 /// μ of a link's tree receives that of what part of the way it is.
 template <class Layout>
 BACKDRIVE_INLINE void add_way_bar(Workspace<Layout>& ws, int link, const typename Layout::Real& bar) {
-  while (ws.links[link].parent >= 0) link = ws.links[link].parent;
-  ws.whip[link].half_way_bar += bar;
+  ws.whip[root_of(ws.links, link)].half_way_bar += bar;
 }
 
 /// From the cotangents of q_m = q ⊕ ½ μ Δt q̇ in middle.q_bar to those of q, q̇ and μ.
@@ -244,7 +243,7 @@ BACKDRIVE_CALLED void adj_half_way(Workspace<Layout>& ws, const StepBar<Layout>&
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
-    const Real way = way_of(ws, i), time = half * way;
+    const Real time = half * way_of(ws, i);
     const Real *const from = ws.middle.q_bar + link.q, *const rates = ws.qd + link.v;
     Real *const q_bar = bar.q + link.q, *const qd_bar = bar.qd + link.v;
     Real time_bar = constant<Real>(0);
@@ -254,10 +253,8 @@ BACKDRIVE_CALLED void adj_half_way(Workspace<Layout>& ws, const StepBar<Layout>&
       time_bar += from[q] * rates[v];
     };
     const auto around = [&](auto side) __attribute__((always_inline)) {
-      const Vec3<Real> led_bar = vector_at(from);
-      Vec3<Real> theta_bar = led_bar, phi_bar = zero3<Real>();
+      Vec3<Real> theta_bar = vector_at(from), phi_bar = zero3<Real>();
       adj_turned<side()>(vector_at(rates) * time, theta_bar, phi_bar);
-      theta_bar = choose(value_of(way) > value_of(constant<Real>(0)), theta_bar, led_bar);
       q_bar[0] += theta_bar.x, q_bar[1] += theta_bar.y, q_bar[2] += theta_bar.z;
       qd_bar[0] += time * phi_bar.x, qd_bar[1] += time * phi_bar.y, qd_bar[2] += time * phi_bar.z;
       time_bar += dot(phi_bar, vector_at(rates));

@@ -3,12 +3,11 @@
 //
 // Those of a step's start (1), and of its middle (24), feed motions in which two joints that adjoin both turn far in a
 // step. There, by a share λ that grows with these turns, the points of bodies are taken to fly on straight from where
-// they were at q⁻ = q ⊖ Δt v_d, or half way to it where they whip by a kick (half_way.h), and q̇⁺ is what the joints make
-// of that: of all motions that they allow the nearest, in the metric of the masses, which for λ = 1 never has more
+// they were at q⁻ = q ⊖ Δt v_d, or half way to it where they whip by a kick (half_way.h), and q̇⁺ is what the joints
+// make of that: of all motions that they allow the nearest, in the metric of the masses, which for λ = 1 never has more
 // kinetic energy than before.
 #include "engine/magnitude.h"
 #include "integrators/featherstone/dynamics.h"
-#include "integrators/featherstone/whip_share.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 
@@ -81,6 +80,7 @@ BACKDRIVE_HD typename Layout::Real turns_of_joints(const Workspace<Layout>& ws, 
   return moving > 1 ? sum : constant<Real>(0);
 }
 
+/// Both, of the velocities `rates`; of pairs 0 where no joint is fast enough. O(links).
 template <class Layout>
 BACKDRIVE_HD TreeTurns<typename Layout::Real> tree_turns(const Workspace<Layout>& ws, int root, int end,
                                                          const typename Layout::Real* rates) {
@@ -252,7 +252,7 @@ BACKDRIVE_HD void step_kinematics(Workspace<Layout>& ws) {
   each_tree(ws, [&](int root, int end) {
     const TreeTurns<Real> turns = tree_turns(ws, root, end, ws.qd);
     if constexpr (kIsAdjoint<Layout>) {
-      ws.whip[root].turns = turns.pairs;
+      ws.whip[root].turns = turns;
       ws.whip[root].half_way_bar = constant<Real>(0);
     }
     Real& share = ws.middle.share[root] = constant<Real>(0);
@@ -268,7 +268,7 @@ BACKDRIVE_HD void step_kinematics(Workspace<Layout>& ws) {
 template <class Layout, class Visit>
 BACKDRIVE_INLINE void each_whipping_tree(Workspace<Layout>& ws, const Visit& visit) {
   each_tree(ws, [&](int root, int end) {
-    if (any(whips(ws.whip[root].turns))) visit(root, end);
+    if (any(whips(ws.whip[root].turns.pairs))) visit(root, end);
   });
 }
 

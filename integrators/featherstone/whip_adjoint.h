@@ -226,15 +226,14 @@ BACKDRIVE_PART TreeTurns<typename Layout::Real> adj_time_since_kick(Workspace<La
   };
   const TreeTurns<Real> before_bar = adj_middle_share(before.turns, ws.dt, less_bar);
   adj_tree_turns(ws, root, end, ws.middle.rates, before_bar, to_rates_before);
-  const TreeTurns<Real> now{turns_of_joints(ws, root, end, ws.qd), ws.whip[root].turns};
-  return adj_middle_share(now, ws.dt, -less_bar);
+  return adj_middle_share(ws.whip[root].turns, ws.dt, -less_bar);
 }
 
 template <class Layout>
 BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   static_assert(sizeof(WhipBar<Real>) <= kStackNumbers<Real> * sizeof(Real));
-  const TurnShare<Real> share = whip_share(ws.whip[root].turns);
+  const TurnShare<Real> share = whip_share(ws.whip[root].turns.pairs);
   const Real weight = -share.share;
   WhipTime<Real> time{ws.dt, constant<Real>(0)};
   KickedTree<Real> before;
@@ -242,7 +241,7 @@ BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end
     before = find_kick(ws, root, end);
     time.since = time_since_kick(ws, before, ws.middle.share[root]);
   }
-  Real share_bar = ws.middle.on ? ws.whip[root].share_bar : constant<Real>(0);
+  Real share_bar = constant<Real>(0);
   WhipBar<Real> top;
   Stack<WhipBar<Real>> stack(ws.stack);
   for (int i = end - 1; i >= root; --i) {

@@ -42,6 +42,18 @@ Model chain_on_floor(int links, JointType other) {
   });
 }
 
+std::vector<double> between(const Topology& t, const std::vector<double>& a, const std::vector<double>& b,
+                            double part) {
+  std::vector<double> q;
+  for (std::size_t k = 0; k < a.size(); ++k) q.push_back(a[k] + part * (b[k] - a[k]));
+  each_quaternion(t, [&](TurnSide, int row, int) {
+    double square = 0;
+    for (int k = 0; k < 4; ++k) square += q[row + k] * q[row + k];
+    for (int k = 0; k < 4; ++k) q[row + k] /= std::sqrt(square);
+  });
+  return q;
+}
+
 namespace {
 
 constexpr int kLinks = 20;
@@ -73,19 +85,6 @@ double whip_share_of(const std::vector<double>& turns, double time_step) {
   return featherstone::whip_share(sum).share;
 }
 
-/// Positions between two that are near, `part` of the way.
-std::vector<double> between(const Topology& t, const std::vector<double>& a, const std::vector<double>& b,
-                            double part) {
-  std::vector<double> q;
-  for (std::size_t k = 0; k < a.size(); ++k) q.push_back(a[k] + part * (b[k] - a[k]));
-  each_quaternion(t, [&](TurnSide, int row, int) {
-    double square = 0;
-    for (int k = 0; k < 4; ++k) square += q[row + k] * q[row + k];
-    for (int k = 0; k < 4; ++k) q[row + k] /= std::sqrt(square);
-  });
-  return q;
-}
-
 State<double> thrown(const Model& model, unsigned seed) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<double> draw(-1, 1);
@@ -114,8 +113,8 @@ ChainEnergy energy_of(const ChainThrow& what) {
     State<double> next = run.final;
     const std::vector<double> q = numbers(state.q), on = numbers(next.q), turns = turns_of(t, numbers(state.qd));
     const double middle = (1 - whip_share_of(turns, options.time_step)) / 2;
-    const double energy = (reference::kinetic_energy(model, between(t, q, on, middle), numbers(next.qd)) +
-                           (reference::potential_energy(model, q) + reference::potential_energy(model, on)) / 2);
+    const double energy = reference::kinetic_energy(model, between(t, q, on, middle), numbers(next.qd)) +
+                          (reference::potential_energy(model, q) + reference::potential_energy(model, on)) / 2;
     if (step == 0) first = energy;
     followed = followed && std::sqrt(*std::ranges::max_element(turns)) * options.time_step < 1;
     result.most = std::max(result.most, energy / first);

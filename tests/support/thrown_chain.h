@@ -2,6 +2,7 @@
 // Chains that are thrown on a floor, and what becomes of their energy. The tests hold a sample, and
 // `contact_trust chains` prints a table of many.
 #include <functional>
+#include <vector>
 
 #include "models/builder.h"
 
@@ -14,6 +15,9 @@ Model chain_of(
 
 /// Such a chain that flies over a floor, of capsules, with its weight.
 Model chain_on_floor(int links, JointType other);
+
+/// Positions between two that are near, `part` of the way.
+std::vector<double> between(const Topology& t, const std::vector<double>& a, const std::vector<double>& b, double part);
 
 struct ChainThrow {
   JointType other = JointType::revolute;
