@@ -9,6 +9,7 @@
 #include "apps/machine_memory.h"
 #include "apps/simulate.h"
 #include "integrators/contact/pair_stiffness.h"
+#include "models/contact_pairs.h"
 #include "scenes/reader.h"
 
 namespace backdrive::app {
@@ -163,7 +164,7 @@ std::string contact_words(const Problem& problem) {
   return range(least, most) + " N/m, impacts of " + range(shortest, longest) + " steps";
 }
 
-Lines short_contacts(const Problem& problem) {
+Lines contact_doubts(const Problem& problem) {
   const Model& model = problem.model;
   const Topology& t = model.topology;
   const double step = problem.simulation.time_step;
@@ -183,6 +184,13 @@ Lines short_contacts(const Problem& problem) {
                     number(pairs[k].impact() / kStepsOfImpact) + " s (simulation/substeps)");
   }
   if (count > kToldPairs) lines.push_back("so do " + std::to_string(count - kToldPairs) + " more pairs of shapes");
+  if (const auto passing = pairs_without_contact(model); !passing.empty()) {
+    const auto name = [&](int shape) { return "'" + model.shape_names[shape] + "'"; };
+    const auto [ellipsoid, other] = passing.front();
+    lines.push_back("shapes " + name(ellipsoid) + " and " + name(other) + " go through each other" +
+                    (passing.size() > 1 ? ", and " + app::count(passing.size() - 1, "more pair") + " like them" : "") +
+                    ": ellipsoids touch planes and height fields only; a sphere, capsule or mesh touches all");
+  }
   return lines;
 }
 
@@ -194,7 +202,7 @@ std::vector<std::string> doubts(const Scene& scene) {
   doubt_starts(scene.problem, lines);
   doubt_held(scene.problem, lines);
   doubt_overlaps(scene.problem, lines);
-  for (const std::string& line : short_contacts(scene.problem)) lines.push_back(line);
+  for (const std::string& line : contact_doubts(scene.problem)) lines.push_back(line);
   if (const std::string line = motion_too_large(scene.problem); !line.empty()) lines.push_back(line);
   return lines;
 }

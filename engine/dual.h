@@ -1,6 +1,6 @@
 #pragma once
 // Dual numbers: the exact directional derivative of the very source that computes the value.
-#include <cmath>
+#include <type_traits>
 
 #include "engine/real.h"
 
@@ -36,18 +36,26 @@ struct Dual {
 template <class T>
 struct RealTraits<Dual<T>> {
   using Storage = Dual<T>;
-  using Scalar = T;
+  using Scalar = ScalarOf<T>;
   static constexpr int lanes = 1;
 };
 
+/// Of a dual of duals the innermost.
 template <class T>
-BACKDRIVE_INLINE const T& value_of(const Dual<T>& x) {
-  return x.value;
+BACKDRIVE_INLINE const auto& value_of(const Dual<T>& x) {
+  return value_of(x.value);
+}
+/// Duals of packs are chosen by the masks of their values.
+template <class T, class Mask>
+requires(!std::is_same_v<Mask, bool>) BACKDRIVE_INLINE Dual<T> select(const Mask& mask, const Dual<T>& yes,
+                                                                      const Dual<T>& no) {
+  return {select(mask, yes.value, no.value), select(mask, yes.dot, no.dot)};
 }
 template <class T>
 BACKDRIVE_INLINE Dual<T> square_root(const Dual<T>& x) {
-  const T root = std::sqrt(x.value);
-  return {root, root == T(0) ? T(0) : x.dot / (T(2) * root)};
+  const T root = square_root(x.value), zero = constant<T>(0), one = constant<T>(1);
+  const auto vanishes = value_of(root) == value_of(zero);
+  return {root, select(vanishes, zero, x.dot / (constant<T>(2) * select(vanishes, one, root)))};
 }
 
 /// The derivative part; zero for plain numbers.

@@ -14,9 +14,9 @@ namespace {
 bool is_ground(GeometryType type) {
   return type == GeometryType::plane || type == GeometryType::height_field;
 }
-/// Ellipsoids and cylinders touch the ground only.
+/// Ellipsoids touch the ground only.
 bool touches_all(GeometryType type) {
-  return !is_ground(type) && type != GeometryType::ellipsoid && type != GeometryType::cylinder;
+  return !is_ground(type) && type != GeometryType::ellipsoid;
 }
 
 /// Bodies that fixed joints make one, and what they hang on.
@@ -84,9 +84,13 @@ class PairFinder {
   int group(int shape) const { return body(shape) < 0 ? -1 : groups_.of[body(shape)]; }
 
   bool may_touch(int i, int j) const {
+    return can_touch(model_.shape_types[i], model_.shape_types[j]) && may_meet(i, j);
+  }
+  /// Whatever their types.
+  bool may_meet(int i, int j) const {
     const CollisionFilter &f = model_.shape_filters[i], &g = model_.shape_filters[j];
     const bool filtered = !(f.groups & g.meets) || !(g.groups & f.meets);
-    if (filtered || !can_touch(model_.shape_types[i], model_.shape_types[j])) return has(included_, i, j);
+    if (filtered) return has(included_, i, j);
     if (moves_with(i, j)) return false;
     const bool left_out = hangs_on(i, j) || hangs_on(j, i) || has(excluded_, body(i), body(j)) || has(apart_, i, j);
     return !left_out || has(included_, i, j);
@@ -114,8 +118,7 @@ class PairFinder {
       if (a == b) refuse("shape " + name(a) + " with itself", "two shapes");
       if (!can_touch(model_.shape_types[a], model_.shape_types[b])) {
         refuse(std::string("a ") + to_string(model_.shape_types[a]) + " and a " + to_string(model_.shape_types[b]),
-               "types that can touch (ellipsoids and cylinders touch planes and height fields only, which do not "
-               "touch each other)");
+               "types that can touch (ellipsoids touch planes and height fields only, which do not touch each other)");
       }
       if (moves_with(a, b)) {
         refuse("shapes " + name(a) + " and " + name(b) + " of one rigid body", "two that move against each other");
@@ -174,6 +177,25 @@ bool in_order(GeometryType a, GeometryType b) {
 bool can_touch(GeometryType a, GeometryType b) {
   if (is_ground(a) || is_ground(b)) return is_ground(a) != is_ground(b);
   return touches_all(a) && touches_all(b);
+}
+
+std::vector<std::pair<int, int>> pairs_without_contact(const Model& model) {
+  const auto ends_at_ground = [&](int shape) {
+    return !is_ground(model.shape_types[shape]) && !touches_all(model.shape_types[shape]);
+  };
+  const PairFinder finder(model);
+  const std::vector<int> shapes = finder.candidates();
+  std::vector<std::pair<int, int>> pairs;
+  for (std::size_t k = 0; k < shapes.size(); ++k) {
+    if (!ends_at_ground(shapes[k])) continue;
+    for (std::size_t l = 0; l < shapes.size(); ++l) {
+      const int a = shapes[k], b = shapes[l];
+      const bool seen = l <= k && ends_at_ground(b);
+      if (seen || can_touch(model.shape_types[a], model.shape_types[b])) continue;
+      if (finder.group(a) != finder.group(b) && finder.may_meet(a, b)) pairs.emplace_back(a, b);
+    }
+  }
+  return pairs;
 }
 
 void find_contact_pairs(Model& model) {

@@ -11,10 +11,6 @@ constexpr bool kIsDual = false;
 template <class T>
 constexpr bool kIsDual<Dual<T>> = true;
 
-/// What comparisons are made with: the number itself, a dual's value.
-template <class Real>
-using ValueOf = std::decay_t<decltype(value_of(constant<Real>(0)))>;
-
 /// Of what a solve takes its inner products. Duals are solved for by parts, values first (solve_derivatives.h).
 enum class Part { values, derivatives };
 

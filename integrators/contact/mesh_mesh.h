@@ -55,29 +55,33 @@ constexpr BoxMesh<T> box_mesh() {
   return m;
 }
 
-/// The deepest features so far, in order.
-template <class Real>
-struct DeepestFeatures {
-  Real gap[kDeepest];
-  FeaturePair<Real> feature[kDeepest];
+/// The deepest features of a sort so far, in order.
+template <class Feature, class Real, int count>
+struct Deepest {
+  Real gap[count];
+  Feature feature[count];
 
-  BACKDRIVE_INLINE DeepestFeatures() {
-    for (int i = 0; i < kDeepest; ++i) {
-      gap[i] = constant<Real>(kFarGap);
-      feature[i] = vertex_pair(zero3<Real>(), zero3<Real>());
-    }
+  /// `any`: what stands where there are fewer.
+  BACKDRIVE_INLINE explicit Deepest(const Feature& any) {
+    for (int i = 0; i < count; ++i) gap[i] = constant<Real>(kFarGap), feature[i] = any;
   }
-  BACKDRIVE_INLINE void offer(Real g, FeaturePair<Real> f) {
-    for (int i = 0; i < kDeepest; ++i) {
+  BACKDRIVE_INLINE void offer(Real g, Feature f) {
+    for (int i = 0; i < count; ++i) {
       const MaskOf<Real> deeper = less(g, gap[i]);
       const Real moved = gap[i];
-      const FeaturePair<Real> moved_feature = feature[i];
+      const Feature moved_feature = feature[i];
       gap[i] = select(deeper, g, moved);
       feature[i] = choose(deeper, f, moved_feature);
       g = select(deeper, moved, g);
       f = choose(deeper, moved_feature, f);
     }
   }
+  BACKDRIVE_INLINE MaskOf<Real> used(int i) const { return less(gap[i], constant<Real>(0.5 * kFarGap)); }
+};
+template <class Real>
+struct DeepestFeatures : Deepest<FeaturePair<Real>, Real, kDeepest> {
+  BACKDRIVE_INLINE DeepestFeatures()
+      : Deepest<FeaturePair<Real>, Real, kDeepest>(vertex_pair(zero3<Real>(), zero3<Real>())) {}
 };
 
 template <class Real>
@@ -238,7 +242,7 @@ BACKDRIVE_CALLED void mesh_mesh(const MeshCore<Real>& A, const MeshCore<Real>& B
   mesh_mesh_features(A, B, f);
   for (int i = 0; i < kMeshMeshPoints; ++i) {
     const DeepestFeatures<Real>& sort = f.sort[i / kDeepest];
-    const MaskOf<Real> used = less(sort.gap[i % kDeepest], constant<Real>(0.5 * kFarGap));
+    const MaskOf<Real> used = sort.used(i % kDeepest);
     out[i] = choose(used, witness(A.core, B.core, sort.feature[i % kDeepest]), far_point<Real>());
   }
 }
@@ -249,7 +253,7 @@ BACKDRIVE_CALLED void adj_mesh_mesh(const MeshCore<Real>& A, const MeshCore<Real
   mesh_mesh_features(A, B, f);
   for (int i = 0; i < kMeshMeshPoints; ++i) {
     const DeepestFeatures<Real>& sort = f.sort[i / kDeepest];
-    const MaskOf<Real> used = less(sort.gap[i % kDeepest], constant<Real>(0.5 * kFarGap));
+    const MaskOf<Real> used = sort.used(i % kDeepest);
     adj_witness(A.core, B.core, sort.feature[i % kDeepest], only(used, bar[i]), A_bar, B_bar);
   }
 }

@@ -3,13 +3,14 @@
 //
 //   visit_pair(a.geometry.kind, b.geometry.kind, [&](auto pair) { pair.points(a, b, out); });
 //
-// A is on B: B is the plane or height field, or else the later of sphere, capsule, box, mesh (in_order). Ellipsoids and
-// cylinders meet planes and height fields only; planes and height fields do not meet each other.
+// A is on B: B is the plane or height field, or else the later of sphere, capsule, box, cylinder, mesh (in_order).
+// Ellipsoids meet planes and height fields only; planes and height fields do not meet each other.
 #include "integrators/contact/box_box.h"
 #include "integrators/contact/box_pairs.h"
+#include "integrators/contact/cylinder_cylinder.h"
 #include "integrators/contact/height_field.h"
-#include "integrators/contact/mesh_mesh.h"
 #include "integrators/contact/mesh_pairs.h"
+#include "integrators/contact/round_on_cylinder.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
@@ -25,8 +26,10 @@ constexpr int pair_rank(ShapeKind k) {
       return 1;
     case ShapeKind::box:
       return 2;
-    case ShapeKind::mesh:
+    case ShapeKind::cylinder:
       return 3;
+    case ShapeKind::mesh:
+      return 4;
     default:
       return -1;
   }
@@ -198,6 +201,79 @@ struct BodyPair {
   }
 };
 
+/// A cylinder and any of those, in the order of pair_rank. Adjoints by dual numbers (by_duals.h).
+template <ShapeKind a, ShapeKind b>
+struct CylinderPair {
+  using K = ShapeKind;
+  static constexpr bool round = a == K::sphere || a == K::capsule;
+  static constexpr bool both = a == K::cylinder && b == K::cylinder;
+  static constexpr int fixed_count = a == K::sphere    ? 1
+                                     : a == K::capsule ? 2
+                                     : both            ? kCylinderCylinderPoints
+                                                       : kCylinderPolyhedronPoints;
+
+  template <class T>
+  static BACKDRIVE_HD int count(const Geometry<T>&, const Geometry<T>&) {
+    return fixed_count;
+  }
+
+  /// visit(point): point(A, B, i) of numbers that duals of Real may be, with the features of these shapes.
+  template <class Real, class Visit>
+  static BACKDRIVE_HD void with_features(const GeometricShape<Real>& shape_a, const GeometricShape<Real>& shape_b,
+                                         const Visit& visit) {
+    using Value = ValueOf<Real>;
+    const Shape<Value> A = values_of(shape_a.shape), B = values_of(shape_b.shape);
+    if constexpr (round) {
+      Value near[fixed_count];
+      for (int i = 0; i < fixed_count; ++i) near[i] = nearest_to_cylinder<a>(A, B, i);
+      visit([&]<class N>(const Shape<N>& on, const Shape<N>& under, int i) {
+        return round_on_cylinder<a>(on, under, i, near[i]);
+      });
+    } else if constexpr (both) {
+      CylinderCylinderFeatures<Value> features;
+      cylinder_cylinder_features(A, B, features);
+      visit([&]<class N>(const Shape<N>& on, const Shape<N>& under, int i) {
+        return cylinder_cylinder_point(on, under, features, i);
+      });
+    } else {
+      CylinderPolyhedronFeatures<Value> features;
+      if constexpr (a == K::cylinder) {
+        const Core<Value> core = core_of<b>(B);
+        cylinder_polyhedron_features<Value>(A, {core, shape_b.geometry.mesh}, features);
+      } else {
+        const Core<Value> core = core_of<a>(A);
+        cylinder_polyhedron_features<Value>(B, {core, shape_a.geometry.mesh}, features);
+      }
+      visit([&]<class N>(const Shape<N>& on, const Shape<N>& under, int i) {
+        if constexpr (a == K::cylinder) {
+          return cylinder_polyhedron_point(on, core_of<b>(under), features, i);
+        } else {
+          return turned(cylinder_polyhedron_point(under, core_of<a>(on), features, i));
+        }
+      });
+    }
+  }
+
+  template <class Real>
+  static BACKDRIVE_HD void points(const GeometricShape<Real>& A, const GeometricShape<Real>& B,
+                                  ContactPoint<Real>* out) {
+    with_features(A, B, [&](const auto& point) {
+      for (int i = 0; i < fixed_count; ++i) out[i] = point(A.shape, B.shape, i);
+    });
+  }
+  template <class Real>
+  static BACKDRIVE_HD void adjoint(const GeometricShape<Real>& A, const GeometricShape<Real>& B,
+                                   const ContactPoint<Real>* bar, ShapeBar<Real>& A_bar, ShapeBar<Real>& B_bar) {
+    with_features(A, B, [&](const auto& point) {
+      for (int i = 0; i < fixed_count; ++i) {
+        adj_by_duals<a, b>(
+            A.shape, B.shape, bar[i], [&](const auto& on, const auto& under) { return point(on, under, i); }, A_bar,
+            B_bar);
+      }
+    });
+  }
+};
+
 /// Calls visit(pair) with the pair's functions; for shapes in order that can meet.
 template <class Visit>
 BACKDRIVE_HD void visit_pair(ShapeKind a, ShapeKind b, const Visit& visit) {
@@ -223,7 +299,7 @@ BACKDRIVE_HD void visit_pair(ShapeKind a, ShapeKind b, const Visit& visit) {
   };
   if (b == K::plane) return on_ground(std::integral_constant<K, K::plane>());
   if (b == K::height_field) return on_ground(std::integral_constant<K, K::height_field>());
-  switch (pair_rank(a) * 4 + pair_rank(b)) {
+  switch (pair_rank(a) * 5 + pair_rank(b)) {
     case 0:
       return visit(BodyPair<K::sphere, K::sphere>());
     case 1:
@@ -231,18 +307,28 @@ BACKDRIVE_HD void visit_pair(ShapeKind a, ShapeKind b, const Visit& visit) {
     case 2:
       return visit(BodyPair<K::sphere, K::box>());
     case 3:
+      return visit(CylinderPair<K::sphere, K::cylinder>());
+    case 4:
       return visit(BodyPair<K::sphere, K::mesh>());
-    case 5:
-      return visit(BodyPair<K::capsule, K::capsule>());
     case 6:
-      return visit(BodyPair<K::capsule, K::box>());
+      return visit(BodyPair<K::capsule, K::capsule>());
     case 7:
+      return visit(BodyPair<K::capsule, K::box>());
+    case 8:
+      return visit(CylinderPair<K::capsule, K::cylinder>());
+    case 9:
       return visit(BodyPair<K::capsule, K::mesh>());
-    case 10:
+    case 12:
       return visit(BodyPair<K::box, K::box>());
-    case 11:
+    case 13:
+      return visit(CylinderPair<K::box, K::cylinder>());
+    case 14:
       return visit(BodyPair<K::box, K::mesh>());
-    case 15:
+    case 18:
+      return visit(CylinderPair<K::cylinder, K::cylinder>());
+    case 19:
+      return visit(CylinderPair<K::cylinder, K::mesh>());
+    case 24:
       return visit(BodyPair<K::mesh, K::mesh>());
     default:
       return;

@@ -58,6 +58,9 @@ BACKDRIVE_INLINE ContactPoint<Real> far_point() {
 
 // ---- masks ----------------------------------------------------------------------------------------------------------
 
+/// What comparisons are made with: the number itself, a dual's innermost value.
+template <class Real>
+using ValueOf = std::decay_t<decltype(value_of(std::declval<const Real&>()))>;
 template <class Real>
 using MaskOf = std::decay_t<decltype(value_of(std::declval<const Real&>()) < value_of(std::declval<const Real&>()))>;
 

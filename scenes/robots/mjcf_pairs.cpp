@@ -9,7 +9,7 @@ bool is_flat(const MjcfGeom& geom) {
   return geom.type == "plane" || geom.type == "hfield";
 }
 bool touches_flat_ones_only(const MjcfGeom& geom) {
-  return geom.type == "cylinder" || geom.type == "ellipsoid";
+  return geom.type == "ellipsoid";
 }
 bool can_touch(const MjcfGeom& a, const MjcfGeom& b) {
   if (is_flat(a) || is_flat(b)) return is_flat(a) != is_flat(b);

@@ -439,8 +439,10 @@ std::vector<Resting> all_restings() {
       all.push_back({body, ground});
     }
   }
-  for (const G body : {G::sphere, G::capsule, G::box, G::mesh}) {
-    for (const G stand : {G::sphere, G::capsule, G::box, G::mesh}) all.push_back({body, Ground::stand, stand});
+  for (const G body : {G::sphere, G::capsule, G::box, G::cylinder, G::mesh}) {
+    for (const G stand : {G::sphere, G::capsule, G::box, G::cylinder, G::mesh}) {
+      all.push_back({body, Ground::stand, stand});
+    }
   }
   return all;
 }
@@ -513,6 +515,37 @@ TEST(ContactBodies, WhatIsFixedCountsAsTheWorld) {
   for (int k = 0; k < 7; ++k) EXPECT_NEAR(on_body(k, 0), on_world(k, 0), 1e-12) << k;
 }
 
+// A cylinder rolls on a box, and stands on it, as on the plane through the box's top; on the end face of a larger
+// cylinder, too, but that this one's middle stands beneath it as a point more.
+TEST(ContactBodies, CylindersRollAndStandOnFacesAsOnAPlane) {
+  const auto thrown = [](GeometryType ground, bool stands) {
+    ModelBuilder builder;
+    const double half = 0.05, radius = 0.1;
+    builder.add_body("wheel", {4, {0, 0, 0}, {0.013, 0.013, 0.02, 0, 0, 0}});
+    builder.add_joint("joint", JointType::free, ModelBuilder::world, 0);
+    builder.add_shape("wheel", 0, shape(GeometryType::cylinder, {radius, half, 0}));
+    ShapeOptions floor = shape(ground, ground == GeometryType::cylinder ? Numbers3{3, 0.2, 0} : Numbers3{3, 3, 0.2});
+    if (ground != GeometryType::plane) floor.frame.position = {0, 0, -0.2};
+    builder.add_shape("floor", ModelBuilder::world, floor);
+    const Model model = builder.build();
+    State<double> state(model, 1);
+    state.q.set(6, 0, (stands ? half : radius) + 0.01);
+    if (!stands) state.q.set(0, 0, std::sqrt(0.5)), state.q.set(3, 0, std::sqrt(0.5));  // its axis along y
+    state.qd.set(3, 0, 1);
+    state.qd.set(0, 0, 0.2);
+    return simulate(model, state, 1).final.q;
+  };
+  for (const bool stands : {true, false}) {
+    const Buffer<double> plane = thrown(GeometryType::plane, stands);
+    EXPECT_GT(plane(4, 0), 0.05);
+    for (const GeometryType ground : {GeometryType::box, GeometryType::cylinder}) {
+      const Buffer<double> face = thrown(ground, stands);
+      const double tolerance = ground == GeometryType::box ? 1e-9 : 1e-3;
+      for (int k = 0; k < 7; ++k) EXPECT_NEAR(face(k, 0), plane(k, 0), tolerance) << to_string(ground) << " " << k;
+    }
+  }
+}
+
 class ContactBodiesResting : public testing::TestWithParam<Resting> {};
 INSTANTIATE_TEST_SUITE_P(All, ContactBodiesResting, testing::ValuesIn(all_restings()),
                          [](const auto& info) { return name_of(info.param); });
@@ -535,12 +568,12 @@ Drop drop(const Resting& r, double seconds, double rate) {
 }
 
 /// What rolls in a bowl or rocks on its round side, which friction does not stop; and what lies across the gap between
-/// boxes and turns from edge to edge.
+/// boxes, or cylinders, and turns from edge to edge.
 bool rocks(const Resting& r) {
   using G = GeometryType;
   if (r.body == G::ellipsoid) return true;
   if (r.ground == Ground::height_field && (r.body == G::sphere || r.body == G::capsule)) return true;
-  return r.stand == G::box && (r.body == G::capsule || r.body == G::mesh);
+  return (r.stand == G::box || r.stand == G::cylinder) && (r.body == G::capsule || r.body == G::mesh);
 }
 
 // It stays on what carries it: within 0.1 m of where it was dropped, for a stone turns onto one of its faces, and as

@@ -189,6 +189,95 @@ TEST(PolyhedronGaps, AreDepths) {
   }
 }
 
+// ---- cylinders by their support functions
+// ----------------------------------------------------------------------------
+
+/// The furthest that a shape reaches along a unit direction.
+double reach(const test::Geometry<double>& g, const test::Shape<double>& s, const V& n) {
+  const V m = transposed_times(s.pose.axes, n);
+  const double o = dot(n, s.pose.origin);
+  switch (g.kind) {
+    case K::sphere:
+      return o + s.scale.x;
+    case K::capsule:
+      return o + s.scale.x + s.scale.y * std::abs(m.z);
+    case K::cylinder:
+      return o + s.scale.x * std::hypot(m.x, m.y) + s.scale.y * std::abs(m.z);
+    default: {
+      double most = -1e9;
+      for (int i = 0; i < g.mesh.vertex_count; ++i) {
+        most = std::max(most, dot(m, contact::times(s.scale, contact::vertex<double>(g.mesh, i))));
+      }
+      return o + most;
+    }
+  }
+}
+/// The greatest gap between two planes, along any direction: a distance, or the depth of least penetration. By steps at
+/// random, from several directions at random.
+double greatest_separation(const PairCase& c, Random& random) {
+  const auto along = [&](const V& n) { return -reach(c.ga, c.a, -n) - reach(c.gb, c.b, n); };
+  double best = -1e9;
+  for (int start = 0; start < 40; ++start) {
+    V n = contact::direction(V{random.symmetric(1), random.symmetric(1), random.symmetric(1)});
+    double here = along(n);
+    int failed = 0;
+    for (double step = 0.5; step > 1e-8;) {
+      const V m = contact::direction(n + V{random.symmetric(step), random.symmetric(step), random.symmetric(step)});
+      const double there = along(m);
+      if (there > here) {
+        here = there, n = m, failed = 0;
+      } else if (++failed > 12) {
+        step *= 0.6, failed = 0;
+      }
+    }
+    best = std::max(best, here);
+  }
+  return best;
+}
+
+constexpr PairKinds kOnCylinder[] = {{K::sphere, K::cylinder},
+                                     {K::capsule, K::cylinder},
+                                     {K::box, K::cylinder},
+                                     {K::cylinder, K::cylinder},
+                                     {K::cylinder, K::mesh}};
+
+/// The rims of samples are regularised (kRimWidth). Where the deepest place of one lies past the other's rim, what is
+/// told is the depth of the features that do meet; that is rare, but where the two stand nearly parallel.
+TEST(CylinderGaps, AreSeparations) {
+  Random random(61);
+  for (const PairKinds kinds : kOnCylinder) {
+    for (const double tilt : {4., 0.01}) {
+      CaseOptions options;
+      options.low = -0.01, options.high = -0.002, options.tilt = tilt;
+      const int cases = test::kSanitized ? 8 : 50;
+      int same = 0;
+      for (int i = 0; i < cases; ++i) {
+        const PairCase c = test::random_case(kinds, random, options);
+        const double gap = test::least_gap(test::points_of(c)), exact = greatest_separation(c, random);
+        const bool round = kinds.a == K::sphere || kinds.a == K::capsule;
+        const double above = round ? 1e-4 : 0.31 * contact::kRimWidth * std::max(c.a.scale.x, c.b.scale.x);
+        const bool is_same = gap > exact - 1e-4 && gap < exact + above;
+        EXPECT_TRUE(is_same || !round) << test::name_of(kinds) << " " << gap << " " << exact;
+        EXPECT_LT(gap, 0.02) << test::name_of(kinds);  // something touches
+        same += is_same;
+      }
+      EXPECT_GE(same, cases * 9 / 10) << test::name_of(kinds) << ", tilt " << tilt;
+    }
+  }
+}
+
+/// One deep in the other is always told of.
+TEST(CylinderGaps, OfWhatIsDeepInsideAreNegative) {
+  Random random(67);
+  for (const PairKinds kinds : kOnCylinder) {
+    for (int i = 0; i < 40; ++i) {
+      PairCase c = test::random_case(kinds, random);
+      c.a.pose.origin = c.b.pose.origin + V{random.symmetric(0.02), random.symmetric(0.02), random.symmetric(0.02)};
+      EXPECT_LT(test::least_gap(test::points_of(c)), 0) << test::name_of(kinds) << " " << i;
+    }
+  }
+}
+
 // ---- grounds --------------------------------------------------------------------------------------------------------
 
 /// The lowest of many points on the surface; above the lowest of all by less than `coarse` squared times curvatures.

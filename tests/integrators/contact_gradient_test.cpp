@@ -189,14 +189,16 @@ TEST_P(ContactPairs, CommonMotionsCarryThePointsAlong) {
 
 /// A force along the normal does work at the rate of the gap: the gap's gradient is the wrench of the unit force n at
 /// the point on A, and its opposite on B, so that what A gains in momentum B loses. Exact where a gap is a distance of
-/// features; within (√β of kSegmentPull times lengths) where a capsule's point is drawn along its segment. Left out:
+/// features; within (√β of kSegmentPull times lengths) where a point is drawn along a capsule's segment or, of two
+/// cylinders side at side, along the axes. Left out:
 /// box on box, whose places are clamped sideways, and supports of curved shapes away from their normal, on fields.
 TEST_P(ContactPairs, GapsChangeByTheWrenchOfAUnitForce) {
   using K = test::ShapeKind;
   const PairKinds kinds = GetParam();
   const bool clamped = kinds.a == K::box && kinds.b == K::box;
   const bool curved = (kinds.a == K::cylinder || kinds.a == K::ellipsoid) && kinds.b == K::height_field;
-  const bool drawn = kinds.a == K::capsule && !contact::is_ground(kinds.b);
+  const bool drawn =
+      (kinds.a == K::capsule && !contact::is_ground(kinds.b)) || (kinds.a == K::cylinder && kinds.b == K::cylinder);
   const double tolerance = drawn ? 3e-3 : 1e-11;
   Random random(19);
   for (int i = 0; i < 50; ++i) {

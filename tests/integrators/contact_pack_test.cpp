@@ -96,11 +96,13 @@ TEST(FloatSpheresAndCapsules, HaveTheGapsOfDouble) {
                                 {ShapeKind::sphere, ShapeKind::box},
                                 {ShapeKind::capsule, ShapeKind::capsule},
                                 {ShapeKind::capsule, ShapeKind::box},
+                                {ShapeKind::capsule, ShapeKind::cylinder},
+                                {ShapeKind::cylinder, ShapeKind::cylinder},
                                 {ShapeKind::box, ShapeKind::box}}) {
     for (int i = 0; i < 100; ++i) {
       const PairCase c = test::random_case(kinds, random);
       const contact::Geometry<float> ga{kinds.a, {}, {}}, gb{kinds.b, {}, {}};
-      contact::ContactPoint<float> points[contact::kCylinderPoints];
+      contact::ContactPoint<float> points[contact::kCylinderCylinderPoints];
       contact::contact_points<float>({ga, rounded(c.a)}, {gb, rounded(c.b)}, points);
       float least = static_cast<float>(contact::kFarGap);
       for (int k = 0; k < contact::contact_count(ga, gb); ++k) least = std::min(least, points[k].gap);

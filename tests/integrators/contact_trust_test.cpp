@@ -82,7 +82,7 @@ TEST(ContactTrust, RollingKeepsItsEnergyWhateverTheMoments) {
 // step, every fourth one became non-finite.
 TEST(ContactTrust, PilesThatReachTheirCoresStay) {
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
-    for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule}) {
+    for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule, Thing::cylinder, Thing::disc}) {
       const Throw what{thing, 1, 0.1, 120, 1, integrator};
       const Experiment e = thrown(what, Motion::pile, 48, 1, 1127);
       for (const auto& x : largest_energy<double>(e, what)) {
@@ -125,7 +125,7 @@ TEST(ContactTrust, PilesHaveTheirOwnBits) {
   };
   // Seeds of which worlds next to one that is hard to solve had other last digits, in packs of eight.
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
-    for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule}) {
+    for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule, Thing::cylinder}) {
       for (const int seed : {1127, 8}) {
         expect_own_bits(thrown({thing, 1, 0.1, 120, 1, integrator}, Motion::pile, 16, 1, seed),
                         name_of(thing) + std::string(", seed ") + std::to_string(seed));

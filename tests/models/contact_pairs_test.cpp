@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,9 +77,7 @@ Pairs pairs_of(const Scenery& scenery) {
 
 TEST(ContactPairs, TypesThatCanTouch) {
   const auto is_ground = [](GeometryType t) { return t == GeometryType::plane || t == GeometryType::height_field; };
-  const auto on_ground_only = [](GeometryType t) {
-    return t == GeometryType::ellipsoid || t == GeometryType::cylinder;
-  };
+  const auto on_ground_only = [](GeometryType t) { return t == GeometryType::ellipsoid; };
   for (const GeometryType a : kTypes) {
     for (const GeometryType b : kTypes) {
       const bool expected =
@@ -87,6 +86,23 @@ TEST(ContactPairs, TypesThatCanTouch) {
       EXPECT_EQ(can_touch(b, a), expected);
     }
   }
+}
+
+/// Ellipsoids go through what is no ground, where joints and filters would let them meet.
+TEST(ContactPairs, EllipsoidsGoThroughOthers) {
+  Scenery scenery;
+  scenery.shape("floor", kWorld, GeometryType::plane);
+  scenery.shape("egg", scenery.body("one", kWorld), GeometryType::ellipsoid);
+  scenery.shape("box", scenery.body("other", kWorld), GeometryType::box);
+  scenery.shape("second", scenery.body("third", kWorld), GeometryType::ellipsoid);
+  const Model model = scenery.builder.build();
+  std::set<std::set<std::string>> through;
+  for (const auto& [a, b] : pairs_without_contact(model)) {
+    EXPECT_EQ(model.shape_types[a], GeometryType::ellipsoid);
+    through.insert({model.shape_names[a], model.shape_names[b]});
+  }
+  EXPECT_EQ(through, (std::set<std::set<std::string>>{{"egg", "box"}, {"egg", "second"}, {"second", "box"}}));
+  EXPECT_EQ(pairs_without_contact(model).size(), 3u);
 }
 
 /// Every two types that can touch, listed either way: the ground last, else as GeometryType has them.

@@ -1,0 +1,254 @@
+#pragma once
+// Two cylinders: twenty points, of which those that do not apply are far.
+//   0-5    samples of A's ends on the end face of B that looks at it, within its disc
+//   6-11   the same the other way round
+//   12-13  side at side, as of capsules: at both ends of what parallel cylinders have in common, else at the crossing
+//   14-15  the deepest of A's rims at B's side
+//   16-17  of B's at A's
+//   18-19  the rims of the ends that look at each other: where the circles cross, n along tangent × tangent
+// The axis of the pair is the normal that separates best of all these; what is more than kAlignment off it is left out.
+// Where none of these touches though a place of one's axis is in the other, the lowest sample speaks for the end face
+// that separates best, wherever it is.
+//
+// Smooth while the ends and the points in use stay.
+#include "integrators/contact/cylinder_polyhedron.h"
+#include "integrators/contact/round_pairs.h"
+
+namespace backdrive::contact::inline BACKDRIVE_KERNELS {
+
+constexpr int kRimPoints = 2;
+constexpr int kCylinderCylinderPoints = 2 * kSamples + 2 + 3 * kRimPoints;
+
+/// The axis of a cylinder with its radius, as that of a capsule.
+template <class N>
+BACKDRIVE_INLINE Core<N> axis_core(const Shape<N>& c) {
+  const N o = constant<N>(0);
+  return {c.pose, {o, o, c.scale.y}, c.scale.x};
+}
+template <class N>
+BACKDRIVE_INLINE ThickLine<N> axis_line(const Shape<N>& c) {
+  const Vec3<N> half = c.pose.axes.cz * c.scale.y;
+  return {c.pose.origin - half, half * constant<N>(2), c.scale.x};
+}
+
+/// What of a cylinder touches another.
+template <class Real>
+struct CylinderPart {
+  Real end;  ///< the end that looks at the other
+  MaskOf<Real> sampled[kSamples];
+  Deepest<LineTouch<Real>, Real, kRimPoints> rims;
+
+  BACKDRIVE_INLINE CylinderPart()
+      : rims({MaskOf<Real>(true), {constant<Real>(1), constant<Real>(1), constant<Real>(0)}, constant<Real>(1)}) {}
+};
+/// Two rims that cross, and the sign of n, out of the first, along tangent × tangent.
+template <class Real>
+struct RimsTouch {
+  RimPlace<Real> place[2];
+  Real sign;
+};
+/// In plain numbers.
+template <class Real>
+struct CylinderCylinderFeatures {
+  CylinderPart<Real> part[2];
+  FeaturePair<Real> sides[2];
+  MaskOf<Real> sides_used[2];
+  RimsTouch<Real> rims[2];
+  MaskOf<Real> rims_used[2];
+};
+
+// ---- rim at rim -----------------------------------------------------------------------------------------------------
+
+/// One step of Newton's method for e·t_a = e·t_b = 0, e = a − b: where the distance of two rims is stationary.
+template <class N>
+BACKDRIVE_INLINE void approach(const Shape<N>& a, const Shape<N>& b, RimPoint<N>& on_a, RimPoint<N>& on_b) {
+  const Vec3<N> e = on_a.at - on_b.at;
+  const N both = dot(on_a.tangent, on_b.tangent), tiny = constant<N>(1e-6);
+  const N f = dot(e, on_a.tangent), g = dot(e, on_b.tangent);
+  // in lengths along the rims
+  const N faa = constant<N>(1) - dot(e, on_a.radial) / a.scale.x,
+          gbb = constant<N>(1) + dot(e, on_b.radial) / b.scale.x;
+  const N determinant = faa * gbb - both * both;
+  const N safe = select(less(magnitude(determinant), tiny), tiny, determinant);
+  on_a.turn(a, (g * both - f * gbb) / (safe * a.scale.x));
+  on_b.turn(b, (faa * g - both * f) / (safe * b.scale.x));
+}
+
+template <class N>
+BACKDRIVE_INLINE ContactPoint<N> rims_touch(const Shape<N>& a, const Shape<N>& b, const RimsTouch<ValueOf<N>>& t) {
+  RimPoint<N> on_a(a, lifted<N>(t.place[0])), on_b(b, lifted<N>(t.place[1]));
+  approach(a, b, on_a, on_b);
+  const Vec3<N> n = direction(cross(on_a.tangent, on_b.tangent)) * N(t.sign);
+  return {dot(n, on_b.at - on_a.at), (on_a.at + on_b.at) * constant<N>(0.5), n};
+}
+
+/// Of the rims of two ends: `which`, −1 or 1, of the two places where they cross as seen along A. Valid: with each
+/// cylinder on its side.
+template <class Real>
+BACKDRIVE_CALLED MaskOf<Real> find_rims(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2], double which,
+                                        RimsTouch<Real>& touch, ContactPoint<Real>& point) {
+  const Real zero = constant<Real>(0), half = constant<Real>(0.5), slack = constant<Real>(kCylinderSlack);
+  const Vec3<Real> centre = b.pose.origin + b.pose.axes.cz * (b.scale.y * end[1]);
+  const Vec3<Real> d = local_point(a.pose, centre), to = direction(Vec3<Real>{d.x, d.y, zero});
+  const Real off = length(Vec3<Real>{d.x, d.y, zero});
+  const Real along = half * (off + (a.scale.x * a.scale.x - b.scale.x * b.scale.x) / off);
+  const Real across = constant<Real>(which) * square_root(maximum(a.scale.x * a.scale.x - along * along, zero));
+  const Vec3<Real> out = direction(Vec3<Real>{to.x * along - to.y * across, to.y * along + to.x * across, zero});
+  RimPoint<Real> on_a(a, {end[0], out.x, out.y});
+  const Vec3<Real> q = local_point(b.pose, on_a.at), in_b = direction(Vec3<Real>{q.x, q.y, zero});
+  RimPoint<Real> on_b(b, {end[1], in_b.x, in_b.y});
+  for (int k = 0; k < 8; ++k) approach(a, b, on_a, on_b);
+  const Vec3<Real> area = cross(on_a.tangent, on_b.tangent), out_a = on_a.radial + a.pose.axes.cz * end[0];
+  touch.sign = select(less(dot(area, out_a), zero), -constant<Real>(1), constant<Real>(1));
+  touch.place[0] = on_a.place(a, end[0]), touch.place[1] = on_b.place(b, end[1]);
+  point = rims_touch(a, b, touch);
+  const Vec3<Real>& n = point.normal;
+  const auto stands = [&](const Vec3<Real>& outward, const Real& sign) __attribute__((always_inline)) {
+    return !less(sign * dot(n, outward), -slack);
+  };
+  const Vec3<Real> e = on_a.at - on_b.at, aside = e - n * dot(n, e);
+  const Real least = minimum(a.scale.x, b.scale.x);
+  return stands(on_a.radial, constant<Real>(1)) && stands(a.pose.axes.cz, end[0]) &&
+         stands(on_b.radial, constant<Real>(-1)) && stands(b.pose.axes.cz, -end[1]) &&
+         less(constant<Real>(kLeastCrossing * kLeastCrossing), dot(area, area)) &&
+         less(dot(aside, aside), least * least * constant<Real>(1e-8));
+}
+
+/// visit(place of a rim of c, at the side of the other): normals lead out of c.
+template <class Real, class Visit>
+BACKDRIVE_INLINE void each_rim(const Shape<Real>& c, const Shape<Real>& other, const Visit& visit) {
+  const Real one = constant<Real>(1), slack = constant<Real>(kCylinderSlack);
+  for (int k = 0; k < 4; ++k) {
+    LineCandidate<Real> found = line_at_rim(c, axis_line(other), k < 2 ? -one : one, k % 2 ? -1 : 1);
+    // within the slack sides touch
+    found.valid = found.valid && !less(magnitude(dot(found.normal, c.pose.axes.cz)), slack);
+    visit(found);
+  }
+}
+
+template <class Real>
+BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Shape<Real>& b,
+                                                 CylinderCylinderFeatures<Real>& f) {
+  const Real one = constant<Real>(1), zero = constant<Real>(0), far = constant<Real>(kFarGap);
+  const Real slack = constant<Real>(kCylinderSlack);
+  const Shape<Real>* const shapes[2] = {&a, &b};
+  Real best = constant<Real>(-kFarGap);
+  Vec3<Real> axis = a.pose.axes.cz;  // from B to A
+  const auto consider = [&](const MaskOf<Real>& valid, const Real& gap, const Vec3<Real>& normal)
+      __attribute__((always_inline)) {
+    const MaskOf<Real> better = valid && less(best, gap);
+    best = select(better, gap, best);
+    axis = choose(better, normal, axis);
+  };
+  const auto aligned = [&](const Vec3<Real>& normal) __attribute__((always_inline)) {
+    return less(constant<Real>(kAlignment), dot(normal, axis));
+  };
+
+  Vec3<Real> outward[2];  // of the end faces that look at the other
+  Real face_gap[2], least = far;
+  for (int k = 0; k < 2; ++k) {
+    const Shape<Real>&own = *shapes[k], &other = *shapes[1 - k];
+    const Vec3<Real> to = other.pose.origin - own.pose.origin;
+    f.part[k].end = select(less(dot(own.pose.axes.cz, to), zero), -one, one);
+    outward[k] = own.pose.axes.cz * f.part[k].end;
+    face_gap[k] = dot(outward[k], to) - own.scale.y - cylinder_half_width(other, outward[k]);
+    consider(MaskOf<Real>(true), face_gap[k], k == 0 ? -outward[k] : outward[k]);
+  }
+  const Core<Real> A = axis_core(a), B = axis_core(b);
+  ContactPoint<Real> side[2];
+  for (int k = 0; k < 2; ++k) {
+    f.sides[k] = capsule_capsule_feature(A, B, k);
+    side[k] = witness(A, B, f.sides[k]);
+    const Real tilt_a = magnitude(dot(side[k].normal, a.pose.axes.cz));
+    const Real tilt_b = magnitude(dot(side[k].normal, b.pose.axes.cz));
+    f.sides_used[k] = less(tilt_a, slack) && less(tilt_b, slack);
+    consider(f.sides_used[k], side[k].gap, side[k].normal);
+  }
+  for (int k = 0; k < 2; ++k) {
+    each_rim(
+        *shapes[k], *shapes[1 - k], [&](const LineCandidate<Real>& found) __attribute__((always_inline)) {
+          consider(found.valid, found.gap, k == 0 ? -found.normal : found.normal);
+        });
+  }
+  const Real ends[2] = {f.part[0].end, f.part[1].end};
+  ContactPoint<Real> at_rims[2];
+  for (int k = 0; k < 2; ++k) {
+    f.rims_used[k] = find_rims(a, b, ends, 2 * k - 1, f.rims[k], at_rims[k]);
+    consider(f.rims_used[k], at_rims[k].gap, -at_rims[k].normal);
+  }
+
+  for (int k = 0; k < 2; ++k) {
+    const Shape<Real>&own = *shapes[k], &other = *shapes[1 - k];
+    f.rims_used[k] = f.rims_used[k] && aligned(-at_rims[k].normal);
+    least = minimum(least, select(f.rims_used[k], at_rims[k].gap, far));
+    f.sides_used[k] = f.sides_used[k] && aligned(side[k].normal);
+    least = minimum(least, select(f.sides_used[k], side[k].gap, far));
+    // samples of this one on the other's end face
+    const Vec3<Real> n = outward[1 - k], origin = other.pose.origin + n * other.scale.y;
+    const MaskOf<Real> face_used = aligned(k == 0 ? n : -n);
+    const Real end = end_facing(own, n), disc = other.scale.x * constant<Real>(1 + kSidewaysSlack);
+    for (int i = 0; i < kSamples; ++i) {
+      const Vec3<Real> place = sample_place(own, n, end, i), q = local_point(other.pose, place);
+      f.part[k].sampled[i] = face_used && less(q.x * q.x + q.y * q.y, disc * disc);
+      least = minimum(least, select(f.part[k].sampled[i], dot(n, place - origin), far));
+    }
+    each_rim(
+        own, other, [&](const LineCandidate<Real>& found) __attribute__((always_inline)) {
+          const MaskOf<Real> used = found.valid && aligned(k == 0 ? -found.normal : found.normal);
+          f.part[k].rims.offer(select(used, found.gap, far), found.touch);
+        });
+    least = minimum(least, f.part[k].rims.gap[0]);
+  }
+  MaskOf<Real> deep(false);
+  for (int k = 0; k < 3; ++k) {
+    deep = deep || is_inside(b, local_point(b.pose, place_on_axis(a, k))) ||
+           is_inside(a, local_point(a.pose, place_on_axis(b, k)));
+  }
+  const MaskOf<Real> missed = deep && !less(least, zero), by_b = less(face_gap[0], face_gap[1]);
+  f.part[0].sampled[0] = f.part[0].sampled[0] || (missed && by_b);
+  f.part[1].sampled[0] = f.part[1].sampled[0] || (missed && !by_b);
+}
+
+/// Sample i of `own`, or a rim's place of it; normals lead into it.
+template <class N>
+BACKDRIVE_CALLED ContactPoint<N> sample_on_end(const Shape<N>& own, const Shape<N>& other,
+                                               const CylinderCylinderFeatures<ValueOf<N>>& f, int which, int i) {
+  const Vec3<N> n = other.pose.axes.cz * N(f.part[1 - which].end);
+  // the end that faces it, by the values that the samples were chosen with
+  const N end = N(value_of(end_facing(own, n)));
+  return choose(f.part[which].sampled[i], sample_on_plane(own, n, other.pose.origin + n * other.scale.y, end, i),
+                far_point<N>());
+}
+
+/// A feature of two shapes in numbers of type N.
+template <class N, class Real>
+BACKDRIVE_INLINE FeaturePair<N> lifted(const FeaturePair<Real>& f) {
+  const auto direction = [](const FeatureDirection<Real>& d) __attribute__((always_inline)) {
+    return FeatureDirection<N>{lifted<N>(d.xi), N(d.of_a), d.free, N(d.pull), N(d.target)};
+  };
+  return {lifted<N>(f.a), lifted<N>(f.b), {direction(f.d[0]), direction(f.d[1])}, f.crossed, N(f.sign)};
+}
+
+/// Point i, normals from B to A.
+template <class N>
+BACKDRIVE_CALLED ContactPoint<N> cylinder_cylinder_point(const Shape<N>& a, const Shape<N>& b,
+                                                         const CylinderCylinderFeatures<ValueOf<N>>& f, int i) {
+  if (i < kSamples) return sample_on_end(a, b, f, 0, i);
+  i -= kSamples;
+  if (i < kSamples) return turned(sample_on_end(b, a, f, 1, i));
+  i -= kSamples;
+  if (i < 2) return choose(f.sides_used[i], witness(axis_core(a), axis_core(b), lifted<N>(f.sides[i])), far_point<N>());
+  i -= 2;
+  if (i >= 2 * kRimPoints) {
+    i -= 2 * kRimPoints;
+    return turned(choose(f.rims_used[i], rims_touch(a, b, f.rims[i]), far_point<N>()));
+  }
+  const int which = i / kRimPoints, k = i % kRimPoints;
+  const auto& rims = f.part[which].rims;
+  const Shape<N>&own = which == 0 ? a : b, &other = which == 0 ? b : a;
+  const ContactPoint<N> p =
+      choose(rims.used(k), line_at_cylinder(own, axis_line(other), rims.feature[k]), far_point<N>());
+  return which == 0 ? turned(p) : p;
+}
+
+}  // namespace backdrive::contact::inline BACKDRIVE_KERNELS
