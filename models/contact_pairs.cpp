@@ -117,7 +117,7 @@ class PairFinder {
       const auto name = [&](int shape) { return "'" + model_.shape_names[shape] + "'"; };
       if (a == b) refuse("shape " + name(a) + " with itself", "two shapes");
       if (!can_touch(model_.shape_types[a], model_.shape_types[b])) {
-        refuse(std::string("a ") + to_string(model_.shape_types[a]) + " and a " + to_string(model_.shape_types[b]),
+        refuse(std::string(to_string(model_.shape_types[a])) + " and " + to_string(model_.shape_types[b]),
                "types that can touch (ellipsoids touch planes and height fields only, which do not touch each other)");
       }
       if (moves_with(a, b)) {

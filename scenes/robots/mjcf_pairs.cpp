@@ -78,7 +78,7 @@ void MjcfPairs::add(const XmlElement& given) {
                            "solref", "solimp", "gap",   "margin", "friction"};
   tell_rest(element, known);
   if (!can_touch(*a->geom, *b->geom)) {
-    return parts_.note(given.place, "<pair> of a " + a->geom->type + " and a " + b->geom->type + ": they do not touch");
+    return parts_.note(given.place, "<pair> of " + a->geom->type + " and " + b->geom->type + ": they do not touch");
   }
   const std::array<double, 5> friction = materials_.pair_friction(element);
   if (friction[0] != friction[1] || friction[3] != friction[4]) {

@@ -78,7 +78,7 @@ optimize:
     const Outcome o = simctl({command, eggs});
     EXPECT_NE(o.err.find(told), std::string::npos) << command << ": " << o.err;
   }
-  EXPECT_TRUE(warnings(eggs, {"contacts/exclude=[[egg, second], [egg, can], [second, can]]"}).empty());
+  EXPECT_TRUE(warnings(eggs, {"model/contacts/exclude=[[egg, second], [egg, can], [second, can]]"}).empty());
 }
 
 TEST_F(SimctlDoubtsTest, WhatIsMeantIsNotDoubted) {
