@@ -1,7 +1,8 @@
 #pragma once
 // Two cylinders: twenty points, of which those that do not apply are far.
 //   0-5    samples of A's ends on the end face of B that looks at it, within its disc
-//   6-11   the same the other way round
+//   6-11   the same the other way round. Where end faces lie on each other the lowest sample, which wanders over all of
+//          its face as this tilts by kRimWidth, is left out but of a face that the other covers: it would come and go
 //   12-13  side at side, as of capsules: at both ends of what parallel cylinders have in common, else at the crossing
 //   14-15  the deepest of A's rims at B's side
 //   16-17  of B's at A's
@@ -17,6 +18,11 @@
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
 constexpr int kRimPoints = 2;
+/// Cosine of the tilt, three times kRimWidth, up to which end faces count as lying on each other.
+constexpr double kFlush = 0.9982;
+/// How far, as a sine, the normal of two rims may be past either end face or side: of faces that lie on each other it
+/// is that of the faces, whichever way they tilt.
+constexpr double kRimsSlack = 0.25;
 constexpr int kCylinderCylinderPoints = 2 * kSamples + 2 + 3 * kRimPoints;
 
 /// The axis of a cylinder with its radius, as that of a capsule.
@@ -87,7 +93,7 @@ BACKDRIVE_INLINE ContactPoint<N> rims_touch(const Shape<N>& a, const Shape<N>& b
 template <class Real>
 BACKDRIVE_CALLED MaskOf<Real> find_rims(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2], double which,
                                         RimsTouch<Real>& touch, ContactPoint<Real>& point) {
-  const Real zero = constant<Real>(0), half = constant<Real>(0.5), slack = constant<Real>(kCylinderSlack);
+  const Real zero = constant<Real>(0), half = constant<Real>(0.5), slack = constant<Real>(kRimsSlack);
   const Vec3<Real> centre = b.pose.origin + b.pose.axes.cz * (b.scale.y * end[1]);
   const Vec3<Real> d = local_point(a.pose, centre), to = direction(Vec3<Real>{d.x, d.y, zero});
   const Real off = length(Vec3<Real>{d.x, d.y, zero});
@@ -170,6 +176,7 @@ BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Sha
           consider(found.valid, found.gap, k == 0 ? -found.normal : found.normal);
         });
   }
+  const MaskOf<Real> flush = less(constant<Real>(kFlush), magnitude(dot(a.pose.axes.cz, b.pose.axes.cz)));
   const Real ends[2] = {f.part[0].end, f.part[1].end};
   ContactPoint<Real> at_rims[2];
   for (int k = 0; k < 2; ++k) {
@@ -187,9 +194,12 @@ BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Sha
     const Vec3<Real> n = outward[1 - k], origin = other.pose.origin + n * other.scale.y;
     const MaskOf<Real> face_used = aligned(k == 0 ? n : -n);
     const Real end = end_facing(own, n), disc = other.scale.x * constant<Real>(1 + kSidewaysSlack);
+    const Vec3<Real> from = local_point(other.pose, own.pose.origin);
+    const MaskOf<Real> covered = less(length(Vec3<Real>{from.x, from.y, zero}) + own.scale.x, disc);
     for (int i = 0; i < kSamples; ++i) {
+      const MaskOf<Real> lowest(i == 0 || i == 5);
       const Vec3<Real> place = sample_place(own, n, end, i), q = local_point(other.pose, place);
-      f.part[k].sampled[i] = face_used && less(q.x * q.x + q.y * q.y, disc * disc);
+      f.part[k].sampled[i] = face_used && less(q.x * q.x + q.y * q.y, disc * disc) && (covered || !flush || !lowest);
       least = minimum(least, select(f.part[k].sampled[i], dot(n, place - origin), far));
     }
     each_rim(

@@ -80,8 +80,8 @@ struct CylinderPolyhedronSearch {
     return less(constant<Real>(kAlignment), dot(normal, axis));
   }
 
-  /// Returns the face that separates best, with its normal in the world.
-  BACKDRIVE_HD Triangle<Real> reference_face(Vec3<Real>& normal) {
+  /// The face that separates best.
+  BACKDRIVE_HD Triangle<Real> reference_face() {
     Triangle<Real> reference = mesh_face<Real>(p.mesh, 0);
     for (int i = 0; i < p.mesh.face_count; ++i) {
       const Triangle<Real> t = mesh_face<Real>(p.mesh, i);
@@ -92,14 +92,25 @@ struct CylinderPolyhedronSearch {
       reference = choose(better, t, reference);
       consider(better, gap, n);
     }
-    normal = axis;
     return reference;
+  }
+  /// Of the two ends the one whose face separates best, −1 or 1, and how far.
+  BACKDRIVE_HD Real reference_end(Real& gap) const {
+    const Real one = constant<Real>(1);
+    Real above = constant<Real>(kFarGap), below = above;
+    for (int i = 0; i < p.mesh.vertex_count; ++i) {
+      const Real z = vertex_in_cylinder(i).z;
+      above = minimum(above, z), below = minimum(below, -z);
+    }
+    gap = maximum(above, below) - c.scale.y;
+    return select(less(above, below), -one, one);
   }
 
   BACKDRIVE_INLINE Vec3<Real> vertex_in_cylinder(int i) const {
     return local_point(c.pose, core_point(p.core, vertex<Real>(p.mesh, i)));
   }
-  /// visit(vertex, its place in the cylinder's axes, whether it and nothing else stands against the side).
+  /// visit(vertex, its place in the cylinder's axes, its direction from the axis, whether it and nothing else stands
+  /// against the side).
   template <class Visit>
   BACKDRIVE_INLINE void each_vertex(const Visit& visit) const {
     const Real slack = constant<Real>(kCylinderSlack), o = constant<Real>(0);
@@ -130,81 +141,84 @@ struct CylinderPolyhedronSearch {
       }
     }
   }
+
+  /// Whether a place of the axis is in the polyhedron, or a vertex in the cylinder.
+  BACKDRIVE_HD MaskOf<Real> is_deep() const {
+    MaskOf<Real> deep(false);
+    for (int k = 0; k < 3; ++k) {
+      const Vec3<Real> x = local_point(p.core.pose, place_on_axis(c, k));
+      MaskOf<Real> inside(true);
+      for (int i = 0; i < p.mesh.face_count; ++i) {
+        const FacePlane<Real> face = face_plane(p.core.extents, mesh_face<Real>(p.mesh, i));
+        inside = inside && less(dot(face.normal, x - face.corner), constant<Real>(0));
+      }
+      deep = deep || inside;
+    }
+    for (int i = 0; i < p.mesh.vertex_count; ++i) deep = deep || is_inside(c, vertex_in_cylinder(i));
+    return deep;
+  }
 };
 
 /// `c`: the cylinder.
 template <class Real>
 BACKDRIVE_CALLED void cylinder_polyhedron_features(const Shape<Real>& c, const MeshCore<Real>& p,
                                                    CylinderPolyhedronFeatures<Real>& f) {
-  const Real far = constant<Real>(kFarGap), one = constant<Real>(1), slack = constant<Real>(kCylinderSlack);
+  const Real far = constant<Real>(kFarGap), zero = constant<Real>(0);
   CylinderPolyhedronSearch<Real> search{c, p};
-  Vec3<Real> face_normal;
-  f.face = search.reference_face(face_normal);
-  f.end = end_facing(c, face_normal);
+  // the axis that separates best
+  f.face = search.reference_face();
+  const Vec3<Real> face_normal = search.axis;
   const Real face_gap = search.best;
-  // the end face that separates best
-  Real reach[2] = {far, far};
-  for (int i = 0; i < p.mesh.vertex_count; ++i) {
-    const Real z = search.vertex_in_cylinder(i).z;
-    reach[0] = minimum(reach[0], -z), reach[1] = minimum(reach[1], z);
-  }
-  const MaskOf<Real> lower = less(reach[1], reach[0]);
-  const Real end = select(lower, -one, one);
+  f.end = end_facing(c, face_normal);
+  Real end_gap;
+  const Real end = search.reference_end(end_gap);
   const Vec3<Real> end_normal = c.pose.axes.cz * -end;
-  const Real end_gap = maximum(reach[0], reach[1]) - c.scale.y;
   search.consider(MaskOf<Real>(true), end_gap, end_normal);
-  search.each_vertex([&](int, const Vec3<Real>& q, const Vec3<Real>& out, const MaskOf<Real>& stands) __attribute__((
-      always_inline)) { search.consider(stands, dot(q, out) - c.scale.x, -(c.pose.axes * out)); });
-  search.each_edge([&](const MeshEdge<Real>&, const LineCandidate<Real>& found)
-                       __attribute__((always_inline)) { search.consider(found.valid, found.gap, -found.normal); });
+  const auto consider_vertex = [&](int, const Vec3<Real>& q, const Vec3<Real>& out, const MaskOf<Real>& stands)
+      __attribute__((always_inline)) {
+    search.consider(stands, dot(q, out) - c.scale.x, -(c.pose.axes * out));
+  };
+  const auto consider_edge = [&](const MeshEdge<Real>&, const LineCandidate<Real>& found)
+      __attribute__((always_inline)) {
+    search.consider(found.valid, found.gap, -found.normal);
+  };
+  search.each_vertex(consider_vertex);
+  search.each_edge(consider_edge);
 
+  // what touches along it
   const FacePlane<Real> plane = face_plane(p.core.extents, f.face);
   const Real sideways = constant<Real>(kSidewaysSlack) * length(plane.u);
   const Vec3<Real> origin = carried_point(p.core.pose, plane.corner);
-  const MaskOf<Real> face_used = search.aligned(face_normal);
+  const MaskOf<Real> face_used = search.aligned(face_normal), end_used = search.aligned(end_normal);
   Real least = far;
-  MaskOf<Real> deep(false);
-  for (int k = 0; k < 3; ++k) {
-    const Vec3<Real> x = local_point(p.core.pose, place_on_axis(c, k));
-    MaskOf<Real> inside(true);
-    for (int i = 0; i < p.mesh.face_count; ++i) {
-      const FacePlane<Real> face = face_plane(p.core.extents, mesh_face<Real>(p.mesh, i));
-      inside = inside && less(dot(face.normal, x - face.corner), constant<Real>(0));
-    }
-    deep = deep || inside;
-  }
   for (int k = 0; k < kSamples; ++k) {
-    const Vec3<Real> place = sample_place(c, face_normal, f.end, k), x = local_point(p.core.pose, place);
-    f.sampled[k] = face_used;
-    for (int i = 0; i < p.mesh.face_count; ++i) {
-      const FacePlane<Real> other = face_plane(p.core.extents, mesh_face<Real>(p.mesh, i));
-      const MaskOf<Real> same = less(constant<Real>(1 - 1e-4), dot(other.normal, plane.normal));
-      f.sampled[k] = f.sampled[k] && (same || less(dot(other.normal, x - other.corner), sideways));
-    }
+    const Vec3<Real> place = sample_place(c, face_normal, f.end, k);
+    f.sampled[k] = face_used && within_sideways(p, plane, local_point(p.core.pose, place), sideways);
     least = minimum(least, select(f.sampled[k], dot(face_normal, place - origin), far));
   }
-  const MaskOf<Real> end_used = search.aligned(end_normal);
   VertexTouch<Real> deepest{zero3<Real>(), MaskOf<Real>(false), end};
   Real depth = far;
-  search.each_vertex([&](int i, const Vec3<Real>& q, const Vec3<Real>& out, const MaskOf<Real>& stands)
-                         __attribute__((always_inline)) {
-                           const Vec3<Real> xi = vertex<Real>(p.mesh, i);
-                           const Real off = dot(q, out);
-                           const MaskOf<Real> at_side = stands && search.aligned(-(c.pose.axes * out));
-                           f.vertices.offer(select(at_side, off - c.scale.x, far), {xi, MaskOf<Real>(true), end});
-                           const MaskOf<Real> at_end = end_used && less(off, c.scale.x * (one + slack));
-                           const Real gap = end * q.z - c.scale.y;
-                           f.vertices.offer(select(at_end, gap, far), {xi, MaskOf<Real>(false), end});
-                           deep = deep || is_inside(c, q);
-                           deepest.xi = choose(less(gap, depth), xi, deepest.xi), depth = minimum(depth, gap);
-                         });
-  search.each_edge([&](const MeshEdge<Real>& e, const LineCandidate<Real>& found) __attribute__((always_inline)) {
+  const auto offer_vertex = [&](int i, const Vec3<Real>& q, const Vec3<Real>& out, const MaskOf<Real>& stands)
+      __attribute__((always_inline)) {
+    const Vec3<Real> xi = vertex<Real>(p.mesh, i);
+    const Real off = dot(q, out), gap = end * q.z - c.scale.y;
+    const MaskOf<Real> at_side = stands && search.aligned(-(c.pose.axes * out));
+    const MaskOf<Real> at_end = end_used && less(off, c.scale.x * constant<Real>(1 + kCylinderSlack));
+    f.vertices.offer(select(at_side, off - c.scale.x, far), {xi, MaskOf<Real>(true), end});
+    f.vertices.offer(select(at_end, gap, far), {xi, MaskOf<Real>(false), end});
+    deepest.xi = choose(less(gap, depth), xi, deepest.xi);
+    depth = minimum(depth, gap);
+  };
+  const auto offer_edge = [&](const MeshEdge<Real>& e, const LineCandidate<Real>& found)
+      __attribute__((always_inline)) {
     const MaskOf<Real> used = found.valid && search.aligned(-found.normal);
     f.edges.offer(select(used, found.gap, far), {e.xi, e.along, found.touch});
-  });
+  };
+  search.each_vertex(offer_vertex);
+  search.each_edge(offer_edge);
+
   least = minimum(least, minimum(f.vertices.gap[0], f.edges.gap[0]));
-  const MaskOf<Real> missed = deep && !less(least, constant<Real>(0));
-  const MaskOf<Real> by_face = less(end_gap, face_gap);
+  const MaskOf<Real> missed = search.is_deep() && !less(least, zero), by_face = less(end_gap, face_gap);
   f.sampled[0] = f.sampled[0] || (missed && by_face);
   f.vertices.offer(select(missed && !by_face, depth, far), deepest);
 }

@@ -24,7 +24,7 @@ struct HeightFieldView {
   int nx, ny;        ///< at least 2
 };
 
-/// `mesh` is also set for a box that meets a mesh (box_mesh()).
+/// `mesh` is also set for a box that meets a mesh or cylinder (box_mesh()).
 template <class T>
 struct Geometry {
   ShapeKind kind;

@@ -81,7 +81,7 @@ void GeometryTable<T>::add_meshes(const Model& model, Memory& memory) {
     of_fields.push_back({append(numbers_, heights), 0, 0});
     fields_.push_back({nullptr, field->columns, field->rows});
   }
-  // The box of those that meet meshes, behind the others.
+  // The box of those that meet meshes and cylinders, behind the others.
   const MeshView<T> box = view_of_box<T>();
   of_meshes.push_back({append(numbers_, std::span(box.vertices, 3 * box.vertex_count)),
                        append(indices_, std::span(box.faces, 3 * box.face_count)),

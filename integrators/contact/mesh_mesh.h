@@ -114,6 +114,19 @@ BACKDRIVE_HD ReferenceFace<Real> reference_face(const MeshCore<Real>& A, const M
   return best;
 }
 
+/// Whether x, in the mesh's axes, is within its faces but for those that look as `plane` does, to `slack` of length.
+template <class Real>
+BACKDRIVE_HD MaskOf<Real> within_sideways(const MeshCore<Real>& of, const FacePlane<Real>& plane, const Vec3<Real>& x,
+                                          const Real& slack) {
+  MaskOf<Real> within(true);
+  for (int i = 0; i < of.mesh.face_count; ++i) {
+    const FacePlane<Real> other = face_plane(of.core.extents, mesh_face<Real>(of.mesh, i));
+    const MaskOf<Real> same = less(constant<Real>(1 - 1e-4), dot(other.normal, plane.normal));
+    within = within && (same || less(dot(other.normal, x - other.corner), slack));
+  }
+  return within;
+}
+
 /// A's vertices below a face of B, where `allowed`. `swapped`: the roles of A and B in the features are exchanged.
 template <bool swapped, class Real>
 BACKDRIVE_HD void deepest_vertices(const MeshCore<Real>& A, const MeshCore<Real>& B, const Triangle<Real>& reference,
@@ -122,12 +135,7 @@ BACKDRIVE_HD void deepest_vertices(const MeshCore<Real>& A, const MeshCore<Real>
   const Real slack = constant<Real>(kSidewaysSlack) * length(plane.u);
   for (int k = 0; k < A.mesh.vertex_count; ++k) {
     const Vec3<Real> xi = vertex<Real>(A.mesh, k), x = local_point(B.core.pose, core_point(A.core, xi));
-    MaskOf<Real> within = allowed;
-    for (int i = 0; i < B.mesh.face_count; ++i) {
-      const FacePlane<Real> other = face_plane(B.core.extents, mesh_face<Real>(B.mesh, i));
-      const MaskOf<Real> same = less(constant<Real>(1 - 1e-4), dot(other.normal, plane.normal));
-      within = within && (same || less(dot(other.normal, x - other.corner), slack));
-    }
+    const MaskOf<Real> within = allowed && within_sideways(B, plane, x, slack);
     const Real gap = select(within, dot(plane.normal, x - plane.corner), constant<Real>(kFarGap));
     deepest.offer(gap, swapped ? face_feature_of_a(reference, xi) : face_feature(xi, reference));
   }

@@ -546,6 +546,36 @@ TEST(ContactBodies, CylindersRollAndStandOnFacesAsOnAPlane) {
   }
 }
 
+// End faces that lie on each other hold with points that stay while they tilt by little: with the lowest points of both,
+// which wander over all of a face and past the other's rim, discs kept rocking at 0.5 rad/s for good.
+TEST(ContactBodies, DiscsComeToRestOnDiscs) {
+  const double radius = 0.0215, half = radius / 10;
+  for (const bool on_free_disc : {true, false}) {
+    ModelBuilder builder;
+    ShapeOptions disc;  // of the default material
+    disc.type = GeometryType::cylinder, disc.scale = {radius, half, 0};
+    const BodyOptions body{0.01, {0, 0, 0}, {2.3e-6, 2.3e-6, 2.3e-6, 0, 0, 0}};
+    builder.add_shape("floor", ModelBuilder::world, {.type = GeometryType::plane});
+    builder.add_joint("joint", JointType::free, ModelBuilder::world, builder.add_body("disc", body));
+    builder.add_shape("disc", 0, disc);
+    if (on_free_disc) {
+      builder.add_joint("second", JointType::free, ModelBuilder::world, builder.add_body("second", body));
+      builder.add_shape("second", 1, disc);
+    } else {
+      disc.scale = {1, half, 0}, disc.frame.position = {0, 0, half};
+      builder.add_shape("plate", ModelBuilder::world, disc);
+    }
+    const Model model = builder.build();
+    State<double> state(model, 1);
+    state.q.set(0, 0, 0.05), state.q.set(3, 0, std::sqrt(1 - 0.05 * 0.05));
+    state.q.set(6, 0, 3 * half + 0.02);
+    if (on_free_disc) state.q.set(11, 0, 0.006), state.q.set(12, 0, 0.004), state.q.set(13, 0, half);
+    const Trajectory<double> t = simulate(model, state, 6);
+    EXPECT_LT(largest(t.final_reported, 0, model.topology.nv), 1e-3);
+    EXPECT_GT(t.final.q(6, 0), 2 * half);  // on top
+  }
+}
+
 class ContactBodiesResting : public testing::TestWithParam<Resting> {};
 INSTANTIATE_TEST_SUITE_P(All, ContactBodiesResting, testing::ValuesIn(all_restings()),
                          [](const auto& info) { return name_of(info.param); });
