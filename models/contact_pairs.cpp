@@ -14,9 +14,8 @@ namespace {
 bool is_ground(GeometryType type) {
   return type == GeometryType::plane || type == GeometryType::height_field;
 }
-/// Ellipsoids touch the ground only.
-bool touches_all(GeometryType type) {
-  return !is_ground(type) && type != GeometryType::ellipsoid;
+bool touches_ground_only(GeometryType type) {
+  return type == GeometryType::ellipsoid;
 }
 
 /// Bodies that fixed joints make one, and what they hang on.
@@ -176,13 +175,11 @@ bool in_order(GeometryType a, GeometryType b) {
 
 bool can_touch(GeometryType a, GeometryType b) {
   if (is_ground(a) || is_ground(b)) return is_ground(a) != is_ground(b);
-  return touches_all(a) && touches_all(b);
+  return !touches_ground_only(a) && !touches_ground_only(b);
 }
 
 std::vector<std::pair<int, int>> pairs_without_contact(const Model& model) {
-  const auto ends_at_ground = [&](int shape) {
-    return !is_ground(model.shape_types[shape]) && !touches_all(model.shape_types[shape]);
-  };
+  const auto ends_at_ground = [&](int shape) { return touches_ground_only(model.shape_types[shape]); };
   const PairFinder finder(model);
   const std::vector<int> shapes = finder.candidates();
   std::vector<std::pair<int, int>> pairs;

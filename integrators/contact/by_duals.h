@@ -77,27 +77,25 @@ BACKDRIVE_INLINE MaskOf<Real> says_something(const ContactPoint<Real>& bar) {
 template <ShapeKind kind_a, ShapeKind kind_b, class Real, class Point>
 BACKDRIVE_CALLED void adj_by_duals(const Shape<Real>& a, const Shape<Real>& b, const ContactPoint<Real>& bar,
                                    const Point& point, ShapeBar<Real>& a_bar, ShapeBar<Real>& b_bar) {
+  const ContactPoint<Real> at = point(a, b);
+  const MaskOf<Real> there = says_something(bar) && less(at.gap, constant<Real>(0.5 * kFarGap));
+  if (!any(there)) return;
   using N = Dual<Real>;
   const Shape<N> still_a = lifted<N>(a), still_b = lifted<N>(b);
-  const MaskOf<Real> there = says_something(bar) && less(point(a, b).gap, constant<Real>(0.5 * kFarGap));
-  if (!any(there)) return;
   Real of_a[9], of_b[3];
   for (int k = 0; k < 9; ++k) of_a[k] = constant<Real>(0);
   for (int k = 0; k < 3; ++k) of_b[k] = constant<Real>(0);
-  ContactPoint<N> p;
   for (int k = 0; k < 6 + size_numbers(kind_a); ++k) {
-    p = point(changing(a, k), still_b);
-    of_a[k] = only(there, rate_of(bar, p));
+    of_a[k] = only(there, rate_of(bar, point(changing(a, k), still_b)));
   }
   for (int k = 0; k < size_numbers(kind_b); ++k) {
     of_b[k] = only(there, rate_of(bar, point(still_a, changing(b, 6 + k))));
   }
-  const Vec3<Real> x{p.point.x.value, p.point.y.value, p.point.z.value};
-  const Vec3<Real> n{p.normal.x.value, p.normal.y.value, p.normal.z.value};
   const Spatial<Real> own{{of_a[0], of_a[1], of_a[2]}, {of_a[3], of_a[4], of_a[5]}};
-  const Spatial<Real> both = only(there, Spatial<Real>{cross(x, bar.point) + cross(n, bar.normal), bar.point});
+  const Spatial<Real> both =
+      only(there, Spatial<Real>{cross(at.point, bar.point) + cross(at.normal, bar.normal), bar.point});
   a_bar.pose += own;
-  b_bar.pose += {both.ang - own.ang, both.lin - own.lin};
+  b_bar.pose += both - own;
   a_bar.scale += Vec3<Real>{of_a[6], of_a[7], of_a[8]};
   b_bar.scale += Vec3<Real>{of_b[0], of_b[1], of_b[2]};
 }

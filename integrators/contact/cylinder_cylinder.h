@@ -25,12 +25,7 @@ constexpr double kFlush = 0.9982;
 constexpr double kRimsSlack = 0.25;
 constexpr int kCylinderCylinderPoints = 2 * kSamples + 2 + 3 * kRimPoints;
 
-/// The axis of a cylinder with its radius, as that of a capsule.
-template <class N>
-BACKDRIVE_INLINE Core<N> axis_core(const Shape<N>& c) {
-  const N o = constant<N>(0);
-  return {c.pose, {o, o, c.scale.y}, c.scale.x};
-}
+/// The axis of a cylinder with its radius.
 template <class N>
 BACKDRIVE_INLINE ThickLine<N> axis_line(const Shape<N>& c) {
   const Vec3<N> half = c.pose.axes.cz * c.scale.y;
@@ -40,7 +35,8 @@ BACKDRIVE_INLINE ThickLine<N> axis_line(const Shape<N>& c) {
 /// What of a cylinder touches another.
 template <class Real>
 struct CylinderPart {
-  Real end;  ///< the end that looks at the other
+  Real end;     ///< the end that looks at the other
+  Real facing;  ///< the end that faces the other's end face, as of samples
   MaskOf<Real> sampled[kSamples];
   Deepest<LineTouch<Real>, Real, kRimPoints> rims;
 
@@ -116,117 +112,126 @@ BACKDRIVE_CALLED MaskOf<Real> find_rims(const Shape<Real>& a, const Shape<Real>&
   const Real least = minimum(a.scale.x, b.scale.x);
   return stands(on_a.radial, constant<Real>(1)) && stands(a.pose.axes.cz, end[0]) &&
          stands(on_b.radial, constant<Real>(-1)) && stands(b.pose.axes.cz, -end[1]) &&
-         less(constant<Real>(kLeastCrossing * kLeastCrossing), dot(area, area)) &&
+         less(constant<Real>(kLeastAngle * kLeastAngle), dot(area, area)) &&
          less(dot(aside, aside), least * least * constant<Real>(1e-8));
 }
 
-/// visit(place of a rim of c, at the side of the other): normals lead out of c.
-template <class Real, class Visit>
-BACKDRIVE_INLINE void each_rim(const Shape<Real>& c, const Shape<Real>& other, const Visit& visit) {
-  const Real one = constant<Real>(1), slack = constant<Real>(kCylinderSlack);
-  for (int k = 0; k < 4; ++k) {
-    LineCandidate<Real> found = line_at_rim(c, axis_line(other), k < 2 ? -one : one, k % 2 ? -1 : 1);
-    // within the slack sides touch
-    found.valid = found.valid && !less(magnitude(dot(found.normal, c.pose.axes.cz)), slack);
-    visit(found);
+/// Places of the rims of c that may touch the side of the other; normals lead out of c.
+template <class Real>
+struct RimCandidates {
+  static constexpr int count = 4;
+  LineCandidate<Real> at[count];
+
+  BACKDRIVE_INLINE RimCandidates(const Shape<Real>& c, const Shape<Real>& other) {
+    const Real one = constant<Real>(1), slack = constant<Real>(kSupportSlack);
+    for (int k = 0; k < count; ++k) {
+      at[k] = line_at_rim(c, axis_line(other), k < 2 ? -one : one, k % 2 ? -1 : 1);
+      // within the slack sides touch
+      at[k].valid = at[k].valid && !less(magnitude(dot(at[k].normal, c.pose.axes.cz)), slack);
+    }
   }
+};
+
+/// Samples of one cylinder on the end face of another with that outward normal, where allowed. Returns the least gap.
+template <class Real>
+BACKDRIVE_CALLED Real choose_samples(const Shape<Real>& own, const Shape<Real>& other, const Vec3<Real>& normal,
+                                     const MaskOf<Real>& allowed, CylinderPart<Real>& part) {
+  const Real zero = constant<Real>(0), disc = other.scale.x * constant<Real>(1 + kSidewaysSlack);
+  const auto off_axis = [&](const Vec3<Real>& x) __attribute__((always_inline)) {
+    const Vec3<Real> q = local_point(other.pose, x);
+    return length(Vec3<Real>{q.x, q.y, zero});
+  };
+  const MaskOf<Real> flush = less(constant<Real>(kFlush), magnitude(dot(own.pose.axes.cz, normal)));
+  const MaskOf<Real> covered = less(off_axis(own.pose.origin) + own.scale.x, disc), with_lowest = covered || !flush;
+  const Vec3<Real> origin = other.pose.origin + normal * other.scale.y;
+  part.facing = end_facing(own, normal);
+  Real least = constant<Real>(kFarGap);
+  for (int i = 0; i < kSamples; ++i) {
+    const Vec3<Real> place = sample_place(own, normal, part.facing, i);
+    part.sampled[i] = allowed && less(off_axis(place), disc) && (with_lowest || MaskOf<Real>(i != 0 && i != 5));
+    least = minimum(least, select(part.sampled[i], dot(normal, place - origin), constant<Real>(kFarGap)));
+  }
+  return least;
+}
+
+/// Whether a place of either axis is in the other cylinder.
+template <class Real>
+BACKDRIVE_INLINE MaskOf<Real> are_deep(const Shape<Real>& a, const Shape<Real>& b) {
+  MaskOf<Real> deep(false);
+  for (int k = 0; k < 3; ++k) {
+    deep = deep || is_inside(b, local_point(b.pose, place_on_axis(a, k))) ||
+           is_inside(a, local_point(a.pose, place_on_axis(b, k)));
+  }
+  return deep;
 }
 
 template <class Real>
 BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Shape<Real>& b,
                                                  CylinderCylinderFeatures<Real>& f) {
   const Real one = constant<Real>(1), zero = constant<Real>(0), far = constant<Real>(kFarGap);
-  const Real slack = constant<Real>(kCylinderSlack);
+  const Real slack = constant<Real>(kSupportSlack);
   const Shape<Real>* const shapes[2] = {&a, &b};
-  Real best = constant<Real>(-kFarGap);
-  Vec3<Real> axis = a.pose.axes.cz;  // from B to A
-  const auto consider = [&](const MaskOf<Real>& valid, const Real& gap, const Vec3<Real>& normal)
-      __attribute__((always_inline)) {
-    const MaskOf<Real> better = valid && less(best, gap);
-    best = select(better, gap, best);
-    axis = choose(better, normal, axis);
-  };
-  const auto aligned = [&](const Vec3<Real>& normal) __attribute__((always_inline)) {
-    return less(constant<Real>(kAlignment), dot(normal, axis));
-  };
-
+  // the axis that separates best
+  SeparatingAxis<Real> axis{a.pose.axes.cz};
   Vec3<Real> outward[2];  // of the end faces that look at the other
-  Real face_gap[2], least = far;
+  Real face_gap[2];
   for (int k = 0; k < 2; ++k) {
     const Shape<Real>&own = *shapes[k], &other = *shapes[1 - k];
     const Vec3<Real> to = other.pose.origin - own.pose.origin;
     f.part[k].end = select(less(dot(own.pose.axes.cz, to), zero), -one, one);
     outward[k] = own.pose.axes.cz * f.part[k].end;
     face_gap[k] = dot(outward[k], to) - own.scale.y - cylinder_half_width(other, outward[k]);
-    consider(MaskOf<Real>(true), face_gap[k], k == 0 ? -outward[k] : outward[k]);
+    axis.consider(MaskOf<Real>(true), face_gap[k], k == 0 ? -outward[k] : outward[k]);
   }
-  const Core<Real> A = axis_core(a), B = axis_core(b);
-  ContactPoint<Real> side[2];
+  const Core<Real> A = core_of<ShapeKind::capsule>(a), B = core_of<ShapeKind::capsule>(b);
+  const Real ends[2] = {f.part[0].end, f.part[1].end};
+  const RimCandidates<Real> rims[2] = {{a, b}, {b, a}};
+  ContactPoint<Real> side[2], at_rims[2];
   for (int k = 0; k < 2; ++k) {
     f.sides[k] = capsule_capsule_feature(A, B, k);
     side[k] = witness(A, B, f.sides[k]);
     const Real tilt_a = magnitude(dot(side[k].normal, a.pose.axes.cz));
     const Real tilt_b = magnitude(dot(side[k].normal, b.pose.axes.cz));
     f.sides_used[k] = less(tilt_a, slack) && less(tilt_b, slack);
-    consider(f.sides_used[k], side[k].gap, side[k].normal);
+    axis.consider(f.sides_used[k], side[k].gap, side[k].normal);
   }
   for (int k = 0; k < 2; ++k) {
-    each_rim(
-        *shapes[k], *shapes[1 - k], [&](const LineCandidate<Real>& found) __attribute__((always_inline)) {
-          consider(found.valid, found.gap, k == 0 ? -found.normal : found.normal);
-        });
+    for (const LineCandidate<Real>& found : rims[k].at) {
+      axis.consider(found.valid, found.gap, k == 0 ? -found.normal : found.normal);
+    }
   }
-  const MaskOf<Real> flush = less(constant<Real>(kFlush), magnitude(dot(a.pose.axes.cz, b.pose.axes.cz)));
-  const Real ends[2] = {f.part[0].end, f.part[1].end};
-  ContactPoint<Real> at_rims[2];
   for (int k = 0; k < 2; ++k) {
     f.rims_used[k] = find_rims(a, b, ends, 2 * k - 1, f.rims[k], at_rims[k]);
-    consider(f.rims_used[k], at_rims[k].gap, -at_rims[k].normal);
+    axis.consider(f.rims_used[k], at_rims[k].gap, -at_rims[k].normal);
   }
 
+  // what touches along it
+  Real least = far;
   for (int k = 0; k < 2; ++k) {
-    const Shape<Real>&own = *shapes[k], &other = *shapes[1 - k];
-    f.rims_used[k] = f.rims_used[k] && aligned(-at_rims[k].normal);
-    least = minimum(least, select(f.rims_used[k], at_rims[k].gap, far));
-    f.sides_used[k] = f.sides_used[k] && aligned(side[k].normal);
+    f.sides_used[k] = f.sides_used[k] && axis.aligned(side[k].normal);
+    f.rims_used[k] = f.rims_used[k] && axis.aligned(-at_rims[k].normal);
     least = minimum(least, select(f.sides_used[k], side[k].gap, far));
-    // samples of this one on the other's end face
-    const Vec3<Real> n = outward[1 - k], origin = other.pose.origin + n * other.scale.y;
-    const MaskOf<Real> face_used = aligned(k == 0 ? n : -n);
-    const Real end = end_facing(own, n), disc = other.scale.x * constant<Real>(1 + kSidewaysSlack);
-    const Vec3<Real> from = local_point(other.pose, own.pose.origin);
-    const MaskOf<Real> covered = less(length(Vec3<Real>{from.x, from.y, zero}) + own.scale.x, disc);
-    for (int i = 0; i < kSamples; ++i) {
-      const MaskOf<Real> lowest(i == 0 || i == 5);
-      const Vec3<Real> place = sample_place(own, n, end, i), q = local_point(other.pose, place);
-      f.part[k].sampled[i] = face_used && less(q.x * q.x + q.y * q.y, disc * disc) && (covered || !flush || !lowest);
-      least = minimum(least, select(f.part[k].sampled[i], dot(n, place - origin), far));
+    least = minimum(least, select(f.rims_used[k], at_rims[k].gap, far));
+    const Vec3<Real>& n = outward[1 - k];
+    least = minimum(least, choose_samples(*shapes[k], *shapes[1 - k], n, axis.aligned(k == 0 ? n : -n), f.part[k]));
+    for (const LineCandidate<Real>& found : rims[k].at) {
+      const MaskOf<Real> used = found.valid && axis.aligned(k == 0 ? -found.normal : found.normal);
+      f.part[k].rims.offer(select(used, found.gap, far), found.touch);
     }
-    each_rim(
-        own, other, [&](const LineCandidate<Real>& found) __attribute__((always_inline)) {
-          const MaskOf<Real> used = found.valid && aligned(k == 0 ? -found.normal : found.normal);
-          f.part[k].rims.offer(select(used, found.gap, far), found.touch);
-        });
     least = minimum(least, f.part[k].rims.gap[0]);
   }
-  MaskOf<Real> deep(false);
-  for (int k = 0; k < 3; ++k) {
-    deep = deep || is_inside(b, local_point(b.pose, place_on_axis(a, k))) ||
-           is_inside(a, local_point(a.pose, place_on_axis(b, k)));
-  }
-  const MaskOf<Real> missed = deep && !less(least, zero), by_b = less(face_gap[0], face_gap[1]);
+  const MaskOf<Real> missed = are_deep(a, b) && !less(least, zero), by_b = less(face_gap[0], face_gap[1]);
   f.part[0].sampled[0] = f.part[0].sampled[0] || (missed && by_b);
   f.part[1].sampled[0] = f.part[1].sampled[0] || (missed && !by_b);
 }
 
-/// Sample i of `own`, or a rim's place of it; normals lead into it.
+/// Sample i of `own`; normals lead into it.
 template <class N>
 BACKDRIVE_CALLED ContactPoint<N> sample_on_end(const Shape<N>& own, const Shape<N>& other,
                                                const CylinderCylinderFeatures<ValueOf<N>>& f, int which, int i) {
   const Vec3<N> n = other.pose.axes.cz * N(f.part[1 - which].end);
-  // the end that faces it, by the values that the samples were chosen with
-  const N end = N(value_of(end_facing(own, n)));
-  return choose(f.part[which].sampled[i], sample_on_plane(own, n, other.pose.origin + n * other.scale.y, end, i),
+  const auto& part = f.part[which];
+  return choose(part.sampled[i], sample_on_plane(own, n, other.pose.origin + n * other.scale.y, N(part.facing), i),
                 far_point<N>());
 }
 
@@ -247,7 +252,10 @@ BACKDRIVE_CALLED ContactPoint<N> cylinder_cylinder_point(const Shape<N>& a, cons
   i -= kSamples;
   if (i < kSamples) return turned(sample_on_end(b, a, f, 1, i));
   i -= kSamples;
-  if (i < 2) return choose(f.sides_used[i], witness(axis_core(a), axis_core(b), lifted<N>(f.sides[i])), far_point<N>());
+  if (i < 2)
+    return choose(f.sides_used[i],
+                  witness(core_of<ShapeKind::capsule>(a), core_of<ShapeKind::capsule>(b), lifted<N>(f.sides[i])),
+                  far_point<N>());
   i -= 2;
   if (i >= 2 * kRimPoints) {
     i -= 2 * kRimPoints;

@@ -10,6 +10,7 @@
 // All but samples are nearest points, so that a force does the work by which the gap changes; samples act at the lever
 // E for the same end.
 #include "integrators/contact/by_duals.h"
+#include "integrators/contact/mesh_mesh.h"
 #include "integrators/contact/plane_pairs.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
@@ -148,10 +149,10 @@ BACKDRIVE_INLINE ContactPoint<N> line_at_cylinder(const Shape<N>& c, const Thick
   return {gap, line.start + line.way * p.on_second - n * (line.radius + gap * half), n};
 }
 
-/// With the normal of the other shape's side; far points stay as they are.
+/// With the normal that leads out of the other shape.
 template <class N>
 BACKDRIVE_INLINE ContactPoint<N> turned(const ContactPoint<N>& p) {
-  return {p.gap, p.point, choose(less(p.gap, constant<N>(0.5 * kFarGap)), -p.normal, p.normal)};
+  return {p.gap, p.point, -p.normal};
 }
 
 /// Whether a point, in the cylinder's axes, is inside.
@@ -189,11 +190,6 @@ BACKDRIVE_INLINE LineCandidate<Real> candidate(const ThickLine<Real>& line, cons
   return found;
 }
 
-/// Below this sine of the angle between them lines count as parallel: points speak for them.
-constexpr double kLeastCrossing = 0.01;
-/// How far, in parts of the whole, what supports may be on the wrong side.
-constexpr double kCylinderSlack = 0.02;
-
 template <class Real>
 BACKDRIVE_INLINE LineCandidate<Real> line_at_side(const Shape<Real>& c, const ThickLine<Real>& line) {
   const Real one = constant<Real>(1), zero = constant<Real>(0), h = c.scale.y;
@@ -201,7 +197,7 @@ BACKDRIVE_INLINE LineCandidate<Real> line_at_side(const Shape<Real>& c, const Th
   // −r leads from the axis to the line
   const Real sign = select(less(zero, dot(p.area, p.r)), -one, one);
   LineCandidate<Real> found = candidate<Real>(line, {MaskOf<Real>(false), {one, one, zero}, sign}, p, c.scale.x);
-  const Real least = constant<Real>(kLeastCrossing * kLeastCrossing) * dot(line.way, line.way);
+  const Real least = constant<Real>(kLeastAngle * kLeastAngle) * dot(line.way, line.way);
   found.valid = found.valid && less(least, p.square) && !less(h, magnitude(p.on_first));
   return found;
 }
@@ -210,10 +206,10 @@ BACKDRIVE_INLINE LineCandidate<Real> line_at_side(const Shape<Real>& c, const Th
 template <class Real>
 BACKDRIVE_CALLED LineCandidate<Real> line_at_rim(const Shape<Real>& c, const ThickLine<Real>& line, const Real& end,
                                                  double which) {
-  const Real one = constant<Real>(1), zero = constant<Real>(0), slack = constant<Real>(kCylinderSlack);
+  const Real one = constant<Real>(1), zero = constant<Real>(0), slack = constant<Real>(kSupportSlack);
   const Vec3<Real> q = local_point(c.pose, line.start), v = transposed_times(c.pose.axes, line.way);
   const Real flat = v.x * v.x + v.y * v.y, square = dot(line.way, line.way);
-  const Real least = constant<Real>(kLeastCrossing * kLeastCrossing) * square;
+  const Real least = constant<Real>(kLeastAngle * kLeastAngle) * square;
   const MaskOf<Real> crosses = less(least, flat);
   // |q + s v| = R as seen along the axis, or where that is least
   const Real b = q.x * v.x + q.y * v.y, room = b * b - flat * (q.x * q.x + q.y * q.y - c.scale.x * c.scale.x);

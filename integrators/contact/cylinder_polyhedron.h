@@ -12,7 +12,6 @@
 //
 // Smooth while the reference face and the points in use stay.
 #include "integrators/contact/cylinder_features.h"
-#include "integrators/contact/mesh_mesh.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
@@ -68,17 +67,7 @@ template <class Real>
 struct CylinderPolyhedronSearch {
   const Shape<Real>& c;
   const MeshCore<Real>& p;
-  Real best = constant<Real>(-kFarGap);
-  Vec3<Real> axis = c.pose.axes.cz;
-
-  BACKDRIVE_INLINE void consider(const MaskOf<Real>& valid, const Real& gap, const Vec3<Real>& normal) {
-    const MaskOf<Real> better = valid && less(best, gap);
-    best = select(better, gap, best);
-    axis = choose(better, normal, axis);
-  }
-  BACKDRIVE_INLINE MaskOf<Real> aligned(const Vec3<Real>& normal) const {
-    return less(constant<Real>(kAlignment), dot(normal, axis));
-  }
+  SeparatingAxis<Real> axis{c.pose.axes.cz};
 
   /// The face that separates best.
   BACKDRIVE_HD Triangle<Real> reference_face() {
@@ -88,9 +77,8 @@ struct CylinderPolyhedronSearch {
       const FacePlane<Real> plane = face_plane(p.core.extents, t);
       const Vec3<Real> n = p.core.pose.axes * plane.normal;
       const Real gap = dot(n, c.pose.origin - carried_point(p.core.pose, plane.corner)) - cylinder_half_width(c, n);
-      const MaskOf<Real> better = less(best, gap);
-      reference = choose(better, t, reference);
-      consider(better, gap, n);
+      reference = choose(less(axis.gap, gap), t, reference);
+      axis.consider(MaskOf<Real>(true), gap, n);
     }
     return reference;
   }
@@ -113,7 +101,7 @@ struct CylinderPolyhedronSearch {
   /// against the side).
   template <class Visit>
   BACKDRIVE_INLINE void each_vertex(const Visit& visit) const {
-    const Real slack = constant<Real>(kCylinderSlack), o = constant<Real>(0);
+    const Real slack = constant<Real>(kSupportSlack), o = constant<Real>(0);
     for (int i = 0; i < p.mesh.vertex_count; ++i) {
       const Vec3<Real> q = vertex_in_cylinder(i), off{q.x, q.y, o}, out = direction(off);
       MaskOf<Real> stands = !less(c.scale.y, magnitude(q.z)) && less(constant<Real>(kTinySquare), dot(off, off));
@@ -167,20 +155,20 @@ BACKDRIVE_CALLED void cylinder_polyhedron_features(const Shape<Real>& c, const M
   CylinderPolyhedronSearch<Real> search{c, p};
   // the axis that separates best
   f.face = search.reference_face();
-  const Vec3<Real> face_normal = search.axis;
-  const Real face_gap = search.best;
+  const Vec3<Real> face_normal = search.axis.normal;
+  const Real face_gap = search.axis.gap;
   f.end = end_facing(c, face_normal);
   Real end_gap;
   const Real end = search.reference_end(end_gap);
   const Vec3<Real> end_normal = c.pose.axes.cz * -end;
-  search.consider(MaskOf<Real>(true), end_gap, end_normal);
+  search.axis.consider(MaskOf<Real>(true), end_gap, end_normal);
   const auto consider_vertex = [&](int, const Vec3<Real>& q, const Vec3<Real>& out, const MaskOf<Real>& stands)
       __attribute__((always_inline)) {
-    search.consider(stands, dot(q, out) - c.scale.x, -(c.pose.axes * out));
+    search.axis.consider(stands, dot(q, out) - c.scale.x, -(c.pose.axes * out));
   };
   const auto consider_edge = [&](const MeshEdge<Real>&, const LineCandidate<Real>& found)
       __attribute__((always_inline)) {
-    search.consider(found.valid, found.gap, -found.normal);
+    search.axis.consider(found.valid, found.gap, -found.normal);
   };
   search.each_vertex(consider_vertex);
   search.each_edge(consider_edge);
@@ -189,7 +177,7 @@ BACKDRIVE_CALLED void cylinder_polyhedron_features(const Shape<Real>& c, const M
   const FacePlane<Real> plane = face_plane(p.core.extents, f.face);
   const Real sideways = constant<Real>(kSidewaysSlack) * length(plane.u);
   const Vec3<Real> origin = carried_point(p.core.pose, plane.corner);
-  const MaskOf<Real> face_used = search.aligned(face_normal), end_used = search.aligned(end_normal);
+  const MaskOf<Real> face_used = search.axis.aligned(face_normal), end_used = search.axis.aligned(end_normal);
   Real least = far;
   for (int k = 0; k < kSamples; ++k) {
     const Vec3<Real> place = sample_place(c, face_normal, f.end, k);
@@ -202,8 +190,8 @@ BACKDRIVE_CALLED void cylinder_polyhedron_features(const Shape<Real>& c, const M
       __attribute__((always_inline)) {
     const Vec3<Real> xi = vertex<Real>(p.mesh, i);
     const Real off = dot(q, out), gap = end * q.z - c.scale.y;
-    const MaskOf<Real> at_side = stands && search.aligned(-(c.pose.axes * out));
-    const MaskOf<Real> at_end = end_used && less(off, c.scale.x * constant<Real>(1 + kCylinderSlack));
+    const MaskOf<Real> at_side = stands && search.axis.aligned(-(c.pose.axes * out));
+    const MaskOf<Real> at_end = end_used && less(off, c.scale.x * constant<Real>(1 + kSupportSlack));
     f.vertices.offer(select(at_side, off - c.scale.x, far), {xi, MaskOf<Real>(true), end});
     f.vertices.offer(select(at_end, gap, far), {xi, MaskOf<Real>(false), end});
     deepest.xi = choose(less(gap, depth), xi, deepest.xi);
@@ -211,7 +199,7 @@ BACKDRIVE_CALLED void cylinder_polyhedron_features(const Shape<Real>& c, const M
   };
   const auto offer_edge = [&](const MeshEdge<Real>& e, const LineCandidate<Real>& found)
       __attribute__((always_inline)) {
-    const MaskOf<Real> used = found.valid && search.aligned(-found.normal);
+    const MaskOf<Real> used = found.valid && search.axis.aligned(-found.normal);
     f.edges.offer(select(used, found.gap, far), {e.xi, e.along, found.touch});
   };
   search.each_vertex(offer_vertex);

@@ -84,6 +84,22 @@ struct DeepestFeatures : Deepest<FeaturePair<Real>, Real, kDeepest> {
       : Deepest<FeaturePair<Real>, Real, kDeepest>(vertex_pair(zero3<Real>(), zero3<Real>())) {}
 };
 
+/// The normal, from B to A, that separates best of those considered so far.
+template <class Real>
+struct SeparatingAxis {
+  Vec3<Real> normal;
+  Real gap = constant<Real>(-kFarGap);
+
+  BACKDRIVE_INLINE void consider(const MaskOf<Real>& valid, const Real& other_gap, const Vec3<Real>& other) {
+    const MaskOf<Real> better = valid && less(gap, other_gap);
+    gap = select(better, other_gap, gap);
+    normal = choose(better, other, normal);
+  }
+  BACKDRIVE_INLINE MaskOf<Real> aligned(const Vec3<Real>& other) const {
+    return less(constant<Real>(kAlignment), dot(other, normal));
+  }
+};
+
 template <class Real>
 BACKDRIVE_INLINE Triangle<Real> choose(const MaskOf<Real>& mask, const Triangle<Real>& yes, const Triangle<Real>& no) {
   return {{choose(mask, yes.v[0], no.v[0]), choose(mask, yes.v[1], no.v[1]), choose(mask, yes.v[2], no.v[2])}};
@@ -221,25 +237,19 @@ struct MeshMeshFeatures {
 template <class Real>
 BACKDRIVE_CALLED void mesh_mesh_features(const MeshCore<Real>& A, const MeshCore<Real>& B, MeshMeshFeatures<Real>& f) {
   const ReferenceFace<Real> of_b = reference_face(A, B), of_a = reference_face(B, A);
-  const MaskOf<Real> by_a = less(of_b.gap, of_a.gap);
-  Real best = select(by_a, of_a.gap, of_b.gap);
-  Vec3<Real> axis = choose(by_a, -of_a.normal, of_b.normal);
+  SeparatingAxis<Real> axis{of_b.normal, of_b.gap};
+  axis.consider(MaskOf<Real>(true), of_a.gap, -of_a.normal);
   each_two_edges(
       A, B, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
         const Crossing<Real> c = crossing(a, b);
-        const MaskOf<Real> better = c.valid && less(best, c.gap);
-        best = select(better, c.gap, best);
-        axis = choose(better, c.normal, axis);
+        axis.consider(c.valid, c.gap, c.normal);
       });
-  const auto aligned = [&](const Vec3<Real>& n) __attribute__((always_inline)) {
-    return less(constant<Real>(kAlignment), dot(n, axis));
-  };
-  deepest_vertices<false>(A, B, of_b.triangle, aligned(of_b.normal), f.sort[0]);
-  deepest_vertices<true>(B, A, of_a.triangle, aligned(-of_a.normal), f.sort[1]);
+  deepest_vertices<false>(A, B, of_b.triangle, axis.aligned(of_b.normal), f.sort[0]);
+  deepest_vertices<true>(B, A, of_a.triangle, axis.aligned(-of_a.normal), f.sort[1]);
   each_two_edges(
       A, B, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
         const Crossing<Real> c = crossing(a, b);
-        const MaskOf<Real> used = c.valid && aligned(c.normal);
+        const MaskOf<Real> used = c.valid && axis.aligned(c.normal);
         f.sort[2].offer(select(used, c.gap, constant<Real>(kFarGap)), crossing_feature(a, b, c.sign));
       });
 }
