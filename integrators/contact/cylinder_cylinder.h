@@ -128,6 +128,7 @@ struct RimCandidates {
       at[k] = line_at_rim(c, axis_line(other), k < 2 ? -one : one, k % 2 ? -1 : 1);
       // within the slack sides touch
       at[k].valid = at[k].valid && !less(magnitude(dot(at[k].normal, c.pose.axes.cz)), slack);
+      if (k % 2) at[k].valid = at[k].valid && !(at[k - 1].valid && is_same_place(at[k].touch, at[k - 1].touch));
     }
   }
 };

@@ -101,15 +101,17 @@ struct RimPoint {
   }
 };
 
-/// One step of Newton's method for the point of the rim that is nearest to a line.
+/// One step of Newton's method for the point of the rim that is nearest to a line; the angle of the step.
 template <class N>
-BACKDRIVE_INLINE void approach(const Shape<N>& c, const ThickLine<N>& line, RimPoint<N>& on) {
+BACKDRIVE_INLINE N approach(const Shape<N>& c, const ThickLine<N>& line, RimPoint<N>& on) {
   const N one = constant<N>(1), square = maximum(dot(line.way, line.way), constant<N>(kTinySquare));
   const Vec3<N> from = on.at - line.start, e = from - line.way * (dot(line.way, from) / square);
   const N along = dot(on.tangent, line.way);
   // D = ½|e|²:  D′ = R e·t,  D″ = R² (1 − (t·ŵ)²) − R e·r
   const N bend = c.scale.x * (one - along * along / square) - dot(e, on.radial);
-  on.turn(c, -dot(e, on.tangent) / maximum(bend, constant<N>(1e-6) * c.scale.x));
+  const N angle = -dot(e, on.tangent) / maximum(bend, constant<N>(1e-6) * c.scale.x);
+  on.turn(c, angle);
+  return angle;
 }
 
 /// What touches the cylinder along a line: where, and the sign of n along (axis or tangent) × line.
@@ -119,6 +121,12 @@ struct LineTouch {
   RimPlace<Real> place;
   Real sign;
 };
+
+/// Of two at the same rim: whether they are within a few milliradians.
+template <class Real>
+BACKDRIVE_INLINE MaskOf<Real> is_same_place(const LineTouch<Real>& a, const LineTouch<Real>& b) {
+  return !less(a.place.cos * b.place.cos + a.place.sin * b.place.sin, constant<Real>(1 - 1e-5));
+}
 
 /// Two lines and their common perpendicular.
 template <class N>
@@ -202,7 +210,12 @@ BACKDRIVE_INLINE LineCandidate<Real> line_at_side(const Shape<Real>& c, const Th
   return found;
 }
 
-/// `which`: −1, 1, the two places where a line passes over a rim; of a line along the axis, where it passes by.
+/// Radians: a place of a rim that still moves by more in the last step is none. Another Newton step follows, that of
+/// line_at_cylinder(): what is left is the square of the square.
+constexpr double kStillMoves = 1e-3;
+
+/// `which`: −1, 1, the two places where a line passes over a rim; of a line along the axis, where it passes by. A place
+/// that is far from the rim drifts to the other, which that has found already.
 template <class Real>
 BACKDRIVE_CALLED LineCandidate<Real> line_at_rim(const Shape<Real>& c, const ThickLine<Real>& line, const Real& end,
                                                  double which) {
@@ -219,13 +232,14 @@ BACKDRIVE_CALLED LineCandidate<Real> line_at_rim(const Shape<Real>& c, const Thi
   const Vec3<Real> out = direction(Vec3<Real>{q.x + s * v.x, q.y + s * v.y, zero});
   RimPoint<Real> rim(c, {end, out.x, out.y});
   constexpr int steps = 8;
-  for (int k = 0; k < steps; ++k) approach(c, line, rim);
+  Real last = zero;
+  for (int k = 0; k < steps; ++k) last = approach(c, line, rim);
   const Perpendicular<Real> p(rim.at, rim.tangent, line.start, line.way);
   const Vec3<Real> outward = rim.radial + c.pose.axes.cz * end;
   const Real sign = select(less(dot(p.area, outward), zero), -one, one);
   LineCandidate<Real> found = candidate<Real>(line, {MaskOf<Real>(true), rim.place(c, end), sign}, p, zero);
-  found.valid = found.valid && less(least, p.square) && !less(dot(found.normal, rim.radial), -slack) &&
-                !less(end * dot(found.normal, c.pose.axes.cz), -slack);
+  found.valid = found.valid && less(magnitude(last), constant<Real>(kStillMoves)) && less(least, p.square) &&
+                !less(dot(found.normal, rim.radial), -slack) && !less(end * dot(found.normal, c.pose.axes.cz), -slack);
   return found;
 }
 

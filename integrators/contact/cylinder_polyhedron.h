@@ -112,16 +112,36 @@ struct CylinderPolyhedronSearch {
       visit(i, q, out, stands);
     }
   }
-  /// visit(edge, where it may touch the cylinder): at its side, and at two places of each rim.
+  /// Whether the middle of the cylinder is outside of a face at this edge. Where it is not, any normal of the edge has a
+  /// gap of less than minus half of what the cylinder takes along it, and others separate better.
+  BACKDRIVE_INLINE MaskOf<Real> looks_at(const MeshEdge<Real>& e) const {
+    const Vec3<Real> x = c.pose.origin - e.start;
+    const Real least = constant<Real>(kSupportSlack * kSupportSlack);
+    MaskOf<Real> looks(false);
+    for (int k = 0; k < 2; ++k) {
+      const Vec3<Real>&under = e.third[1 - k], n = cross(e.way, e.third[k]);
+      const Real of_x = dot(n, x), of_under = dot(n, under), square = dot(n, n) * least;
+      const MaskOf<Real> is_sharp = less(square * dot(under, under), of_under * of_under);
+      const MaskOf<Real> is_below = less(constant<Real>(0), of_x * of_under) && less(square * dot(x, x), of_x * of_x);
+      looks = looks || !(is_sharp && is_below);
+    }
+    return looks;
+  }
+  /// visit(edge, where it may touch the cylinder): at its side, and at two places of each rim if they are two.
   template <class Visit>
   BACKDRIVE_INLINE void each_edge(const Visit& visit) const {
     const Real slack = constant<Real>(kSupportSlack), one = constant<Real>(1);
     for (int i = 0; i < p.mesh.edge_count; ++i) {
       const MeshEdge<Real> e = mesh_edge(p, i);
+      const MaskOf<Real> looks = looks_at(e);
+      if (!any(looks)) continue;
       const ThickLine<Real> line{e.start, e.way, constant<Real>(0)};
+      LineCandidate<Real> found = line_at_side(c, line);
       for (int k = 0; k < 5; ++k) {
-        LineCandidate<Real> found =
-            k == 0 ? line_at_side(c, line) : line_at_rim(c, line, k < 3 ? -one : one, k % 2 ? -1 : 1);
+        const LineCandidate<Real> before = found;
+        if (k > 0) found = line_at_rim(c, line, k < 3 ? -one : one, k % 2 ? -1 : 1);
+        found.valid = found.valid && looks;
+        if (k == 2 || k == 4) found.valid = found.valid && !(before.valid && is_same_place(found.touch, before.touch));
         for (const Vec3<Real>& third : e.third) {
           found.valid = found.valid && !less(dot(found.normal, third), -slack * length(third));
         }

@@ -190,8 +190,9 @@ TEST_P(ContactPairs, CommonMotionsCarryThePointsAlong) {
 /// A force along the normal does work at the rate of the gap: the gap's gradient is the wrench of the unit force n at
 /// the point on A, and its opposite on B, so that what A gains in momentum B loses. Exact where a gap is a distance of
 /// features; within (√β of kSegmentPull times lengths) where a point is drawn along a capsule's segment or, of two
-/// cylinders side at side, along the axes. Left out:
-/// box on box, whose places are clamped sideways, and supports of curved shapes away from their normal, on fields.
+/// cylinders side at side, along the axes, unless a segment is within β times its length over the distance of parallel
+/// to a face (one of 10,000), where the point passes from end to end. Left out: box on box, whose places are clamped
+/// sideways, and supports of curved shapes away from their normal, on fields.
 TEST_P(ContactPairs, GapsChangeByTheWrenchOfAUnitForce) {
   using K = test::ShapeKind;
   const PairKinds kinds = GetParam();
@@ -199,9 +200,12 @@ TEST_P(ContactPairs, GapsChangeByTheWrenchOfAUnitForce) {
   const bool curved = (kinds.a == K::cylinder || kinds.a == K::ellipsoid) && kinds.b == K::height_field;
   const bool drawn =
       (kinds.a == K::capsule && !contact::is_ground(kinds.b)) || (kinds.a == K::cylinder && kinds.b == K::cylinder);
+  // of exact ones rounding: 1e-16 by numbers up to 1 over the square of 0.01 rad, below which edges count as parallel
   const double tolerance = drawn ? 3e-3 : 1e-11;
+  // a place of a rim that Newton's method has not found shows in one of 200
+  const int cases = kinds.a == K::box && kinds.b == K::cylinder ? 400 : 50;
   Random random(19);
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < cases; ++i) {
     const PairCase c = test::random_case(kinds, random);
     const Points at = test::points_of(c);
     for (std::size_t k = 0; k < at.size(); ++k) {
