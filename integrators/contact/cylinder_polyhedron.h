@@ -112,8 +112,8 @@ struct CylinderPolyhedronSearch {
       visit(i, q, out, stands);
     }
   }
-  /// Whether the middle of the cylinder is outside of a face at this edge. Where it is not, any normal of the edge has a
-  /// gap of less than minus half of what the cylinder takes along it, and others separate better.
+  /// Whether the middle of the cylinder is outside of a face at this edge. Where it is not, any normal of the edge has
+  /// a gap of less than minus half of what the cylinder takes along it, and others separate better.
   BACKDRIVE_INLINE MaskOf<Real> looks_at(const MeshEdge<Real>& e) const {
     const Vec3<Real> x = c.pose.origin - e.start;
     const Real least = constant<Real>(kSupportSlack * kSupportSlack);
