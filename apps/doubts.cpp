@@ -9,7 +9,6 @@
 #include "apps/machine_memory.h"
 #include "apps/simulate.h"
 #include "integrators/contact/pair_stiffness.h"
-#include "models/contact_pairs.h"
 #include "scenes/reader.h"
 
 namespace backdrive::app {
@@ -146,38 +145,6 @@ constexpr double kStepsOfImpact = 5;
 /// Pairs that are told one by one.
 constexpr std::size_t kToldPairs = 3;
 
-void doubt_short_contacts(const Problem& problem, Lines& lines) {
-  const Model& model = problem.model;
-  const Topology& t = model.topology;
-  const double step = problem.simulation.time_step;
-  const std::vector<contact::PairStiffness> pairs = contact::pair_stiffnesses(model, step);
-  std::size_t count = 0;
-  for (std::size_t k = 0; k < pairs.size(); ++k) {
-    const double steps = pairs[k].impact() / step;
-    if (!(steps < kStepsOfImpact)) continue;
-    if (++count > kToldPairs) continue;
-    const auto name = [&](int shape) { return model.shape_names[t.contact_shapes[shape].shape]; };
-    const double softer = pairs[k].stiffness * steps * steps / (kStepsOfImpact * kStepsOfImpact);
-    lines.push_back("shapes '" + name(t.contact_pairs[k].a) + "' and '" + name(t.contact_pairs[k].b) +
-                    "': an impact at " + number(pairs[k].stiffness) + " N/m lasts " + number(steps) +
-                    " steps, and gradients through it need " + number(kStepsOfImpact) + ": with at most " +
-                    number(softer) + " N/m (stiffness: auto), or steps of at most " +
-                    number(pairs[k].impact() / kStepsOfImpact) + " s (simulation/substeps)");
-  }
-  if (count > kToldPairs) lines.push_back("so do " + std::to_string(count - kToldPairs) + " more pairs of shapes");
-}
-
-/// Shapes whose types do not touch.
-void doubt_passing(const Model& model, Lines& lines) {
-  const auto passing = pairs_without_contact(model);
-  if (passing.empty()) return;
-  const auto name = [&](int shape) { return "'" + model.shape_names[shape] + "'"; };
-  const auto [ellipsoid, other] = passing.front();
-  lines.push_back("shapes " + name(ellipsoid) + " and " + name(other) + " go through each other" +
-                  (passing.size() > 1 ? ", and " + count(passing.size() - 1, "more pair") + " like them" : "") +
-                  ": ellipsoids touch planes and height fields only; a sphere, capsule or mesh touches all");
-}
-
 }  // namespace
 
 std::string contact_words(const Problem& problem) {
@@ -196,10 +163,26 @@ std::string contact_words(const Problem& problem) {
   return range(least, most) + " N/m, impacts of " + range(shortest, longest) + " steps";
 }
 
-Lines contact_doubts(const Problem& problem) {
+Lines short_contacts(const Problem& problem) {
+  const Model& model = problem.model;
+  const Topology& t = model.topology;
+  const double step = problem.simulation.time_step;
+  const std::vector<contact::PairStiffness> pairs = contact::pair_stiffnesses(model, step);
   Lines lines;
-  doubt_short_contacts(problem, lines);
-  doubt_passing(problem.model, lines);
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < pairs.size(); ++k) {
+    const double steps = pairs[k].impact() / step;
+    if (!(steps < kStepsOfImpact)) continue;
+    if (++count > kToldPairs) continue;
+    const auto name = [&](int shape) { return model.shape_names[t.contact_shapes[shape].shape]; };
+    const double softer = pairs[k].stiffness * steps * steps / (kStepsOfImpact * kStepsOfImpact);
+    lines.push_back("shapes '" + name(t.contact_pairs[k].a) + "' and '" + name(t.contact_pairs[k].b) +
+                    "': an impact at " + number(pairs[k].stiffness) + " N/m lasts " + number(steps) +
+                    " steps, and gradients through it need " + number(kStepsOfImpact) + ": with at most " +
+                    number(softer) + " N/m (stiffness: auto), or steps of at most " +
+                    number(pairs[k].impact() / kStepsOfImpact) + " s (simulation/substeps)");
+  }
+  if (count > kToldPairs) lines.push_back("so do " + std::to_string(count - kToldPairs) + " more pairs of shapes");
   return lines;
 }
 
@@ -211,7 +194,7 @@ std::vector<std::string> doubts(const Scene& scene) {
   doubt_starts(scene.problem, lines);
   doubt_held(scene.problem, lines);
   doubt_overlaps(scene.problem, lines);
-  for (const std::string& line : contact_doubts(scene.problem)) lines.push_back(line);
+  for (const std::string& line : short_contacts(scene.problem)) lines.push_back(line);
   if (const std::string line = motion_too_large(scene.problem); !line.empty()) lines.push_back(line);
   return lines;
 }

@@ -14,8 +14,7 @@ std::vector<std::string> doubts(const Scene& scene);
 /// How stiff the contacts are and how many steps an impact lasts; empty where nothing may touch. O(pairs + shapes²).
 std::string contact_words(const Problem& problem);
 
-/// Contacts that last fewer steps than their gradients need, with the numbers that would do, and shapes that go through
-/// each other as their types do not touch. O(pairs + shapes²).
-std::vector<std::string> contact_doubts(const Problem& problem);
+/// Contacts that last fewer steps than their gradients need, with the numbers that would do. O(pairs + shapes²).
+std::vector<std::string> short_contacts(const Problem& problem);
 
 }  // namespace backdrive::app

@@ -107,7 +107,7 @@ int run_gradcheck(const CheckArguments& options) {
   const Scene scene = load(options);
   BaselineRows before = check_files(options);
   check_motion_fits(scene.problem);
-  for (const std::string& line : contact_doubts(scene.problem)) log_warning(line);
+  for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   log_info("checking the gradients of '" + scene.name + "' over " + count(scene.problem.simulation.steps, "step") +
            ", at " + options.at + ", float64" + (options.precision == "both" ? " and float32" : ""));
   std::vector<CheckPlace> places = check_places(scene.problem, names, how.seed);

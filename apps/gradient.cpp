@@ -142,7 +142,7 @@ int run_gradient(const GradientArguments& options) {
   ExecutionOptions how = execution(options);
   const Scene scene = load(options);
   keep_within_memory(scene.problem, how);
-  for (const std::string& line : contact_doubts(scene.problem)) log_warning(line);
+  for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   GradientTable table;
   // Parameters at the same point as the variables.
   const bool moved = options.at == "start" && !scene.problem.variables.empty();

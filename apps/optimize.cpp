@@ -297,7 +297,7 @@ int run_optimize(const OptimizeArguments& options) {
   log_made_by(options, how);
   log_start(scene, options, how);
   for (const std::string& line : open_loops(scene.problem)) log_warning(line);
-  for (const std::string& line : contact_doubts(scene.problem)) log_warning(line);
+  for (const std::string& line : short_contacts(scene.problem)) log_warning(line);
   HistoryFile history(folder);
   const std::unique_ptr<OptimizeView> view = make_view(scene, how, options);
   const OptimizeResult result = optimize_with_progress(scene.problem, how, options.quiet, history, view.get());

@@ -96,7 +96,7 @@ int run_run(const Options& options) {
   log_info("running '" + scene.name + "': " + steps_text(problem.simulation) + ", " + options.precision);
   if (const std::string words = contact_words(problem); !words.empty()) log_detail("contact: " + words);
   for (const std::string& line : open_loops(problem)) log_warning(line);
-  for (const std::string& line : contact_doubts(problem)) log_warning(line);
+  for (const std::string& line : short_contacts(problem)) log_warning(line);
   const SimulationResult result = simulate_with_progress(scene, how, options.quiet);
   int exit_code = kDone;
   warn_of_unsolved(problem, result.status);

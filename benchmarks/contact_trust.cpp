@@ -164,7 +164,7 @@ Part part_of(const std::vector<std::string>& words) {
     } else {
       usage_error("'" + word +
                   "': expected a number, a thing (sphere, capsule, box, cylinder, rod, "
-                  "disc, mesh, 'two links'), a motion (drop, toss, slide, roll, tip, pile) or a size (0.001m)");
+                  "disc, mesh, 'two links', egg, lens), a motion (drop, toss, slide, roll, tip, pile) or a size (0.001m)");
     }
   }
   if (part.worlds < 1) usage_error("expected a world at least");

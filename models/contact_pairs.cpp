@@ -14,9 +14,6 @@ namespace {
 bool is_ground(GeometryType type) {
   return type == GeometryType::plane || type == GeometryType::height_field;
 }
-bool touches_ground_only(GeometryType type) {
-  return type == GeometryType::ellipsoid;
-}
 
 /// Bodies that fixed joints make one, and what they hang on.
 struct RigidGroups {
@@ -83,10 +80,7 @@ class PairFinder {
   int group(int shape) const { return body(shape) < 0 ? -1 : groups_.of[body(shape)]; }
 
   bool may_touch(int i, int j) const {
-    return can_touch(model_.shape_types[i], model_.shape_types[j]) && may_meet(i, j);
-  }
-  /// Whatever their types.
-  bool may_meet(int i, int j) const {
+    if (!can_touch(model_.shape_types[i], model_.shape_types[j])) return false;
     const CollisionFilter &f = model_.shape_filters[i], &g = model_.shape_filters[j];
     const bool filtered = !(f.groups & g.meets) || !(g.groups & f.meets);
     if (filtered) return has(included_, i, j);
@@ -117,7 +111,7 @@ class PairFinder {
       if (a == b) refuse("shape " + name(a) + " with itself", "two shapes");
       if (!can_touch(model_.shape_types[a], model_.shape_types[b])) {
         refuse(std::string(to_string(model_.shape_types[a])) + " and " + to_string(model_.shape_types[b]),
-               "types that can touch (ellipsoids touch planes and height fields only, which do not touch each other)");
+               "types that can touch (planes and height fields do not touch each other)");
       }
       if (moves_with(a, b)) {
         refuse("shapes " + name(a) + " and " + name(b) + " of one rigid body", "two that move against each other");
@@ -165,8 +159,8 @@ class ContactShapes {
   std::vector<bool> fixed_;
 };
 
-/// What stands on the ground comes first, and of others what the pair functions list first. (But nothing of the world
-/// does: the first of a pair has a link.)
+/// What stands on the ground comes first, and of others whose type is listed first. (But nothing of the world does: the
+/// first of a pair has a link.)
 bool in_order(GeometryType a, GeometryType b) {
   return is_ground(b) || (!is_ground(a) && a <= b);
 }
@@ -174,25 +168,7 @@ bool in_order(GeometryType a, GeometryType b) {
 }  // namespace
 
 bool can_touch(GeometryType a, GeometryType b) {
-  if (is_ground(a) || is_ground(b)) return is_ground(a) != is_ground(b);
-  return !touches_ground_only(a) && !touches_ground_only(b);
-}
-
-std::vector<std::pair<int, int>> pairs_without_contact(const Model& model) {
-  const auto ends_at_ground = [&](int shape) { return touches_ground_only(model.shape_types[shape]); };
-  const PairFinder finder(model);
-  const std::vector<int> shapes = finder.candidates();
-  std::vector<std::pair<int, int>> pairs;
-  for (std::size_t k = 0; k < shapes.size(); ++k) {
-    if (!ends_at_ground(shapes[k])) continue;
-    for (std::size_t l = 0; l < shapes.size(); ++l) {
-      const int a = shapes[k], b = shapes[l];
-      const bool seen = l <= k && ends_at_ground(b);
-      if (seen || can_touch(model.shape_types[a], model.shape_types[b])) continue;
-      if (finder.group(a) != finder.group(b) && finder.may_meet(a, b)) pairs.emplace_back(a, b);
-    }
-  }
-  return pairs;
+  return !is_ground(a) || !is_ground(b);
 }
 
 void find_contact_pairs(Model& model) {

@@ -1,8 +1,5 @@
 #pragma once
 // Which shapes of a model may touch.
-#include <utility>
-#include <vector>
-
 #include "models/model.h"
 
 namespace backdrive {
@@ -10,12 +7,9 @@ namespace backdrive {
 /// Pairs of one model that may touch; a million take 8 MB and every step looks at all of them.
 constexpr int kMostContactPairs = 1'000'000;
 
-/// Whether there are contact points between two types, in either order.
+/// Whether there are contact points between two types, in either order: of all but planes and height fields, which do
+/// not touch each other.
 bool can_touch(GeometryType a, GeometryType b);
-
-/// Pairs of shapes that move against each other and that filters and joints let meet, but whose types do not touch, so
-/// that they go through each other: the first of each is an ellipsoid. O(ellipsoids · shapes).
-std::vector<std::pair<int, int>> pairs_without_contact(const Model& model);
 
 /// Sets topology.contact_shapes and topology.contact_pairs: all pairs of shapes whose types and filters let them touch
 /// and that move against each other, in the order of the model's shapes. Bodies joined by fixed joints count as one,

@@ -101,7 +101,7 @@ SchemaPtr geometry() {
       required_or_of_robot(
           "type", word({"plane", "sphere", "ellipsoid", "capsule", "box", "cylinder", "mesh", "height_field"}),
           "What it is. Volumes are centred on the frame, the long axis along its z. Planes and height fields are "
-          "of the world. Ellipsoids touch these two only."),
+          "of the world, and do not touch each other."),
       absent("scale", choice({at_least(0, Dimension::length), vector(Dimension::length, {1, 2, 3})}),
              "0.1 each; mesh: [1, 1, 1]",
              "Sphere: radius; ellipsoid: three radii; capsule and cylinder: radius, half length; box: three half "

@@ -49,14 +49,24 @@ struct RimsTouch {
   RimPlace<Real> place[2];
   Real sign;
 };
+template <class Real>
+BACKDRIVE_INLINE RimsTouch<Real> choose(const MaskOf<Real>& mask, const RimsTouch<Real>& yes,
+                                        const RimsTouch<Real>& no) {
+  return {{choose(mask, yes.place[0], no.place[0]), choose(mask, yes.place[1], no.place[1])},
+          select(mask, yes.sign, no.sign)};
+}
 /// In plain numbers.
 template <class Real>
 struct CylinderCylinderFeatures {
   CylinderPart<Real> part[2];
   FeaturePair<Real> sides[2];
   MaskOf<Real> sides_used[2];
-  RimsTouch<Real> rims[2];
-  MaskOf<Real> rims_used[2];
+  Deepest<RimsTouch<Real>, Real, kRimPoints> rims;
+
+  BACKDRIVE_INLINE CylinderCylinderFeatures() : rims({{top(), top()}, constant<Real>(1)}) {}
+
+ private:
+  static BACKDRIVE_INLINE RimPlace<Real> top() { return {constant<Real>(1), constant<Real>(1), constant<Real>(0)}; }
 };
 
 // ---- rim at rim -----------------------------------------------------------------------------------------------------
@@ -84,7 +94,7 @@ BACKDRIVE_INLINE ContactPoint<N> rims_touch(const Shape<N>& a, const Shape<N>& b
   return {dot(n, on_b.at - on_a.at), (on_a.at + on_b.at) * constant<N>(0.5), n};
 }
 
-/// Of the rims of two ends: `which`, −1 or 1, of the two places where they cross as seen along A. Valid: with each
+/// Of the rims of two ends: from `which`, −1 or 1, of the two places where they cross as seen along A. Valid: with each
 /// cylinder on its side.
 template <class Real>
 BACKDRIVE_CALLED MaskOf<Real> find_rims(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2], double which,
@@ -116,6 +126,35 @@ BACKDRIVE_CALLED MaskOf<Real> find_rims(const Shape<Real>& a, const Shape<Real>&
          less(dot(aside, aside), least * least * constant<Real>(1e-8));
 }
 
+/// The places where rims of two ends cross, found from where they do as seen along either axis; normals lead out of A.
+template <class Real>
+struct RimCrossings {
+  static constexpr int count = 4;
+  MaskOf<Real> valid[count];
+  RimsTouch<Real> touch[count];
+  ContactPoint<Real> point[count];
+
+  BACKDRIVE_INLINE RimCrossings(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2]) {
+    const Real turned_end[2] = {end[1], end[0]};
+    for (int k = 0; k < count; ++k) {
+      const double which = k % 2 ? 1 : -1;
+      if (k < 2) {
+        valid[k] = find_rims(a, b, end, which, touch[k], point[k]);
+      } else {
+        RimsTouch<Real> seen;
+        valid[k] = find_rims(b, a, turned_end, which, seen, point[k]);
+        touch[k] = {{seen.place[1], seen.place[0]}, seen.sign};
+        point[k].normal = -point[k].normal;
+      }
+      for (int other = 0; other < k; ++other) {
+        const MaskOf<Real> same = is_same_place(touch[k].place[0], touch[other].place[0]) &&
+                                  is_same_place(touch[k].place[1], touch[other].place[1]);
+        valid[k] = valid[k] && !(valid[other] && same);
+      }
+    }
+  }
+};
+
 /// Places of the rims of c that may touch the side of the other; normals lead out of c.
 template <class Real>
 struct RimCandidates {
@@ -128,7 +167,9 @@ struct RimCandidates {
       at[k] = line_at_rim(c, axis_line(other), k < 2 ? -one : one, k % 2 ? -1 : 1);
       // within the slack sides touch
       at[k].valid = at[k].valid && !less(magnitude(dot(at[k].normal, c.pose.axes.cz)), slack);
-      if (k % 2) at[k].valid = at[k].valid && !(at[k - 1].valid && is_same_place(at[k].touch, at[k - 1].touch));
+      if (k % 2 == 0) continue;
+      const LineCandidate<Real>& other_place = at[k - 1];
+      at[k].valid = at[k].valid && !(other_place.valid && is_same_place(at[k].touch.place, other_place.touch.place));
     }
   }
 };
@@ -187,7 +228,8 @@ BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Sha
   const Core<Real> A = core_of<ShapeKind::capsule>(a), B = core_of<ShapeKind::capsule>(b);
   const Real ends[2] = {f.part[0].end, f.part[1].end};
   const RimCandidates<Real> rims[2] = {{a, b}, {b, a}};
-  ContactPoint<Real> side[2], at_rims[2];
+  const RimCrossings<Real> crossings(a, b, ends);
+  ContactPoint<Real> side[2];
   for (int k = 0; k < 2; ++k) {
     f.sides[k] = capsule_capsule_feature(A, B, k);
     side[k] = witness(A, B, f.sides[k]);
@@ -201,18 +243,19 @@ BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Sha
       axis.consider(found.valid, found.gap, k == 0 ? -found.normal : found.normal);
     }
   }
-  for (int k = 0; k < 2; ++k) {
-    f.rims_used[k] = find_rims(a, b, ends, 2 * k - 1, f.rims[k], at_rims[k]);
-    axis.consider(f.rims_used[k], at_rims[k].gap, -at_rims[k].normal);
+  for (int k = 0; k < crossings.count; ++k) {
+    axis.consider(crossings.valid[k], crossings.point[k].gap, -crossings.point[k].normal);
   }
 
   // what touches along it
-  Real least = far;
+  for (int k = 0; k < crossings.count; ++k) {
+    const MaskOf<Real> used = crossings.valid[k] && axis.aligned(-crossings.point[k].normal);
+    f.rims.offer(select(used, crossings.point[k].gap, far), crossings.touch[k]);
+  }
+  Real least = f.rims.gap[0];
   for (int k = 0; k < 2; ++k) {
     f.sides_used[k] = f.sides_used[k] && axis.aligned(side[k].normal);
-    f.rims_used[k] = f.rims_used[k] && axis.aligned(-at_rims[k].normal);
     least = minimum(least, select(f.sides_used[k], side[k].gap, far));
-    least = minimum(least, select(f.rims_used[k], at_rims[k].gap, far));
     const Vec3<Real>& n = outward[1 - k];
     least = minimum(least, choose_samples(*shapes[k], *shapes[1 - k], n, axis.aligned(k == 0 ? n : -n), f.part[k]));
     for (const LineCandidate<Real>& found : rims[k].at) {
@@ -260,7 +303,7 @@ BACKDRIVE_CALLED ContactPoint<N> cylinder_cylinder_point(const Shape<N>& a, cons
   i -= 2;
   if (i >= 2 * kRimPoints) {
     i -= 2 * kRimPoints;
-    return turned(choose(f.rims_used[i], rims_touch(a, b, f.rims[i]), far_point<N>()));
+    return turned(choose(f.rims.used(i), rims_touch(a, b, f.rims.feature[i]), far_point<N>()));
   }
   const int which = i / kRimPoints, k = i % kRimPoints;
   const auto& rims = f.part[which].rims;

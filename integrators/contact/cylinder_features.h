@@ -65,6 +65,10 @@ struct RimPlace {
   Real end, cos, sin;
 };
 
+template <class Real>
+BACKDRIVE_INLINE RimPlace<Real> choose(const MaskOf<Real>& mask, const RimPlace<Real>& yes, const RimPlace<Real>& no) {
+  return {select(mask, yes.end, no.end), select(mask, yes.cos, no.cos), select(mask, yes.sin, no.sin)};
+}
 template <class N, class Value>
 BACKDRIVE_INLINE RimPlace<N> lifted(const RimPlace<Value>& p) {
   return {N(p.end), N(p.cos), N(p.sin)};
@@ -124,8 +128,8 @@ struct LineTouch {
 
 /// Of two at the same rim: whether they are within a few milliradians.
 template <class Real>
-BACKDRIVE_INLINE MaskOf<Real> is_same_place(const LineTouch<Real>& a, const LineTouch<Real>& b) {
-  return !less(a.place.cos * b.place.cos + a.place.sin * b.place.sin, constant<Real>(1 - 1e-5));
+BACKDRIVE_INLINE MaskOf<Real> is_same_place(const RimPlace<Real>& a, const RimPlace<Real>& b) {
+  return !less(a.cos * b.cos + a.sin * b.sin, constant<Real>(1 - 1e-5));
 }
 
 /// Two lines and their common perpendicular.
@@ -247,8 +251,7 @@ template <class Real>
 BACKDRIVE_INLINE LineTouch<Real> choose(const MaskOf<Real>& mask, const LineTouch<Real>& yes,
                                         const LineTouch<Real>& no) {
   return {(mask && yes.at_rim) || (!mask && no.at_rim),
-          {select(mask, yes.place.end, no.place.end), select(mask, yes.place.cos, no.place.cos),
-           select(mask, yes.place.sin, no.place.sin)},
+          choose(mask, yes.place, no.place),
           select(mask, yes.sign, no.sign)};
 }
 

@@ -141,7 +141,7 @@ struct CylinderPolyhedronSearch {
         const LineCandidate<Real> before = found;
         if (k > 0) found = line_at_rim(c, line, k < 3 ? -one : one, k % 2 ? -1 : 1);
         found.valid = found.valid && looks;
-        if (k == 2 || k == 4) found.valid = found.valid && !(before.valid && is_same_place(found.touch, before.touch));
+        if (k == 2 || k == 4) found.valid = found.valid && !(before.valid && is_same_place(found.touch.place, before.touch.place));
         for (const Vec3<Real>& third : e.third) {
           found.valid = found.valid && !less(dot(found.normal, third), -slack * length(third));
         }

@@ -3,11 +3,12 @@
 //
 //   visit_pair(a.geometry.kind, b.geometry.kind, [&](auto pair) { pair.points(a, b, out); });
 //
-// A is on B: B is the plane or height field, or else the later of sphere, capsule, box, cylinder, mesh (in_order).
-// Ellipsoids meet planes and height fields only; planes and height fields do not meet each other.
+// A is on B: B is the plane or height field, or else the later of ellipsoid, sphere, capsule, box, cylinder, mesh
+// (in_order). Planes and height fields do not meet each other.
 #include "integrators/contact/box_box.h"
 #include "integrators/contact/box_pairs.h"
 #include "integrators/contact/cylinder_cylinder.h"
+#include "integrators/contact/ellipsoid_pairs.h"
 #include "integrators/contact/height_field.h"
 #include "integrators/contact/mesh_pairs.h"
 #include "integrators/contact/round_on_cylinder.h"
@@ -17,26 +18,28 @@ namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 constexpr bool is_ground(ShapeKind k) {
   return k == ShapeKind::plane || k == ShapeKind::height_field;
 }
-/// Place among the shapes that meet each other; −1: meets the ground only.
+/// Place among the shapes that are no ground.
 constexpr int pair_rank(ShapeKind k) {
   switch (k) {
-    case ShapeKind::sphere:
+    case ShapeKind::ellipsoid:
       return 0;
-    case ShapeKind::capsule:
+    case ShapeKind::sphere:
       return 1;
-    case ShapeKind::box:
+    case ShapeKind::capsule:
       return 2;
-    case ShapeKind::cylinder:
+    case ShapeKind::box:
       return 3;
-    case ShapeKind::mesh:
+    case ShapeKind::cylinder:
       return 4;
+    case ShapeKind::mesh:
+      return 5;
     default:
       return -1;
   }
 }
+constexpr int kPairRanks = 6;
 constexpr bool in_order(ShapeKind a, ShapeKind b) {
-  if (is_ground(b)) return !is_ground(a);
-  return pair_rank(a) >= 0 && pair_rank(a) <= pair_rank(b);
+  return !is_ground(a) && (is_ground(b) || pair_rank(a) <= pair_rank(b));
 }
 constexpr bool can_meet(ShapeKind a, ShapeKind b) {
   return in_order(a, b) || in_order(b, a);
@@ -274,6 +277,35 @@ struct CylinderPair {
   }
 };
 
+/// An ellipsoid and any of those or another. Adjoints by dual numbers.
+template <ShapeKind kind_b>
+struct EllipsoidPair {
+  static constexpr ShapeKind b = kind_b == ShapeKind::box ? ShapeKind::mesh : kind_b;  // the same, compiled once
+
+  template <class T>
+  static BACKDRIVE_HD int count(const Geometry<T>&, const Geometry<T>&) {
+    return 1;
+  }
+  template <class Real>
+  static BACKDRIVE_INLINE EllipsoidTouch<ValueOf<Real>> touch(const GeometricShape<Real>& A,
+                                                              const GeometricShape<Real>& B) {
+    return ellipsoid_touch<b>(values_of(A.shape), values_of(B.shape), B.geometry.mesh);
+  }
+  template <class Real>
+  static BACKDRIVE_HD void points(const GeometricShape<Real>& A, const GeometricShape<Real>& B,
+                                  ContactPoint<Real>* out) {
+    out[0] = ellipsoid_point<b>(A.shape, B.shape, touch(A, B));
+  }
+  template <class Real>
+  static BACKDRIVE_HD void adjoint(const GeometricShape<Real>& A, const GeometricShape<Real>& B,
+                                   const ContactPoint<Real>* bar, ShapeBar<Real>& A_bar, ShapeBar<Real>& B_bar) {
+    const auto t = touch(A, B);
+    adj_by_duals<ShapeKind::ellipsoid, b>(
+        A.shape, B.shape, bar[0], [&](const auto& on, const auto& under) { return ellipsoid_point<b>(on, under, t); },
+        A_bar, B_bar);
+  }
+};
+
 /// Calls visit(pair) with the pair's functions; for shapes in order that can meet.
 template <class Visit>
 BACKDRIVE_HD void visit_pair(ShapeKind a, ShapeKind b, const Visit& visit) {
@@ -299,36 +331,48 @@ BACKDRIVE_HD void visit_pair(ShapeKind a, ShapeKind b, const Visit& visit) {
   };
   if (b == K::plane) return on_ground(std::integral_constant<K, K::plane>());
   if (b == K::height_field) return on_ground(std::integral_constant<K, K::height_field>());
-  switch (pair_rank(a) * 5 + pair_rank(b)) {
+  switch (pair_rank(a) * kPairRanks + pair_rank(b)) {
     case 0:
-      return visit(BodyPair<K::sphere, K::sphere>());
+      return visit(EllipsoidPair<K::ellipsoid>());
     case 1:
-      return visit(BodyPair<K::sphere, K::capsule>());
+      return visit(EllipsoidPair<K::sphere>());
     case 2:
-      return visit(BodyPair<K::sphere, K::box>());
+      return visit(EllipsoidPair<K::capsule>());
     case 3:
-      return visit(CylinderPair<K::sphere, K::cylinder>());
+      return visit(EllipsoidPair<K::box>());
     case 4:
-      return visit(BodyPair<K::sphere, K::mesh>());
-    case 6:
-      return visit(BodyPair<K::capsule, K::capsule>());
+      return visit(EllipsoidPair<K::cylinder>());
+    case 5:
+      return visit(EllipsoidPair<K::mesh>());
     case 7:
-      return visit(BodyPair<K::capsule, K::box>());
+      return visit(BodyPair<K::sphere, K::sphere>());
     case 8:
-      return visit(CylinderPair<K::capsule, K::cylinder>());
+      return visit(BodyPair<K::sphere, K::capsule>());
     case 9:
-      return visit(BodyPair<K::capsule, K::mesh>());
-    case 12:
-      return visit(BodyPair<K::box, K::box>());
-    case 13:
-      return visit(CylinderPair<K::box, K::cylinder>());
+      return visit(BodyPair<K::sphere, K::box>());
+    case 10:
+      return visit(CylinderPair<K::sphere, K::cylinder>());
+    case 11:
+      return visit(BodyPair<K::sphere, K::mesh>());
     case 14:
+      return visit(BodyPair<K::capsule, K::capsule>());
+    case 15:
+      return visit(BodyPair<K::capsule, K::box>());
+    case 16:
+      return visit(CylinderPair<K::capsule, K::cylinder>());
+    case 17:
+      return visit(BodyPair<K::capsule, K::mesh>());
+    case 21:
+      return visit(BodyPair<K::box, K::box>());
+    case 22:
+      return visit(CylinderPair<K::box, K::cylinder>());
+    case 23:
       return visit(BodyPair<K::box, K::mesh>());
-    case 18:
+    case 28:
       return visit(CylinderPair<K::cylinder, K::cylinder>());
-    case 19:
+    case 29:
       return visit(CylinderPair<K::cylinder, K::mesh>());
-    case 24:
+    case 35:
       return visit(BodyPair<K::mesh, K::mesh>());
     default:
       return;

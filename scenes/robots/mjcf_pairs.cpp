@@ -8,13 +8,6 @@ namespace {
 bool is_flat(const MjcfGeom& geom) {
   return geom.type == "plane" || geom.type == "hfield";
 }
-bool touches_flat_ones_only(const MjcfGeom& geom) {
-  return geom.type == "ellipsoid";
-}
-bool can_touch(const MjcfGeom& a, const MjcfGeom& b) {
-  if (is_flat(a) || is_flat(b)) return is_flat(a) != is_flat(b);
-  return !touches_flat_ones_only(a) && !touches_flat_ones_only(b);
-}
 
 /// With the value of a key, whether or not it has one; null: without.
 void put(const NodePtr& map, const std::string& key, const NodePtr& value, Place place) {
@@ -77,7 +70,7 @@ void MjcfPairs::add(const XmlElement& given) {
   static const Names known{"name",   "class",  "geom1", "geom2",  "condim",
                            "solref", "solimp", "gap",   "margin", "friction"};
   tell_rest(element, known);
-  if (!can_touch(*a->geom, *b->geom)) {
+  if (is_flat(*a->geom) && is_flat(*b->geom)) {
     return parts_.note(given.place, "<pair> of " + a->geom->type + " and " + b->geom->type + ": they do not touch");
   }
   const std::array<double, 5> friction = materials_.pair_friction(element);

@@ -360,9 +360,6 @@ class MjcfWriter : MjcfReading {
     if (flat && body.moves) {
       return parts_.note(place, "<geom type=\"" + geom.type + "\"> of a body that moves: it is left away");
     }
-    if (touches && (geom.type == "cylinder" || geom.type == "ellipsoid")) {
-      parts_.note(place, "<geom type=\"" + geom.type + "\"> touches planes and height fields only");
-    }
     const bool of_world = index == 0 || flat;
     NodePtr shape = make_map(place);
     std::string name;

@@ -54,33 +54,6 @@ TEST_F(SimctlDoubtsTest, WhatIsHardlyMeant) {
   EXPECT_NE(text.out.find("warning: joints/hinge/limit/upper"), std::string::npos) << text.out;
 }
 
-// Ellipsoids touch the ground only, and what they would go through is told wherever contact is.
-TEST_F(SimctlDoubtsTest, WhatGoesThroughOthers) {
-  const std::string eggs = write("eggs.yaml", R"(
-simulation: {duration: 10 ms}
-model:
-  bodies:
-    egg: {shapes: [{density: 1000, geometry: {type: ellipsoid, scale: [5 cm, 4 cm, 3 cm]}}]}
-    second: {shapes: [{density: 1000, geometry: {type: ellipsoid, scale: [5 cm, 4 cm, 3 cm]}}]}
-    can: {shapes: [{density: 1000, geometry: {type: cylinder, scale: [5 cm, 4 cm]}}]}
-  joints: {one: {type: free, child: egg}, two: {type: free, child: second}, three: {type: free, child: can}}
-  shapes: {floor: {body: world, geometry: {type: plane}}}
-initial_state: {one: {position: [0, 0, 1]}, two: {position: [0, 0, 2]}, three: {position: [0, 0, 3]}}
-optimize:
-  variables: [{initial_state: one, quantity: velocity}]
-  loss: {terminal: [{body: egg, position: [0, 0, 1]}]}
-)");
-  const std::string told = "shapes 'egg' and 'second' go through each other, and 2 more pairs like them";
-  const std::vector<std::string> found = warnings(eggs);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_NE(found[0].find(told), std::string::npos) << found[0];
-  for (const char* command : {"run", "gradient", "gradcheck"}) {
-    const Outcome o = simctl({command, eggs});
-    EXPECT_NE(o.err.find(told), std::string::npos) << command << ": " << o.err;
-  }
-  EXPECT_TRUE(warnings(eggs, {"model/contacts/exclude=[[egg, second], [egg, can], [second, can]]"}).empty());
-}
-
 TEST_F(SimctlDoubtsTest, WhatIsMeantIsNotDoubted) {
   const std::string sound = write("sound.yaml", kSound);
   for (const char* change : {"joints/hinge/limit/upper=6.2", "joints/hinge/limit/upper=720 deg",

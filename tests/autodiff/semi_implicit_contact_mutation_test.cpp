@@ -85,10 +85,11 @@ struct Case {
   test::BlockSums duals;
 };
 
-/// Largest error of a block, of a tree, of a tree with loops, of one that slides, and of loose bodies.
+/// Largest error of a block, of trees with loops, couplings and both, of one that slides, and of loose bodies.
 double worst_error() {
   static const Case cases[] = {{1, test::touching_model(1)},
                                {2, test::touching_model(2)},
+                               {3, test::touching_model(3)},
                                {2, test::touching_model(2, true)},
                                {3, test::loose_model()}};
   double worst = 0;

@@ -126,8 +126,8 @@ std::vector<PairKinds> all_pairs() {
   for (K b : {K::plane, K::height_field}) {
     for (K a : {K::sphere, K::ellipsoid, K::capsule, K::box, K::cylinder, K::mesh}) pairs.push_back({a, b});
   }
-  for (K a : {K::sphere, K::capsule, K::box, K::cylinder, K::mesh}) {
-    for (K b : {K::sphere, K::capsule, K::box, K::cylinder, K::mesh}) {
+  for (K a : {K::ellipsoid, K::sphere, K::capsule, K::box, K::cylinder, K::mesh}) {
+    for (K b : {K::ellipsoid, K::sphere, K::capsule, K::box, K::cylinder, K::mesh}) {
       if (contact::in_order(a, b)) pairs.push_back({a, b});
     }
   }

@@ -18,7 +18,7 @@ using Points = std::vector<ContactPoint<double>>;
 struct PairKinds {
   ShapeKind a, b;
 };
-/// The 27 pairs in order (contact::in_order).
+/// The 33 pairs in order (contact::in_order).
 std::vector<PairKinds> all_pairs();
 std::string name_of(ShapeKind kind);
 std::string name_of(PairKinds pair);

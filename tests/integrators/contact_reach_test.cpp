@@ -11,7 +11,6 @@
 namespace backdrive {
 namespace {
 
-using contact::pair_rank;
 using test::PairCase;
 using test::PairKinds;
 using test::Random;
@@ -49,7 +48,8 @@ TEST_P(ContactReach, NoPairInReachIsLeftOut) {
     const PairCase c = test::random_case(GetParam(), random, {-0.03, 0.4, 4});
     const double gap = test::least_gap(test::points_of(c));
     // Of two polyhedra that are apart a gap may be that of a face's plane, which is nearer than they are.
-    if (pair_rank(GetParam().a) >= 2 && pair_rank(GetParam().b) >= 2 && gap > 0) continue;
+    const auto has_faces = [](K kind) { return kind == K::box || kind == K::cylinder || kind == K::mesh; };
+    if (has_faces(GetParam().a) && has_faces(GetParam().b) && gap > 0) continue;
     EXPECT_TRUE(may_meet(c, gap + 1e-12)) << round;
     EXPECT_TRUE(may_meet(c, std::max(gap, 0.0) + random.uniform(0, 0.1))) << round;
   }

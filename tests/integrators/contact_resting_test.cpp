@@ -83,8 +83,8 @@ std::vector<Resting> all_restings() {
       all.push_back({body, ground});
     }
   }
-  for (const G body : {G::sphere, G::capsule, G::box, G::cylinder, G::mesh}) {
-    for (const G stand : {G::sphere, G::capsule, G::box, G::cylinder, G::mesh}) {
+  for (const G body : {G::sphere, G::ellipsoid, G::capsule, G::box, G::cylinder, G::mesh}) {
+    for (const G stand : {G::sphere, G::ellipsoid, G::capsule, G::box, G::cylinder, G::mesh}) {
       all.push_back({body, Ground::stand, stand});
     }
   }

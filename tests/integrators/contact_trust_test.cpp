@@ -17,7 +17,7 @@ using namespace test;
 // Of the start's energy 1e-3 more, of which rounding in float32 takes a part: 1.5 s are 3,000 steps of 1e-7 at most.
 TEST(ContactTrust, ThrowsGainNoEnergy) {
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
-    for (const Thing thing : {Thing::rod, Thing::disc, Thing::box, Thing::capsule, Thing::mesh}) {
+    for (const Thing thing : {Thing::rod, Thing::disc, Thing::box, Thing::capsule, Thing::mesh, Thing::lens}) {
       for (const double rate : {120., 240., 1920.}) {
         for (const double mass : {1e-6, 1e-3, 1000., 1e6}) {
           const Throw what{thing, mass, rate < 1000 ? 0.1 : 0.01, rate, 1, integrator};
@@ -82,7 +82,8 @@ TEST(ContactTrust, RollingKeepsItsEnergyWhateverTheMoments) {
 // step, every fourth one became non-finite.
 TEST(ContactTrust, PilesThatReachTheirCoresStay) {
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
-    for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule, Thing::cylinder, Thing::disc}) {
+    for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule, Thing::cylinder, Thing::disc, Thing::egg,
+                              Thing::lens}) {
       const Throw what{thing, 1, 0.1, 120, 1, integrator};
       const Experiment e = thrown(what, Motion::pile, 48, 1, 1127);
       for (const auto& x : largest_energy<double>(e, what)) {
@@ -125,7 +126,7 @@ TEST(ContactTrust, PilesHaveTheirOwnBits) {
   };
   // Seeds of which worlds next to one that is hard to solve had other last digits, in packs of eight.
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
-    for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule, Thing::cylinder}) {
+    for (const Thing thing : {Thing::mesh, Thing::box, Thing::capsule, Thing::cylinder, Thing::egg}) {
       for (const int seed : {1127, 8}) {
         expect_own_bits(thrown({thing, 1, 0.1, 120, 1, integrator}, Motion::pile, 16, 1, seed),
                         name_of(thing) + std::string(", seed ") + std::to_string(seed));

@@ -96,11 +96,10 @@ TEST_F(MjcfPairs, TellWhatTheyDoNotHave) {
   EXPECT_EQ(told("friction=\"0.5 0.5\" condim=\"4\" margin=\"0.01\" gap=\"0.02\""), "");
   EXPECT_TRUE(contains(told("friction=\"0.5\""), "! ")) << "MuJoCo's second number is 1";
   EXPECT_TRUE(contains(told("solreffriction=\"0.1 1\""), "<pair solreffriction=...>"));
-  const std::string eggs =
-      "<worldbody><body><freejoint/><geom name=\"a\" type=\"ellipsoid\" size=\"1 1 2\"/></body><body>"
-      "<freejoint/><geom name=\"b\" size=\"1\"/></body></worldbody><contact><pair geom1=\"a\" "
-      "geom2=\"b\"/></contact>";
-  EXPECT_TRUE(contains(notes(model(eggs)), "<pair> of ellipsoid and sphere: they do not touch"));
+  const std::string walls =
+      "<worldbody><geom name=\"a\" type=\"plane\" size=\"1 1 1\"/><geom name=\"b\" type=\"plane\" size=\"1 1 1\"/>"
+      "<body><freejoint/><geom size=\"1\"/></body></worldbody><contact><pair geom1=\"a\" geom2=\"b\"/></contact>";
+  EXPECT_TRUE(contains(notes(model(walls)), "<pair> of plane and plane: they do not touch"));
   EXPECT_TRUE(
       touching(balls(kNoBits, "<pair " + ends + "/>", "<option><flag contact=\"disable\"/></option>").problem.model)
           .empty());

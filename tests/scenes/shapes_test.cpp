@@ -41,7 +41,7 @@ model:
     weld: {type: fixed, parent: shank, child: toe}
   shapes:
     floor: {body: world, geometry: {type: plane}}
-    stone: {body: world, geometry: {type: ellipsoid, scale: [1, 1, 1]}}
+    stone: {body: world, geometry: {type: ellipsoid, scale: [1, 1, 1]}, collision: none}
 )";
 
 Scene load(const std::string& text, const std::vector<Override>& overrides = {}, const fs::path& folder = meshes()) {

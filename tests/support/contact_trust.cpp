@@ -25,10 +25,12 @@ Numbers3 half_lengths(Thing thing, double size) {
     case Thing::rod:
       return {0.1 * size, 0.1 * size, size};
     case Thing::disc:
+    case Thing::lens:
       return {size, size, 0.1 * size};
     case Thing::box:
     case Thing::mesh:
     case Thing::two_links:
+    case Thing::egg:
       return {size, 0.66 * size, 0.33 * size};
   }
   return {};
@@ -58,6 +60,10 @@ ShapeOptions shape_of(Thing thing, double size) {
     case Thing::disc:
       shape.type = GeometryType::cylinder, shape.scale = {half[0], half[2], 0};
       break;
+    case Thing::egg:
+    case Thing::lens:
+      shape.type = GeometryType::ellipsoid, shape.scale = half;
+      break;
     case Thing::mesh:
       shape.type = GeometryType::mesh, shape.scale = {size, size, size}, shape.mesh = wedge();
       break;
@@ -69,10 +75,11 @@ ShapeOptions shape_of(Thing thing, double size) {
   return shape;
 }
 
-/// As of a box that fills the bounding box, or of a ball.
+/// As of a box that fills the bounding box, or of an ellipsoid.
 Numbers3 inertia_of(Thing thing, double mass, double size) {
   const Numbers3 h = half_lengths(thing, size);
-  const double share = thing == Thing::sphere ? 0.2 : thing == Thing::box || thing == Thing::two_links ? 1. / 3 : 0.25;
+  const bool round = thing == Thing::sphere || thing == Thing::egg || thing == Thing::lens;
+  const double share = round ? 0.2 : thing == Thing::box || thing == Thing::two_links ? 1. / 3 : 0.25;
   return {share * mass * (h[1] * h[1] + h[2] * h[2]), share * mass * (h[0] * h[0] + h[2] * h[2]),
           share * mass * (h[0] * h[0] + h[1] * h[1])};
 }
@@ -86,7 +93,8 @@ void set_turn(const Numbers3& axis, double angle, int row, int world, State<doub
 }  // namespace
 
 const char* name_of(Thing thing) {
-  constexpr const char* names[] = {"sphere", "capsule", "box", "cylinder", "rod", "disc", "mesh", "two links"};
+  constexpr const char* names[] = {"sphere", "capsule", "box",       "cylinder", "rod",
+                                   "disc",   "mesh",    "two links", "egg",      "lens"};
   return names[static_cast<int>(thing)];
 }
 const char* name_of(Motion motion) {

@@ -7,9 +7,9 @@
 
 namespace backdrive::test {
 
-enum class Thing { sphere, capsule, box, cylinder, rod, disc, mesh, two_links };
-constexpr Thing kThings[] = {Thing::sphere, Thing::capsule, Thing::box,  Thing::cylinder,
-                             Thing::rod,    Thing::disc,    Thing::mesh, Thing::two_links};
+enum class Thing { sphere, capsule, box, cylinder, rod, disc, mesh, two_links, egg, lens };
+constexpr Thing kThings[] = {Thing::sphere, Thing::capsule, Thing::box,       Thing::cylinder, Thing::rod,
+                             Thing::disc,   Thing::mesh,    Thing::two_links, Thing::egg,      Thing::lens};
 const char* name_of(Thing thing);
 
 /// What is thrown, and in what steps.
