@@ -209,7 +209,8 @@ BACKDRIVE_INLINE EllipsoidTouch<Real> touch_at(const Shape<Real>& a, const Shape
   return touch;
 }
 
-/// Climbs s of two ellipsoids.
+/// The greatest s of two ellipsoids: climbs from f, or from one of their axes where that is higher, as it is where one
+/// lies deep in the other.
 template <class Real>
 BACKDRIVE_CALLED void climb(const Shape<Real>& a, const Shape<Real>& under, EllipsoidFeature<Real>& f) {
   constexpr ShapeKind b = ShapeKind::ellipsoid;
@@ -218,6 +219,16 @@ BACKDRIVE_CALLED void climb(const Shape<Real>& a, const Shape<Real>& under, Elli
     return dot(n, way_between<b>(a, under, f, n));
   };
   Real share = one, best = height(f.normal);
+  const Vec3<Real> apart = a.pose.origin - under.pose.origin;
+  for (const Mat3<Real>* const axes : {&a.pose.axes, &under.pose.axes}) {
+    for (const Vec3<Real>* const axis : {&axes->cx, &axes->cy, &axes->cz}) {
+      const Vec3<Real> n = choose(less(dot(*axis, apart), constant<Real>(0)), -*axis, *axis);
+      const Real s = height(n);
+      const MaskOf<Real> higher = less(best, s);
+      f.normal = choose(higher, n, f.normal);
+      best = select(higher, s, best);
+    }
+  }
   constexpr int steps = 10;
   constexpr double most = 0.5, shorter = 0.2, longer = 4;  // radians a step, and how it changes; short ones are trusted
   for (int k = 0; k < steps; ++k) {
@@ -246,7 +257,7 @@ struct RimNearEllipsoid {
     const Vec3<Real> y = local_point(a.pose, on.at);
     const Vec3<Real> y_dot = transposed_times(a.pose.axes, on.tangent * cylinder.scale.x);
     const Vec3<N> moving{{y.x, y_dot.x}, {y.y, y_dot.y}, {y.z, y_dot.z}};
-    const Vec3<N> m = normal_towards(lifted<N>(a.scale), moving);
+    const Vec3<N> m = normal_towards(lifted<N>(thick_radii(a.scale)), moving);
     n = -(a.pose.axes * values_of(m));
     far = dot(values_of(m), y) - length(times(a.scale, values_of(m)));
     const Vec3<Real> n_dot = -(a.pose.axes * Vec3<Real>{m.x.dot, m.y.dot, m.z.dot});
@@ -299,6 +310,7 @@ BACKDRIVE_CALLED MaskOf<Real> nearest_of_rim(const Shape<Real>& a, const Shape<R
 template <class Real>
 struct EllipsoidSearch {
   const Shape<Real>& a;
+  Vec3<Real> radii = thick_radii(a.scale);
   EllipsoidFeature<Real> best = EllipsoidFeature<Real>::vertex(a.pose.axes.cz, zero3<Real>());
   Real most = constant<Real>(-kFarGap);
 
@@ -312,11 +324,11 @@ struct EllipsoidSearch {
     return dot(n, a.pose.origin - x) - ellipsoid_half_width(a, n);
   }
   BACKDRIVE_INLINE Vec3<Real> normal_at(const Vec3<Real>& x) const {
-    return -(a.pose.axes * normal_towards(a.scale, local_point(a.pose, x)));
+    return -(a.pose.axes * normal_towards(radii, local_point(a.pose, x)));
   }
   BACKDRIVE_INLINE Vec3<Real> normal_at_line(const Vec3<Real>& x, const Vec3<Real>& way) const {
     const Vec3<Real> w = transposed_times(a.pose.axes, direction(way));
-    return -(a.pose.axes * normal_towards_line(a.scale, local_point(a.pose, x), w));
+    return -(a.pose.axes * normal_towards_line(radii, local_point(a.pose, x), w));
   }
 };
 
@@ -346,7 +358,7 @@ BACKDRIVE_INLINE void search_along_axis(const Shape<Real>& under, EllipsoidSearc
       };
       // n of both scaled alike is not that of the nearest place, but says how far they are apart at least
       const Mat3<Real> disc = width_matrix(under.pose.axes, {core.radius, core.radius, zero});
-      const Vec3<Real> common = common_normal(width_matrix(a.pose.axes, a.scale), disc, a.pose.origin - x);
+      const Vec3<Real> common = common_normal(width_matrix(a.pose.axes, search.radii), disc, a.pose.origin - x);
       search.consider(on_top(common), of_rim(common), Feature::vertex(common, xi));
       Vec3<Real> n;
       const MaskOf<Real> found = nearest_of_rim<Real>(a, under, end, common, n);
@@ -394,8 +406,9 @@ BACKDRIVE_CALLED EllipsoidTouch<Real> ellipsoid_touch(const Shape<Real>& a, cons
   if constexpr (b == K::sphere) {
     search.best.normal = search.normal_at(under.pose.origin);
   } else if constexpr (b == K::ellipsoid) {
-    search.best.normal = common_normal(width_matrix(a.pose.axes, a.scale), width_matrix(under.pose.axes, under.scale),
-                                       a.pose.origin - under.pose.origin);
+    const Mat3<Real> own = width_matrix(a.pose.axes, search.radii);
+    const Mat3<Real> other = width_matrix(under.pose.axes, thick_radii(under.scale));
+    search.best.normal = common_normal(own, other, a.pose.origin - under.pose.origin);
     climb(a, under, search.best);
   } else if constexpr (b == K::capsule || b == K::cylinder) {
     search_along_axis<b>(under, search);

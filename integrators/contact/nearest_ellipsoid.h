@@ -1,6 +1,6 @@
 #pragma once
-// Where an ellipsoid (radii e, centre o, axes R) is nearest to something, by its normal there. All in plain numbers, of
-// which duals may be the derivatives.
+// Where an ellipsoid (radii e, centre o, axes R) is nearest to something, by its normal there. In numbers that may have
+// derivatives, by one direction.
 #include "integrators/contact/shapes.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
@@ -23,6 +23,13 @@ BACKDRIVE_INLINE N ellipsoid_half_width(const Shape<N>& s, const Vec3<N>& n) {
 template <class N>
 BACKDRIVE_INLINE Vec3<N> ellipsoid_place(const Shape<N>& s, const Vec3<N>& n) {
   return s.pose.axes * times(s.scale, direction(times(s.scale, transposed_times(s.pose.axes, n))));
+}
+
+/// Radii with which normals are sought: none so short, beside the longest, that it would be lost in float32.
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> thick_radii(const Vec3<Real>& e) {
+  const Real least = maximum(maximum(e.x, maximum(e.y, e.z)) * constant<Real>(1e-4), constant<Real>(1e-9));
+  return {maximum(e.x, least), maximum(e.y, least), maximum(e.z, least)};
 }
 
 /// The outward normal of an ellipsoid, in its axes, at its place nearest to y: y_k/(t + e_k²) for the t, greater than
@@ -84,8 +91,9 @@ BACKDRIVE_INLINE Mat3<Real> width_matrix(const Mat3<Real>& axes, const Vec3<Real
   return {x * (ex * x.x) + y * (ey * y.x) + z * (ez * z.x), x * (ex * x.y) + y * (ey * y.y) + z * (ez * z.y),
           x * (ex * x.z) + y * (ey * y.z) + z * (ez * z.z)};
 }
-/// n of two ellipsoids, d from the middle of the second, which may be flat, to that of the first, where both scaled
-/// alike touch: ((1 − λ) A + λ B) n = d with (1 − λ) h_A = λ h_B.
+/// n of two ellipsoids, `way` from the middle of the second, which may be flat, to that of the first, where both scaled
+/// alike touch (Perram and Wertheim, Statistical mechanics of hard ellipsoids, J. Comput. Phys. 58, 1985):
+/// ((1 − λ) A + λ B) n = d with (1 − λ) h_A = λ h_B.
 template <class Real>
 BACKDRIVE_CALLED Vec3<Real> common_normal(const Mat3<Real>& A, const Mat3<Real>& B, const Vec3<Real>& way) {
   const Real half = constant<Real>(0.5), one = constant<Real>(1);

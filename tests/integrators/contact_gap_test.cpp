@@ -313,6 +313,22 @@ TEST(EllipsoidGaps, AreSeparations) {
   }
 }
 
+// An ellipsoid that is a disc without thickness, or a line, and one that is a point.
+TEST(EllipsoidGaps, RadiiOfZeroAreFine) {
+  Random random(79);
+  for (const K other : kUnderEllipsoid) {
+    for (const V& scale : {V{0.3, 0.2, 0}, V{0, 0.2, 0}, V{0, 0, 0}}) {
+      PairCase c = test::random_case({K::ellipsoid, other}, random, {0.03, 0.05, 4});
+      c.a.scale = scale;
+      const ContactPoint<double> p = test::points_of(c)[0];
+      EXPECT_NEAR(p.gap, separation_along(c, p.normal), 1e-12) << test::name_of(other);
+      EXPECT_GT(p.gap, scale.x > 0 ? 0.03 : 0) << test::name_of(other);
+      const test::PairMotion bar = test::points_adjoint(c, {{1, {1, 1, 1}, {1, 1, 1}}});
+      EXPECT_TRUE(std::isfinite(test::inner(bar, bar))) << test::name_of(other);
+    }
+  }
+}
+
 TEST(EllipsoidGaps, OfWhatIsDeepInsideAreNegative) {
   Random random(73);
   for (const K other : kUnderEllipsoid) {
