@@ -180,17 +180,17 @@ BACKDRIVE_INLINE MeshEdge<Real> mesh_edge(const MeshCore<Real>& of, int i) {
 
 /// Two edges: whether they cross and support each other, the gap and the normal from B to A, ±w₁×w₂.
 template <class Real>
-struct Crossing {
+struct EdgeCrossing {
   MaskOf<Real> valid;
   Real gap, sign;
   Vec3<Real> normal;
 };
 template <class Real>
-BACKDRIVE_INLINE Crossing<Real> crossing(const MeshEdge<Real>& a, const MeshEdge<Real>& b) {
+BACKDRIVE_INLINE EdgeCrossing<Real> crossing(const MeshEdge<Real>& a, const MeshEdge<Real>& b) {
   const Real zero = constant<Real>(0), one = constant<Real>(1), slack = constant<Real>(kSupportSlack);
   const Vec3<Real> r = a.start - b.start, area = cross(a.way, b.way);
   const Real square = dot(area, area), least = constant<Real>(kLeastAngle * kLeastAngle);
-  Crossing<Real> c;
+  EdgeCrossing<Real> c;
   c.valid = less(least * dot(a.way, a.way) * dot(b.way, b.way), square);
   // r + s u − t v along u × v:  s = (v × r)·(u × v)/|u × v|²,  t = (u × r)·(u × v)/|u × v|²
   const Real inverse = one / select(c.valid, square, one);
@@ -241,14 +241,14 @@ BACKDRIVE_CALLED void mesh_mesh_features(const MeshCore<Real>& A, const MeshCore
   axis.consider(MaskOf<Real>(true), of_a.gap, -of_a.normal);
   each_two_edges(
       A, B, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
-        const Crossing<Real> c = crossing(a, b);
+        const EdgeCrossing<Real> c = crossing(a, b);
         axis.consider(c.valid, c.gap, c.normal);
       });
   deepest_vertices<false>(A, B, of_b.triangle, axis.aligned(of_b.normal), f.sort[0]);
   deepest_vertices<true>(B, A, of_a.triangle, axis.aligned(-of_a.normal), f.sort[1]);
   each_two_edges(
       A, B, [&](const MeshEdge<Real>& a, const MeshEdge<Real>& b) __attribute__((always_inline)) {
-        const Crossing<Real> c = crossing(a, b);
+        const EdgeCrossing<Real> c = crossing(a, b);
         const MaskOf<Real> used = c.valid && axis.aligned(c.normal);
         f.sort[2].offer(select(used, c.gap, constant<Real>(kFarGap)), crossing_feature(a, b, c.sign));
       });
