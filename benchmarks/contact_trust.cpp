@@ -162,9 +162,10 @@ Part part_of(const std::vector<std::string>& words) {
     } else if (const double size = length_of(word); size > 0) {
       part.sizes.push_back(size);
     } else {
-      usage_error("'" + word +
-                  "': expected a number, a thing (sphere, capsule, box, cylinder, rod, "
-                  "disc, mesh, 'two links', egg, lens), a motion (drop, toss, slide, roll, tip, pile) or a size (0.001m)");
+      usage_error(
+          "'" + word +
+          "': expected a number, a thing (sphere, capsule, box, cylinder, rod, "
+          "disc, mesh, 'two links', egg, lens), a motion (drop, toss, slide, roll, tip, pile) or a size (0.001m)");
     }
   }
   if (part.worlds < 1) usage_error("expected a world at least");

@@ -126,7 +126,7 @@ struct LineTouch {
   Real sign;
 };
 
-/// Of two at the same rim: whether they are within a few milliradians.
+/// Of two at the same end: whether they are within a few milliradians.
 template <class Real>
 BACKDRIVE_INLINE MaskOf<Real> is_same_place(const RimPlace<Real>& a, const RimPlace<Real>& b) {
   return !less(a.cos * b.cos + a.sin * b.sin, constant<Real>(1 - 1e-5));
@@ -214,12 +214,12 @@ BACKDRIVE_INLINE LineCandidate<Real> line_at_side(const Shape<Real>& c, const Th
   return found;
 }
 
-/// Radians: a place of a rim that still moves by more in the last step is none. Another Newton step follows, that of
-/// line_at_cylinder(): what is left is the square of the square.
+/// Radians: what still moves by more in the last step of Newton's method is not found. Another step follows, in the
+/// numbers of the point: an error of 1e-3 becomes one of 1e-6, then of 1e-12.
 constexpr double kStillMoves = 1e-3;
 
-/// `which`: −1, 1, the two places where a line passes over a rim; of a line along the axis, where it passes by. A place
-/// that is far from the rim drifts to the other, which that has found already.
+/// `which`: −1, 1, the two places where a line passes over a rim; of a line along the axis, where it passes by. Both
+/// may lead to the same place of the rim (is_same_place).
 template <class Real>
 BACKDRIVE_CALLED LineCandidate<Real> line_at_rim(const Shape<Real>& c, const ThickLine<Real>& line, const Real& end,
                                                  double which) {
@@ -250,8 +250,7 @@ BACKDRIVE_CALLED LineCandidate<Real> line_at_rim(const Shape<Real>& c, const Thi
 template <class Real>
 BACKDRIVE_INLINE LineTouch<Real> choose(const MaskOf<Real>& mask, const LineTouch<Real>& yes,
                                         const LineTouch<Real>& no) {
-  return {(mask && yes.at_rim) || (!mask && no.at_rim),
-          choose(mask, yes.place, no.place),
+  return {(mask && yes.at_rim) || (!mask && no.at_rim), choose(mask, yes.place, no.place),
           select(mask, yes.sign, no.sign)};
 }
 

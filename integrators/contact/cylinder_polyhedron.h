@@ -112,8 +112,8 @@ struct CylinderPolyhedronSearch {
       visit(i, q, out, stands);
     }
   }
-  /// Whether the middle of the cylinder is outside of a face at this edge. Where it is not, any normal of the edge has
-  /// a gap of less than minus half of what the cylinder takes along it, and others separate better.
+  /// Whether the middle of the cylinder is outside of a face at this edge. Where it is not, the cylinder is in by more
+  /// than half of what it takes along any normal of the edge: others separate better, but for a flat one that deep.
   BACKDRIVE_INLINE MaskOf<Real> looks_at(const MeshEdge<Real>& e) const {
     const Vec3<Real> x = c.pose.origin - e.start;
     const Real least = constant<Real>(kSupportSlack * kSupportSlack);
@@ -141,7 +141,8 @@ struct CylinderPolyhedronSearch {
         const LineCandidate<Real> before = found;
         if (k > 0) found = line_at_rim(c, line, k < 3 ? -one : one, k % 2 ? -1 : 1);
         found.valid = found.valid && looks;
-        if (k == 2 || k == 4) found.valid = found.valid && !(before.valid && is_same_place(found.touch.place, before.touch.place));
+        if (k == 2 || k == 4)
+          found.valid = found.valid && !(before.valid && is_same_place(found.touch.place, before.touch.place));
         for (const Vec3<Real>& third : e.third) {
           found.valid = found.valid && !less(dot(found.normal, third), -slack * length(third));
         }

@@ -26,7 +26,7 @@ namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 /// A sine: by how much more than a feature another place of B may reach along its n.
 constexpr double kOnTop = 1e-5;
 
-/// A feature of B in plain numbers, and n there.
+/// A feature of B in plain numbers, and n there, in the world while it is sought.
 template <class Real>
 struct EllipsoidFeature {
   Vec3<Real> normal;
@@ -79,7 +79,7 @@ struct NormalTurn {
   BACKDRIVE_INLINE Vec3<Real> step(const Vec3<Real>& slope) const { return step<Real>(slope, u, v); }
 };
 
-/// With n and its turn in B's axes, so that where n is not the one that is sought it still goes along with both bodies.
+/// Both in B's axes, with which n turns where it is not the one that is sought: a motion of both bodies takes it along.
 template <class Real>
 struct EllipsoidTouch {
   EllipsoidFeature<Real> feature;
@@ -202,10 +202,10 @@ BACKDRIVE_INLINE EllipsoidTouch<Real> touch_at(const Shape<Real>& a, const Shape
   const Vec3<Real> step = t.step(way_between<b>(a, under, f, f.normal));
   const MaskOf<Real> found = less(dot(step, step), constant<Real>(kStillMoves * kStillMoves));
   t.uu = only(found, t.uu), t.uv = only(found, t.uv), t.vv = only(found, t.vv);
+  const Mat3<Real>& axes = under.pose.axes;
   EllipsoidTouch<Real> touch{f, t};
-  for (Vec3<Real>* const v : {&touch.feature.normal, &touch.turn.u, &touch.turn.v}) {
-    *v = transposed_times(under.pose.axes, *v);
-  }
+  touch.feature.normal = transposed_times(axes, f.normal);
+  touch.turn.u = transposed_times(axes, t.u), touch.turn.v = transposed_times(axes, t.v);
   return touch;
 }
 
@@ -220,24 +220,24 @@ BACKDRIVE_CALLED void climb(const Shape<Real>& a, const Shape<Real>& under, Elli
   };
   Real share = one, best = height(f.normal);
   const Vec3<Real> apart = a.pose.origin - under.pose.origin;
-  for (const Mat3<Real>* const axes : {&a.pose.axes, &under.pose.axes}) {
-    for (const Vec3<Real>* const axis : {&axes->cx, &axes->cy, &axes->cz}) {
-      const Vec3<Real> n = choose(less(dot(*axis, apart), constant<Real>(0)), -*axis, *axis);
-      const Real s = height(n);
-      const MaskOf<Real> higher = less(best, s);
-      f.normal = choose(higher, n, f.normal);
-      best = select(higher, s, best);
-    }
+  const Mat3<Real>&own = a.pose.axes, &other = under.pose.axes;
+  const Vec3<Real> axes[] = {own.cx, own.cy, own.cz, other.cx, other.cy, other.cz};
+  for (const Vec3<Real>& axis : axes) {
+    const Vec3<Real> n = choose(less(dot(axis, apart), constant<Real>(0)), -axis, axis);
+    const Real s = height(n);
+    const MaskOf<Real> higher = less(best, s);
+    f.normal = choose(higher, n, f.normal);
+    best = select(higher, s, best);
   }
   constexpr int steps = 10;
   constexpr double most = 0.5, shorter = 0.2, longer = 4;  // radians a step, and how it changes; short ones are trusted
   for (int k = 0; k < steps; ++k) {
     const Vec3<Real> way = way_between<b>(a, under, f, f.normal);
     const Vec3<Real> step = normal_turn<b>(a, under, f, true).step(way);
-    const Real far = length(step), allowed = share * constant<Real>(most);
-    const Vec3<Real> n = direction(f.normal + step * select(less(allowed, far), allowed / far, one));
+    const Real turned = length(step), allowed = share * constant<Real>(most);
+    const Vec3<Real> n = direction(f.normal + step * select(less(allowed, turned), allowed / turned, one));
     const Real next = height(n);
-    const MaskOf<Real> higher = less(best, next) || less(far, constant<Real>(kStillMoves));
+    const MaskOf<Real> higher = less(best, next) || less(turned, constant<Real>(kStillMoves));
     f.normal = choose(higher, n, f.normal);
     best = select(higher, next, best);
     share = select(higher, minimum(one, share * constant<Real>(longer)), share * constant<Real>(shorter));
@@ -249,7 +249,7 @@ template <class Real>
 struct RimNearEllipsoid {
   RimPoint<Real> on;
   Vec3<Real> n;
-  Real far, angle;
+  Real distance, angle;
 
   BACKDRIVE_INLINE RimNearEllipsoid(const Shape<Real>& a, const Shape<Real>& cylinder, const RimPoint<Real>& at)
       : on(at) {
@@ -259,9 +259,9 @@ struct RimNearEllipsoid {
     const Vec3<N> moving{{y.x, y_dot.x}, {y.y, y_dot.y}, {y.z, y_dot.z}};
     const Vec3<N> m = normal_towards(lifted<N>(thick_radii(a.scale)), moving);
     n = -(a.pose.axes * values_of(m));
-    far = dot(values_of(m), y) - length(times(a.scale, values_of(m)));
+    distance = dot(values_of(m), y) - length(times(a.scale, values_of(m)));
     const Vec3<Real> n_dot = -(a.pose.axes * Vec3<Real>{m.x.dot, m.y.dot, m.z.dot});
-    // far′ = −R n·t,  far″ = R (n·r − n′·t)
+    // distance′ = −R n·t,  distance″ = R (n·r − n′·t)
     const Real bend = dot(n, on.radial) - dot(n_dot, on.tangent);
     angle = dot(n, on.tangent) / maximum(bend, constant<Real>(1e-6));
   }
@@ -272,7 +272,7 @@ BACKDRIVE_INLINE RimNearEllipsoid<Real> choose(const MaskOf<Real>& mask, const R
   RimNearEllipsoid<Real> c = no;
   c.on.radial = choose(mask, yes.on.radial, no.on.radial), c.on.at = choose(mask, yes.on.at, no.on.at);
   c.on.tangent = choose(mask, yes.on.tangent, no.on.tangent), c.n = choose(mask, yes.n, no.n);
-  c.far = select(mask, yes.far, no.far), c.angle = select(mask, yes.angle, no.angle);
+  c.distance = select(mask, yes.distance, no.distance), c.angle = select(mask, yes.angle, no.angle);
   return c;
 }
 
@@ -289,7 +289,7 @@ BACKDRIVE_CALLED MaskOf<Real> nearest_of_rim(const Shape<Real>& a, const Shape<R
   };
   RimNearEllipsoid<Real> place = place_at(a.pose.origin - ellipsoid_place(a, z * end) - cylinder.pose.origin);
   const RimNearEllipsoid<Real> other = place_at(common);
-  place = choose(less(other.far, place.far), other, place);
+  place = choose(less(other.distance, place.distance), other, place);
   Real share = one;
   constexpr int steps = 9;
   for (int k = 0; k < steps; ++k) {
@@ -297,7 +297,8 @@ BACKDRIVE_CALLED MaskOf<Real> nearest_of_rim(const Shape<Real>& a, const Shape<R
     RimPoint<Real> on = place.on;
     on.turn(cylinder, angle);
     const RimNearEllipsoid<Real> next(a, cylinder, on);
-    const MaskOf<Real> nearer = less(next.far, place.far) || less(magnitude(angle), constant<Real>(kStillMoves));
+    const MaskOf<Real> nearer =
+        less(next.distance, place.distance) || less(magnitude(angle), constant<Real>(kStillMoves));
     place = choose(nearer, next, place);
     share = select(nearer, one, share * constant<Real>(0.25));
   }

@@ -313,6 +313,20 @@ TEST(EllipsoidGaps, AreSeparations) {
   }
 }
 
+// Inside, near the rim of a flat one, the equation that is solved for the nearest place takes the most steps.
+TEST(EllipsoidGaps, NearestPlacesInsideAreFound) {
+  Random random(83);
+  for (const double flat : {0.1, 0.025}) {
+    for (int i = 0; i < 300; ++i) {
+      const V e{random.uniform(0.1, 0.3), random.uniform(0.1, 0.3), flat * random.uniform(0.1, 0.3)};
+      const double angle = random.symmetric(M_PI), in = 1 - flat * random.uniform(0, 0.5);
+      const V y{e.x * std::cos(angle) * in, e.y * std::sin(angle) * in, e.z * random.symmetric(0.1)};
+      const V m = contact::normal_towards(e, y), on = contact::times(e, contact::direction(contact::times(e, m)));
+      EXPECT_LT(norm(cross(y - on, m)), 1e-9) << flat << " " << i;
+    }
+  }
+}
+
 // An ellipsoid that is a disc without thickness, or a line, and one that is a point.
 TEST(EllipsoidGaps, RadiiOfZeroAreFine) {
   Random random(79);

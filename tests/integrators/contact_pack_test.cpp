@@ -78,19 +78,36 @@ TEST_P(ContactPacks, HaveTheNumbersOfTheirWorlds) {
   }
 }
 
-/// In float: what float32 kernels see of a shape, to ε of float times the lengths, and 1/√β where segments are nearly
-/// parallel. Sizes are of 0.1 to 1; gaps do not depend on the choice of features where these are equally near.
+/// In float: what float32 kernels see of a shape.
+contact::Shape<float> rounded(const contact::Shape<double>& s) {
+  contact::Shape<float> r;
+  constexpr int count = sizeof(s) / sizeof(double);
+  for (int i = 0; i < count; ++i) {
+    reinterpret_cast<float*>(&r)[i] = static_cast<float>(reinterpret_cast<const double*>(&s)[i]);
+  }
+  return r;
+}
+/// The least gap of a pair in float; of no mesh.
+float least_gap_in_float(const PairCase& c) {
+  static const contact::BoxMesh<float> box = contact::box_mesh<float>();
+  const auto geometry = [](test::ShapeKind kind) {
+    contact::Geometry<float> g{kind, {}, {}};
+    if (kind == test::ShapeKind::box) g.mesh = box.view();
+    return g;
+  };
+  const contact::Geometry<float> ga = geometry(c.ga.kind), gb = geometry(c.gb.kind);
+  contact::ContactPoint<float> points[contact::kCylinderCylinderPoints];
+  contact::contact_points<float>({ga, rounded(c.a)}, {gb, rounded(c.b)}, points);
+  float least = static_cast<float>(contact::kFarGap);
+  for (int k = 0; k < contact::contact_count(ga, gb); ++k) least = std::min(least, points[k].gap);
+  return least;
+}
+
+/// To ε of float times the lengths, and 1/√β where segments are nearly parallel. Sizes are of 0.1 to 1; gaps do not
+/// depend on the choice of features where these are equally near.
 TEST(FloatSpheresAndCapsules, HaveTheGapsOfDouble) {
   using test::ShapeKind;
   Random random(53);
-  const auto rounded = [](const contact::Shape<double>& s) {
-    contact::Shape<float> r;
-    constexpr int count = sizeof(s) / sizeof(double);
-    for (int i = 0; i < count; ++i) {
-      reinterpret_cast<float*>(&r)[i] = static_cast<float>(reinterpret_cast<const double*>(&s)[i]);
-    }
-    return r;
-  };
   for (const PairKinds kinds : {PairKinds{ShapeKind::sphere, ShapeKind::plane},
                                 {ShapeKind::cylinder, ShapeKind::plane},
                                 {ShapeKind::sphere, ShapeKind::box},
@@ -101,12 +118,28 @@ TEST(FloatSpheresAndCapsules, HaveTheGapsOfDouble) {
                                 {ShapeKind::box, ShapeKind::box}}) {
     for (int i = 0; i < 100; ++i) {
       const PairCase c = test::random_case(kinds, random);
-      const contact::Geometry<float> ga{kinds.a, {}, {}}, gb{kinds.b, {}, {}};
-      contact::ContactPoint<float> points[contact::kCylinderCylinderPoints];
-      contact::contact_points<float>({ga, rounded(c.a)}, {gb, rounded(c.b)}, points);
-      float least = static_cast<float>(contact::kFarGap);
-      for (int k = 0; k < contact::contact_count(ga, gb); ++k) least = std::min(least, points[k].gap);
-      EXPECT_NEAR(least, test::least_gap(test::points_of(c)), 3e-5) << test::name_of(kinds);
+      EXPECT_NEAR(least_gap_in_float(c), test::least_gap(test::points_of(c)), 3e-5) << test::name_of(kinds);
+    }
+  }
+}
+
+/// From millimetres to metres, and flat, to no thickness at all; to ε of float times the lengths and their ratios.
+TEST(FloatEllipsoids, HaveTheGapsOfDouble) {
+  using test::ShapeKind;
+  Random random(59);
+  for (const ShapeKind other :
+       {ShapeKind::ellipsoid, ShapeKind::sphere, ShapeKind::capsule, ShapeKind::box, ShapeKind::cylinder}) {
+    for (const double size : {0.01, 1., 20.}) {
+      for (int i = 0; i < 60; ++i) {
+        PairCase c = test::random_case({ShapeKind::ellipsoid, other}, random);
+        c.a.scale.z *= i % 10 ? random.uniform(0.05, 1) : 0;
+        for (contact::Shape<double>* const s : {&c.a, &c.b}) {
+          s->pose.origin = s->pose.origin * size;
+          s->scale = s->scale * size;
+        }
+        EXPECT_NEAR(least_gap_in_float(c), test::least_gap(test::points_of(c)), 3e-5 * size)
+            << test::name_of(other) << " " << size << " " << i;
+      }
     }
   }
 }
