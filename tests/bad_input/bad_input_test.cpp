@@ -79,7 +79,7 @@ const Case kCases[] = {
     {"height_field_without_scale", "height_field_without_scale.yaml:7:35", "", "expected the key 'scale' (a list of 3 numbers in m)"},
     {"hexadecimal", "hexadecimal.yaml:3:17", "value '0x10'", "expected a decimal number"},
     {"impossible_inertia", "impossible_inertia.yaml:3:48", "value '[0.1, 0.1, 0.5]'", "expected none larger than the sum of the other two"},
-    {"include_no_points", "include_no_points.yaml:9:9", "value '[rod, egg]'", "expected types that can touch"},
+    {"include_no_points", "include_no_points.yaml:9:9", "value '[floor, wall]'", "expected types that can touch"},
     {"include_unknown", "include_unknown.yaml:6:30", "value 'flor'", "; did you mean 'floor'?"},
     {"infinite", "infinite.yaml:5:73", "value '.inf'", "expected a finite number"},
     {"initial_out_of_bounds", "initial_out_of_bounds.yaml:7:58", "value '2'", "expected values within the bounds"},

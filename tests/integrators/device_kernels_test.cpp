@@ -321,11 +321,14 @@ TYPED_TEST(DeviceKernels, AgreeOnCouplings) {
     featherstone::visit_bucket(view_of(model.topology), [&](int n) { EXPECT_EQ(n, featherstone::kAnyLinks); });
     this->expect_gradients(this->expect_agreement(model, {}, looser));
   }
-  this->expect_gradients(this->expect_agreement(tree(9, true, true, true, 3), {}, looser));
+  // Of shapes that lie in one another float32 solves for impulses to 1e-3 (SolveLimits::trusted), by as many steps as
+  // rounding says, which is another with each compiler.
+  const double touching = std::is_same_v<TypeParam, float> ? 100 : looser;
+  this->expect_gradients(this->expect_agreement(tree(9, true, true, true, 3), {}, touching));
   Setting setting;
   setting.parameters = false;
   setting.parts = 3;
-  this->expect_agreement(tree(9, true, true, true, 3), setting, looser);
+  this->expect_agreement(tree(9, true, true, true, 3), setting, touching);
   this->expect_agreement(per_world(tree(8, true, false, false, 3)), {}, looser);
 }
 
