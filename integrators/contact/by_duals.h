@@ -30,6 +30,15 @@ BACKDRIVE_INLINE Shape<N> lifted(const Shape<Value>& s) {
   return {{{lifted<N>(m.cx), lifted<N>(m.cy), lifted<N>(m.cz)}, lifted<N>(s.pose.origin)}, lifted<N>(s.scale)};
 }
 
+template <class Real>
+BACKDRIVE_INLINE Vec3<Dual<Real>> with_rates(const Vec3<Real>& v, const Vec3<Real>& dot) {
+  return {{v.x, dot.x}, {v.y, dot.y}, {v.z, dot.z}};
+}
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> rates_of(const Vec3<Dual<Real>>& v) {
+  return {v.x.dot, v.y.dot, v.z.dot};
+}
+
 /// How many numbers say how large a shape is.
 constexpr int size_numbers(ShapeKind kind) {
   return kind == ShapeKind::sphere ? 1 : kind == ShapeKind::capsule || kind == ShapeKind::cylinder ? 2 : 3;
@@ -42,22 +51,17 @@ BACKDRIVE_INLINE Shape<Dual<Real>> changing(const Shape<Real>& s, int which) {
     return Vec3<Real>{constant<Real>(which == first), constant<Real>(which == first + 1),
                       constant<Real>(which == first + 2)};
   };
-  const auto with = [](const Vec3<Real>& v, const Vec3<Real>& dot) __attribute__((always_inline)) {
-    return Vec3<Dual<Real>>{{v.x, dot.x}, {v.y, dot.y}, {v.z, dot.z}};
-  };
   const Vec3<Real> turn = unit(0);
   const Mat3<Real>& m = s.pose.axes;
-  return {{{with(m.cx, cross(turn, m.cx)), with(m.cy, cross(turn, m.cy)), with(m.cz, cross(turn, m.cz))},
-           with(s.pose.origin, plus_cross(unit(3), turn, s.pose.origin))},
-          with(s.scale, unit(6))};
+  return {
+      {{with_rates(m.cx, cross(turn, m.cx)), with_rates(m.cy, cross(turn, m.cy)), with_rates(m.cz, cross(turn, m.cz))},
+       with_rates(s.pose.origin, plus_cross(unit(3), turn, s.pose.origin))},
+      with_rates(s.scale, unit(6))};
 }
 
 template <class Real>
 BACKDRIVE_INLINE Real rate_of(const ContactPoint<Real>& bar, const ContactPoint<Dual<Real>>& p) {
-  const auto dots = [](const Vec3<Dual<Real>>& v) __attribute__((always_inline)) {
-    return Vec3<Real>{v.x.dot, v.y.dot, v.z.dot};
-  };
-  return bar.gap * p.gap.dot + dot(bar.point, dots(p.point)) + dot(bar.normal, dots(p.normal));
+  return bar.gap * p.gap.dot + dot(bar.point, rates_of(p.point)) + dot(bar.normal, rates_of(p.normal));
 }
 
 /// Where any of a point's cotangents is not zero.

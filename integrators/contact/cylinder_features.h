@@ -74,6 +74,11 @@ BACKDRIVE_INLINE RimPlace<N> lifted(const RimPlace<Value>& p) {
   return {N(p.end), N(p.cos), N(p.sin)};
 }
 
+template <class N, class Value>
+BACKDRIVE_INLINE Triangle<N> lifted(const Triangle<Value>& t) {
+  return {{lifted<N>(t.v[0]), lifted<N>(t.v[1]), lifted<N>(t.v[2])}};
+}
+
 /// A line (from `start` along `way`) with a radius.
 template <class N>
 struct ThickLine {
@@ -250,8 +255,7 @@ BACKDRIVE_CALLED LineCandidate<Real> line_at_rim(const Shape<Real>& c, const Thi
 template <class Real>
 BACKDRIVE_INLINE LineTouch<Real> choose(const MaskOf<Real>& mask, const LineTouch<Real>& yes,
                                         const LineTouch<Real>& no) {
-  return {(mask && yes.at_rim) || (!mask && no.at_rim), choose(mask, yes.place, no.place),
-          select(mask, yes.sign, no.sign)};
+  return {chosen(mask, yes.at_rim, no.at_rim), choose(mask, yes.place, no.place), select(mask, yes.sign, no.sign)};
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

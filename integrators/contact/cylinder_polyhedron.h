@@ -27,7 +27,7 @@ struct VertexTouch {
 template <class Real>
 BACKDRIVE_INLINE VertexTouch<Real> choose(const MaskOf<Real>& mask, const VertexTouch<Real>& yes,
                                           const VertexTouch<Real>& no) {
-  return {choose(mask, yes.xi, no.xi), (mask && yes.at_side) || (!mask && no.at_side), select(mask, yes.end, no.end)};
+  return {choose(mask, yes.xi, no.xi), chosen(mask, yes.at_side, no.at_side), select(mask, yes.end, no.end)};
 }
 /// An edge, in unit coordinates.
 template <class Real>
@@ -143,9 +143,7 @@ struct CylinderPolyhedronSearch {
         found.valid = found.valid && looks;
         if (k == 2 || k == 4)
           found.valid = found.valid && !(before.valid && is_same_place(found.touch.place, before.touch.place));
-        for (const Vec3<Real>& third : e.third) {
-          found.valid = found.valid && !less(dot(found.normal, third), -slack * length(third));
-        }
+        found.valid = found.valid && is_on_top(e, -found.normal, slack);
         visit(e, found);
       }
     }
@@ -237,8 +235,7 @@ template <class N>
 BACKDRIVE_CALLED ContactPoint<N> cylinder_polyhedron_point(const Shape<N>& c, const Core<N>& p,
                                                            const CylinderPolyhedronFeatures<ValueOf<N>>& f, int i) {
   if (i < kSamples) {
-    const Triangle<N> t{{lifted<N>(f.face.v[0]), lifted<N>(f.face.v[1]), lifted<N>(f.face.v[2])}};
-    const FacePlane<N> plane = face_plane(p.extents, t);
+    const FacePlane<N> plane = face_plane(p.extents, lifted<N>(f.face));
     return choose(f.sampled[i],
                   sample_on_plane(c, p.pose.axes * plane.normal, carried_point(p.pose, plane.corner), N(f.end), i),
                   far_point<N>());

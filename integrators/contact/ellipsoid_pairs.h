@@ -55,12 +55,9 @@ struct EllipsoidFeature {
 template <class Real>
 BACKDRIVE_INLINE EllipsoidFeature<Real> choose(const MaskOf<Real>& mask, const EllipsoidFeature<Real>& yes,
                                                const EllipsoidFeature<Real>& no) {
-  return {choose(mask, yes.normal, no.normal),
-          (mask && yes.is_face) || (!mask && no.is_face),
-          (mask && yes.is_edge) || (!mask && no.is_edge),
-          choose(mask, yes.xi, no.xi),
-          choose(mask, yes.along, no.along),
-          choose(mask, yes.face, no.face)};
+  return {choose(mask, yes.normal, no.normal),   chosen(mask, yes.is_face, no.is_face),
+          chosen(mask, yes.is_edge, no.is_edge), choose(mask, yes.xi, no.xi),
+          choose(mask, yes.along, no.along),     choose(mask, yes.face, no.face)};
 }
 
 /// In plain numbers: two directions in which n may turn, and by what matrix slopes of s along them lead to where s is
@@ -135,8 +132,7 @@ BACKDRIVE_INLINE Vec3<N> stationary_normal(const Shape<N>& a, const Shape<N>& un
     if constexpr (b == ShapeKind::cylinder) {
       n = choose(f.is_face, axes.cz * N(f.xi.z), n);
     } else if constexpr (b != ShapeKind::capsule) {
-      const Triangle<N> face{{lifted<N>(f.face.v[0]), lifted<N>(f.face.v[1]), lifted<N>(f.face.v[2])}};
-      n = choose(f.is_face, axes * face_plane(core.extents, face).normal, n);
+      n = choose(f.is_face, axes * face_plane(core.extents, lifted<N>(f.face)).normal, n);
     }
   }
   return direction(n + t.turn.step(way_between<b>(a, under, f, n), u, axes * lifted<N>(t.turn.v)));
@@ -167,8 +163,8 @@ BACKDRIVE_INLINE NormalTurn<Real> normal_turn(const Shape<Real>& a, const Shape<
   const Shape<N> still_a = lifted<N>(a), still_b = lifted<N>(under);
   Real s = zero, uu, uv, vv;
   const auto bend = [&](const Vec3<Real>& way, Real& by_u, Real& by_v) __attribute__((always_inline)) {
-    const Vec3<N> slope = way_between<b>(still_a, still_b, f, {{n.x, way.x}, {n.y, way.y}, {n.z, way.z}});
-    const Vec3<Real> rate{slope.x.dot, slope.y.dot, slope.z.dot};
+    const Vec3<N> slope = way_between<b>(still_a, still_b, f, with_rates(n, way));
+    const Vec3<Real> rate = rates_of(slope);
     s = dot(n, values_of(slope));
     by_u = dot(rate, t.u), by_v = dot(rate, t.v);
   };
@@ -256,11 +252,10 @@ struct RimNearEllipsoid {
     using N = Dual<Real>;
     const Vec3<Real> y = local_point(a.pose, on.at);
     const Vec3<Real> y_dot = transposed_times(a.pose.axes, on.tangent * cylinder.scale.x);
-    const Vec3<N> moving{{y.x, y_dot.x}, {y.y, y_dot.y}, {y.z, y_dot.z}};
-    const Vec3<N> m = normal_towards(lifted<N>(thick_radii(a.scale)), moving);
+    const Vec3<N> m = normal_towards(lifted<N>(thick_radii(a.scale)), with_rates(y, y_dot));
     n = -(a.pose.axes * values_of(m));
     distance = dot(values_of(m), y) - length(times(a.scale, values_of(m)));
-    const Vec3<Real> n_dot = -(a.pose.axes * Vec3<Real>{m.x.dot, m.y.dot, m.z.dot});
+    const Vec3<Real> n_dot = -(a.pose.axes * rates_of(m));
     // distance′ = −R n·t,  distance″ = R (n·r − n′·t)
     const Real bend = dot(n, on.radial) - dot(n_dot, on.tangent);
     angle = dot(n, on.tangent) / maximum(bend, constant<Real>(1e-6));
@@ -270,8 +265,8 @@ template <class Real>
 BACKDRIVE_INLINE RimNearEllipsoid<Real> choose(const MaskOf<Real>& mask, const RimNearEllipsoid<Real>& yes,
                                                const RimNearEllipsoid<Real>& no) {
   RimNearEllipsoid<Real> c = no;
-  c.on.radial = choose(mask, yes.on.radial, no.on.radial), c.on.at = choose(mask, yes.on.at, no.on.at);
-  c.on.tangent = choose(mask, yes.on.tangent, no.on.tangent), c.n = choose(mask, yes.n, no.n);
+  c.on.radial = choose(mask, yes.on.radial, no.on.radial), c.on.tangent = choose(mask, yes.on.tangent, no.on.tangent);
+  c.on.at = choose(mask, yes.on.at, no.on.at), c.n = choose(mask, yes.n, no.n);
   c.distance = select(mask, yes.distance, no.distance), c.angle = select(mask, yes.angle, no.angle);
   return c;
 }
@@ -344,6 +339,8 @@ BACKDRIVE_INLINE void search_along_axis(const Shape<Real>& under, EllipsoidSearc
   const Real zero = constant<Real>(0), rounding = constant<Real>(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-12);
   const Vec3<Real> across = search.normal_at_line(middle, axis), up{zero, zero, constant<Real>(1)};
   search.consider(always, search.height(across, middle) - core.radius, Feature::edge(across, zero3<Real>(), up));
+  [[maybe_unused]] const Mat3<Real> own = width_matrix(a.pose.axes, search.radii);
+  [[maybe_unused]] const Mat3<Real> disc = width_matrix(under.pose.axes, {core.radius, core.radius, zero});
   for (int k = -1; k <= 1; k += 2) {
     const Real end = constant<Real>(k);
     const Vec3<Real> xi = up * end, x = core_point(core, xi), outward = axis * end;
@@ -358,8 +355,7 @@ BACKDRIVE_INLINE void search_along_axis(const Shape<Real>& under, EllipsoidSearc
         return search.height(n, x) - core.radius * length(n - axis * dot(n, axis));
       };
       // n of both scaled alike is not that of the nearest place, but says how far they are apart at least
-      const Mat3<Real> disc = width_matrix(under.pose.axes, {core.radius, core.radius, zero});
-      const Vec3<Real> common = common_normal(width_matrix(a.pose.axes, search.radii), disc, a.pose.origin - x);
+      const Vec3<Real> common = common_normal(own, disc, a.pose.origin - x);
       search.consider(on_top(common), of_rim(common), Feature::vertex(common, xi));
       Vec3<Real> n;
       const MaskOf<Real> found = nearest_of_rim<Real>(a, under, end, common, n);
@@ -383,9 +379,7 @@ BACKDRIVE_CALLED void search_polyhedron(const MeshCore<Real>& p, EllipsoidSearch
   for (int i = 0; i < mesh.edge_count; ++i) {
     const MeshEdge<Real> e = mesh_edge(p, i);
     const Vec3<Real> n = search.normal_at_line(e.start, e.way);
-    MaskOf<Real> on_top(true);
-    for (const Vec3<Real>& third : e.third) on_top = on_top && !less(slack * length(third), dot(n, third));
-    search.consider(on_top, search.height(n, e.start), Feature::edge(n, e.xi, e.along));
+    search.consider(is_on_top(e, n, slack), search.height(n, e.start), Feature::edge(n, e.xi, e.along));
   }
   for (int i = 0; i < mesh.vertex_count; ++i) {
     const Vec3<Real> xi = vertex<Real>(mesh, i), x = core_point(core, xi), n = search.normal_at(x);

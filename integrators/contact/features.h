@@ -44,7 +44,7 @@ BACKDRIVE_INLINE FeaturePair<Real> vertex_pair(const Vec3<Real>& a, const Vec3<R
 template <class Real>
 BACKDRIVE_INLINE FeatureDirection<Real> choose(const MaskOf<Real>& mask, const FeatureDirection<Real>& yes,
                                                const FeatureDirection<Real>& no) {
-  return {choose(mask, yes.xi, no.xi), select(mask, yes.of_a, no.of_a), (mask && yes.free) || (!mask && no.free),
+  return {choose(mask, yes.xi, no.xi), select(mask, yes.of_a, no.of_a), chosen(mask, yes.free, no.free),
           select(mask, yes.pull, no.pull), select(mask, yes.target, no.target)};
 }
 template <class Real>
@@ -53,7 +53,7 @@ BACKDRIVE_INLINE FeaturePair<Real> choose(const MaskOf<Real>& mask, const Featur
   return {choose(mask, yes.a, no.a),
           choose(mask, yes.b, no.b),
           {choose(mask, yes.d[0], no.d[0]), choose(mask, yes.d[1], no.d[1])},
-          (mask && yes.crossed) || (!mask && no.crossed),
+          chosen(mask, yes.crossed, no.crossed),
           select(mask, yes.sign, no.sign)};
 }
 

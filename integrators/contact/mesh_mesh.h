@@ -178,6 +178,14 @@ BACKDRIVE_INLINE MeshEdge<Real> mesh_edge(const MeshCore<Real>& of, int i) {
   return m;
 }
 
+/// Whether along n neither triangle reaches beyond the edge by more than `slack`, in distances from it.
+template <class Real>
+BACKDRIVE_INLINE MaskOf<Real> is_on_top(const MeshEdge<Real>& e, const Vec3<Real>& n, const Real& slack) {
+  MaskOf<Real> on_top(true);
+  for (const Vec3<Real>& third : e.third) on_top = on_top && !less(slack * length(third), dot(n, third));
+  return on_top;
+}
+
 /// Two edges: whether they cross and support each other, the gap and the normal from B to A, ±w₁×w₂.
 template <class Real>
 struct EdgeCrossing {
@@ -199,10 +207,7 @@ BACKDRIVE_INLINE EdgeCrossing<Real> crossing(const MeshEdge<Real>& a, const Mesh
   const Vec3<Real> n = direction(area);
   c.sign = select(less(dot(n, a.third[0] + a.third[1] - b.third[0] - b.third[1]), zero), -one, one);
   c.normal = n * c.sign;
-  for (int k = 0; k < 2; ++k) {
-    c.valid = c.valid && !less(dot(c.normal, a.third[k]), -slack * length(a.third[k])) &&
-              !less(slack * length(b.third[k]), dot(c.normal, b.third[k]));
-  }
+  c.valid = c.valid && is_on_top(a, -c.normal, slack) && is_on_top(b, c.normal, slack);
   c.gap = dot(c.normal, r);
   return c;
 }

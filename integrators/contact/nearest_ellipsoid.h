@@ -1,7 +1,7 @@
 #pragma once
 // Where an ellipsoid (radii e, centre o, axes R) is nearest to something, by its normal there. In numbers that may have
 // derivatives, by one direction.
-#include "integrators/contact/shapes.h"
+#include "integrators/contact/plane_pairs.h"
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
@@ -22,7 +22,7 @@ BACKDRIVE_INLINE N ellipsoid_half_width(const Shape<N>& s, const Vec3<N>& n) {
 /// Of an ellipsoid, from its middle, the place furthest along n.
 template <class N>
 BACKDRIVE_INLINE Vec3<N> ellipsoid_place(const Shape<N>& s, const Vec3<N>& n) {
-  return s.pose.axes * times(s.scale, direction(times(s.scale, transposed_times(s.pose.axes, n))));
+  return -(s.pose.axes * ellipsoid_support(s.scale, transposed_times(s.pose.axes, n)));
 }
 
 template <class Real>

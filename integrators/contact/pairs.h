@@ -37,7 +37,6 @@ constexpr int pair_rank(ShapeKind k) {
       return -1;
   }
 }
-constexpr int kPairRanks = 6;
 constexpr bool in_order(ShapeKind a, ShapeKind b) {
   return !is_ground(a) && (is_ground(b) || pair_rank(a) <= pair_rank(b));
 }
@@ -306,77 +305,46 @@ struct EllipsoidPair {
   }
 };
 
-/// Calls visit(pair) with the pair's functions; for shapes in order that can meet.
+/// What has the functions of two bodies in order.
+template <ShapeKind a, ShapeKind b>
+using PairOfBodies = std::conditional_t<
+    a == ShapeKind::ellipsoid, EllipsoidPair<b>,
+    std::conditional_t<a == ShapeKind::cylinder || b == ShapeKind::cylinder, CylinderPair<a, b>, BodyPair<a, b>>>;
+
+/// Calls visit(std::integral_constant) with a kind that is no ground.
 template <class Visit>
-BACKDRIVE_HD void visit_pair(ShapeKind a, ShapeKind b, const Visit& visit) {
+BACKDRIVE_HD void visit_body_kind(ShapeKind kind, const Visit& visit) {
   using K = ShapeKind;
-  const auto on_ground = [&](auto ground) {
-    constexpr K g = decltype(ground)::value;
-    switch (a) {
-      case K::sphere:
-        return visit(GroundPair<K::sphere, g>());
-      case K::ellipsoid:
-        return visit(GroundPair<K::ellipsoid, g>());
-      case K::capsule:
-        return visit(GroundPair<K::capsule, g>());
-      case K::box:
-        return visit(GroundPair<K::box, g>());
-      case K::cylinder:
-        return visit(GroundPair<K::cylinder, g>());
-      case K::mesh:
-        return visit(GroundPair<K::mesh, g>());
-      default:
-        return;
-    }
-  };
-  if (b == K::plane) return on_ground(std::integral_constant<K, K::plane>());
-  if (b == K::height_field) return on_ground(std::integral_constant<K, K::height_field>());
-  switch (pair_rank(a) * kPairRanks + pair_rank(b)) {
-    case 0:
-      return visit(EllipsoidPair<K::ellipsoid>());
-    case 1:
-      return visit(EllipsoidPair<K::sphere>());
-    case 2:
-      return visit(EllipsoidPair<K::capsule>());
-    case 3:
-      return visit(EllipsoidPair<K::box>());
-    case 4:
-      return visit(EllipsoidPair<K::cylinder>());
-    case 5:
-      return visit(EllipsoidPair<K::mesh>());
-    case 7:
-      return visit(BodyPair<K::sphere, K::sphere>());
-    case 8:
-      return visit(BodyPair<K::sphere, K::capsule>());
-    case 9:
-      return visit(BodyPair<K::sphere, K::box>());
-    case 10:
-      return visit(CylinderPair<K::sphere, K::cylinder>());
-    case 11:
-      return visit(BodyPair<K::sphere, K::mesh>());
-    case 14:
-      return visit(BodyPair<K::capsule, K::capsule>());
-    case 15:
-      return visit(BodyPair<K::capsule, K::box>());
-    case 16:
-      return visit(CylinderPair<K::capsule, K::cylinder>());
-    case 17:
-      return visit(BodyPair<K::capsule, K::mesh>());
-    case 21:
-      return visit(BodyPair<K::box, K::box>());
-    case 22:
-      return visit(CylinderPair<K::box, K::cylinder>());
-    case 23:
-      return visit(BodyPair<K::box, K::mesh>());
-    case 28:
-      return visit(CylinderPair<K::cylinder, K::cylinder>());
-    case 29:
-      return visit(CylinderPair<K::cylinder, K::mesh>());
-    case 35:
-      return visit(BodyPair<K::mesh, K::mesh>());
+  switch (kind) {
+    case K::ellipsoid:
+      return visit(std::integral_constant<K, K::ellipsoid>());
+    case K::sphere:
+      return visit(std::integral_constant<K, K::sphere>());
+    case K::capsule:
+      return visit(std::integral_constant<K, K::capsule>());
+    case K::box:
+      return visit(std::integral_constant<K, K::box>());
+    case K::cylinder:
+      return visit(std::integral_constant<K, K::cylinder>());
+    case K::mesh:
+      return visit(std::integral_constant<K, K::mesh>());
     default:
       return;
   }
+}
+
+/// Calls visit(pair) with the pair's functions; for shapes in order that can meet.
+template <class Visit>
+BACKDRIVE_HD void visit_pair(ShapeKind a, ShapeKind b, const Visit& visit) {
+  visit_body_kind(a, [&](auto on) {
+    constexpr ShapeKind first = decltype(on)::value;
+    if (b == ShapeKind::plane) return visit(GroundPair<first, ShapeKind::plane>());
+    if (b == ShapeKind::height_field) return visit(GroundPair<first, ShapeKind::height_field>());
+    visit_body_kind(b, [&](auto under) {
+      constexpr ShapeKind second = decltype(under)::value;
+      if constexpr (in_order(first, second)) visit(PairOfBodies<first, second>());
+    });
+  });
 }
 
 // ---- in either order ------------------------------------------------------------------------------------------------

@@ -73,6 +73,11 @@ BACKDRIVE_INLINE ContactPoint<Real> choose(const MaskOf<Real>& mask, const Conta
                                            const ContactPoint<Real>& no) {
   return {select(mask, yes.gap, no.gap), choose(mask, yes.point, no.point), choose(mask, yes.normal, no.normal)};
 }
+/// Of two masks.
+template <class Mask>
+BACKDRIVE_INLINE Mask chosen(const Mask& mask, const Mask& yes, const Mask& no) {
+  return (mask && yes) || (!mask && no);
+}
 /// x where the mask is set, else 0.
 template <class Real>
 BACKDRIVE_INLINE Real only(const MaskOf<Real>& mask, const Real& x) {
