@@ -84,6 +84,12 @@ V random_direction(Random& random) {
   }
 }
 
+// In two statements: which factor of a product is drawn first is the compiler's choice.
+Mat3<double> random_turn_up_to(double limit, Random& random) {
+  const double angle = random.uniform(0, limit);
+  return turn(random_direction(random) * angle);
+}
+
 V random_scale(ShapeKind kind, Random& random) {
   const auto size = [&] { return random.uniform(0.1, 0.4); };
   switch (kind) {
@@ -173,9 +179,9 @@ PairCase random_case(PairKinds kinds, Random& random, const CaseOptions& options
   PairCase c{geometry_of(kinds.a), geometry_of(kinds.b), {}, {}};
   c.a.scale = random_scale(kinds.a, random);
   c.b.scale = random_scale(kinds.b, random);
-  c.b.pose.axes = turn(random_direction(random) * random.uniform(0, 3));
+  c.b.pose.axes = random_turn_up_to(3, random);
   c.b.pose.origin = {random.symmetric(1), random.symmetric(1), random.symmetric(1)};
-  c.a.pose.axes = turn(random_direction(random) * random.uniform(0, options.tilt)) * c.b.pose.axes;
+  c.a.pose.axes = random_turn_up_to(options.tilt, random) * c.b.pose.axes;
   const bool ground = contact::is_ground(kinds.b);
   const V side{random.symmetric(1), random.symmetric(1), 0};
   const V way = c.b.pose.axes * (ground ? V{0, 0, 1} : random_direction(random));
