@@ -83,11 +83,11 @@ template <class Real>
 struct CoupledSolve {
   CouplingResponse<Real> response;
   CoupledPush<Real> f;
-  bool anew;  ///< the first solve with its factors
-  bool asks;  ///< with what they ask for
+  bool anew;   ///< the first solve with its factors
+  bool kicks;  ///< with what they ask for, and to the rows' targets
 };
 
-/// From the solution without couplings in body[].u and joint[].rate to that with them.
+/// From the solution without couplings in body[].u and joint[].rate, less t where it kicks, to that with them.
 template <class Real>
 BACKDRIVE_CALLED void correct(const System<Real>& system, Workspace<Real>& ws, const CoupledSolve<Real>& wanted) {
   const int n = system.couplings.count;
@@ -95,9 +95,12 @@ BACKDRIVE_CALLED void correct(const System<Real>& system, Workspace<Real>& ws, c
   const CoupledPush<Real> f = wanted.f;
   CoupledStep<Real>* const now = ws.coupled;
   for (int i = 0; i < n; ++i) {
-    const Real asked = wanted.asks ? now[i].ask : constant<Real>(0);
-    now[i].*f =
-        asked - now[i].increment * sum_of_terms(system, i, [&](int j, int row) { return ws.joint[j].rate[row]; });
+    const Real asked = wanted.kicks ? now[i].ask : constant<Real>(0);
+    const Real rate = sum_of_terms(system, i, [&](int j, int row) {
+      const JointScratch<Real>& s = ws.joint[j];
+      return wanted.kicks ? s.rate[row] + s.target[row] : s.rate[row];
+    });
+    now[i].*f = asked - now[i].increment * rate;
   }
   substitute(by.matrix, n, [&](int i) -> Real& { return now[i].*f; });
   for (int c = 0; c < n; ++c) {
@@ -120,7 +123,7 @@ BACKDRIVE_CALLED void solve_coupled(const System<Real>& system, Workspace<Real>&
     respond(system, ws, divide_by_mass, factors, wanted.response);
     for (int i = 0; i < system.body_count; ++i) ws.body[i].u = ws.coupled_bodies[i];
   }
-  solve(system, ws, divide_by_mass, factors);
+  solve(system, ws, divide_by_mass, factors, wanted.kicks);
   correct(system, ws, wanted);
 }
 

@@ -80,7 +80,10 @@ BACKDRIVE_CALLED void close_couplings(const System<Real>& system, const BodyStat
       }
       for (int j = 0; j < system.joint_count; ++j) {
         const RowRates<Real>& z = ws.response.rows[c * system.joint_count + j];
-        for (int row = 0; row < kRows; ++row) ws.joint[j].next[row] += z.rate[row] * push;
+        for (int row = 0; row < kRows; ++row) {
+          ws.joint[j].next[row] += z.rate[row] * push;
+          ws.joint[j].off[row] += z.rate[row] * push;
+        }
       }
     }
   }

@@ -9,6 +9,10 @@
 // eliminated row by row with pivots 1 + A_i S_ii ≥ 1, where S stays symmetric:  S_jk −= S_ji A_i/(1 + A_i S_ii) S_ik.
 // Nothing is lost however stiff an attachment is (then the pivot row is that of a rigid one), nor however soft, and A
 // needs neither an inverse nor a square root. Rates G x come out as such, not as differences of velocities.
+//
+// Where rows draw to rates t, (M + Gᵀ A G) x = b + Gᵀ A t, the same gives by how much they are off, from c − t in place
+// of c = G M⁻¹ b: impulses are then −A (G x − t), and A t, which may be 1e7 times what bodies of a gram have of
+// momentum, is added to nothing.
 #include "integrators/semi_implicit/workspace.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -151,7 +155,7 @@ BACKDRIVE_HD void factor(const System<Real>& system, const Workspace<Real>& ws, 
   }
 }
 
-/// (1 + A S) λ = A c with c in joint[].rate; leaves the rates λ/A = G x there.
+/// (1 + A S) λ = A c with c in joint[].rate; leaves λ/A there, G x of c = G M⁻¹ b.
 template <class Real>
 BACKDRIVE_HD void solve_rows(const System<Real>& system, Workspace<Real>& ws, const Factors<Real>& factors) {
   const EliminationView& e = system.elimination;
@@ -184,16 +188,19 @@ BACKDRIVE_HD void solve_rows(const System<Real>& system, Workspace<Real>& ws, co
   }
 }
 
-/// (M + Gᵀ A G) x = b with the factors at hand: b in body[].u, and then x; its rates in joint[].rate.
+/// (M + Gᵀ A G) x = b with the factors at hand: b in body[].u, and then x; its rates in joint[].rate. `to_targets`:
+/// with + Gᵀ A t on the right, t in joint[].target; then rates less t.
 template <class Real, class Masses>
 BACKDRIVE_HD void solve(const System<Real>& system, Workspace<Real>& ws, const Masses& divide_by_mass,
-                        const Factors<Real>& factors) {
+                        const Factors<Real>& factors, bool to_targets = false) {
   for (int j = 0; j < system.joint_count; ++j) {
     const Joint& joint = system.joints[j];
     const Spatial<Real> child = divide_by_mass(joint.child, ws.body[joint.child].u);
     Spatial<Real> parent;
     if (joint.parent >= 0) parent = divide_by_mass(joint.parent, ws.body[joint.parent].u);
-    row_rates(ws.joint[j].geometry, child, joint.parent >= 0 ? &parent : nullptr, ws.joint[j].rate);
+    JointScratch<Real>& s = ws.joint[j];
+    row_rates(s.geometry, child, joint.parent >= 0 ? &parent : nullptr, s.rate);
+    for (int i = 0; to_targets && i < kRows; ++i) s.rate[i] -= s.target[i];
   }
   solve_rows(system, ws, factors);
   for (int j = 0; j < system.joint_count; ++j) {
@@ -207,8 +214,8 @@ BACKDRIVE_HD void solve(const System<Real>& system, Workspace<Real>& ws, const M
 }
 
 template <class Real>
-BACKDRIVE_HD void solve(const System<Real>& system, Workspace<Real>& ws) {
-  solve(system, ws, OwnMasses<Real>{system, ws}, ws.factors);
+BACKDRIVE_HD void solve(const System<Real>& system, Workspace<Real>& ws, bool to_targets = false) {
+  solve(system, ws, OwnMasses<Real>{system, ws}, ws.factors, to_targets);
 }
 
 }  // namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS

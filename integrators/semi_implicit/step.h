@@ -1,7 +1,7 @@
 #pragma once
 // One step of loose bodies and their joints: docs/semi_implicit.md, equations (1)-(6).
 //
-//   kick:   (M + Gᵀ A G) v⁺ = M v + Δt (weights + wrenches) + Gᵀ r        one sparse solve over the rows of all joints
+//   kick:   (M + Gᵀ A G) v⁺ = M v + Δt (weights + wrenches) + Gᵀ (r + A t)        one sparse solve over all rows
 //   free flight:  every body moves on by itself with v⁺, its momentum kept
 //
 // An attached row pulls with −K (e + Δt (s⁺ − s)) − C s⁺, where s and s⁺ are its rates before and after the kick and e
@@ -62,7 +62,7 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
   rates(predicted, &BodyScratch<Real>::predicted_velocity, s.flown);
   for (Real& q : s.position) q = constant<Real>(0);
   if (!system.holds(j)) {
-    for (int row = 0; row < kRows; ++row) s.inertia[row] = s.impulse[row] = constant<Real>(0);
+    for (int row = 0; row < kRows; ++row) s.inertia[row] = s.target[row] = s.impulse[row] = constant<Real>(0);
     return;
   }
   joint_positions(joint, s.geometry, in.near, s.position);
@@ -73,15 +73,18 @@ BACKDRIVE_PART void prepare_joint(const System<Real>& system, Workspace<Real>& w
     const int dof = dof_of_row(joint.type, row);
     if (dof < 0) {
       const Real &K = row_stiffness(c.attach, row), &C = row_damping(c.attach, row);
-      s.inertia[row] = dt * (dt * K + C);
-      s.impulse[row] = dt * K * (dt * s.start[row] - s.error[row]);
+      const Real zero = constant<Real>(0), resists = dt * K + C;
+      const auto pulls = value_of(resists) > value_of(zero);
+      s.inertia[row] = dt * resists;
+      s.target[row] = K * (dt * s.start[row] - s.error[row]) / select(pulls, resists, constant<Real>(1));
+      s.impulse[row] = zero;
     } else {
       const JointForce<Real> force =
           as_one ? JointForce<Real>{component(ball.effort, dof), component(ball.increment, dof)}
                  : joint_force(joint, c.efforts, effort_input(joint, dof, s.position, s.start[row], in), dt);
       s.inertia[row] = force.increment;
-      s.impulse[row] =
-          dt * force.effort + s.inertia[row] * s.start[row] - c.efforts.armature * (s.flown[row] - s.start[row]);
+      s.target[row] = s.start[row];
+      s.impulse[row] = dt * force.effort - c.efforts.armature * (s.flown[row] - s.start[row]);
     }
   }
 }
@@ -116,11 +119,15 @@ BACKDRIVE_CALLED void kick(const System<Real>& system, const BodyState<Real>* st
     solve_coupled(system, ws, OwnMasses<Real>{system, ws}, ws.factors,
                   {ws.response, &CoupledStep<Real>::push, true, true});
   } else {
-    solve(system, ws);
+    solve(system, ws, true);
   }
   for (int i = 0; i < system.body_count; ++i) ws.body[i].next = ws.body[i].u;
   for (int j = 0; j < system.joint_count; ++j) {
-    for (int row = 0; row < kRows; ++row) ws.joint[j].next[row] = ws.joint[j].rate[row];
+    JointScratch<Real>& s = ws.joint[j];
+    for (int row = 0; row < kRows; ++row) {
+      s.off[row] = s.rate[row];
+      s.next[row] = s.target[row] + s.off[row];
+    }
   }
   if (holds_any(system)) close_couplings(system, state, ws);
 }

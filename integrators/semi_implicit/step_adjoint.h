@@ -3,7 +3,7 @@
 //
 // With u of (M + Gᵀ A G) u = v̄⁺, what the kick passes back are the derivatives of
 //
-//   φ = u·(M (v − v⁺) + Δt (weights + wrenches)) + Σ rows w σ        w = G u,  σ = r − A G v⁺ the row's impulse
+//   φ = u·(M (v − v⁺) + Δt (weights + wrenches)) + Σ rows w σ        w = G u,  σ = r − A (G v⁺ − t) the row's impulse
 //
 // with u and v⁺ held: one more solve with the factors of the step, and nothing of the solve is differentiated.
 #include "integrators/contact/shape_constants.h"
@@ -91,7 +91,7 @@ BACKDRIVE_PART RowBars<Real> adj_row_impulses(const System<Real>& system, const 
   for (int row = 0; row < kRows; ++row) {
     const int dof = dof_of_row(joint.type, row);
     const Real &w = s.rate[row], &A = s.inertia[row];
-    bar.u[row] = s.impulse[row] - A * s.next[row];
+    bar.u[row] = s.impulse[row] - A * s.off[row];
     bar.next[row] = -(w * A);
     bar.error[row] = bar.flown[row] = bar.position[row] = zero;
     if (dof < 0) {

@@ -37,10 +37,12 @@ struct JointScratch {
   Real position[4];
   Real error[kRows];    ///< at the predicted pose
   Real inertia[kRows];  ///< A: what resists a change of the row's rate beside the bodies
-  Real impulse[kRows];  ///< r: of the row at rate zero
+  Real target[kRows];   ///< t: the rate that A draws to; where A is zero, zero or any
+  Real impulse[kRows];  ///< r: of the row at that rate
   Real start[kRows];    ///< rate at the start
   Real flown[kRows];    ///< rate after a free flight without a kick
   Real next[kRows];     ///< rate after the kick
+  Real off[kRows];      ///< by how much that is off the target
   Real rate[kRows];     ///< right-hand side of a solve, then G x of its result x
 };
 
