@@ -44,7 +44,8 @@ struct SolveLimits {
   /// Impulses on the way, over those at the end: beyond that rounding of the steps is not that of the solution.
   static constexpr double wild = narrow ? 1e3 : 1e5;
   static constexpr int bold_again = 4;  ///< and after which it gives up, when it has come near in steps with care
-  static constexpr int newton_steps = kIsDual<Real> ? 200 : 60;
+  static constexpr int newton_steps = 200;
+  static constexpr int held_steps = kIsDual<Real> ? 200 : 60;  ///< of (C9), each time
   /// Of (C9): how far the bounds of friction may be from the forces, and how often they are taken anew.
   static constexpr double held_tolerance = narrow ? trusted : 1e-10;
   static constexpr int held_rounds = 30;

@@ -159,6 +159,15 @@ BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, con
   return n;
 }
 
+/// k ψ(d; w) + k H ψ(d − D; D), J: what the springs have stored at a depth, as the average force of the way there times
+/// that way.
+template <class Real>
+BACKDRIVE_CALLED Real stored_energy(const PairMaterial<Real>& m, const Real& depth) {
+  const Real zero = constant<Real>(0), in = positive_part(depth), deep = positive_part(depth - m.core);
+  const Real first = in * path_average(zero, in, m.width).mean;
+  return m.stiffness * (first + m.hardening * (deep * path_average(zero, deep, m.core).mean));
+}
+
 /// Adjoint of N at `n`, the result: returns the cotangents of the depths and adds to those of the material (L1).
 template <class Real>
 BACKDRIVE_INLINE DepthPath<Real> adj_normal_force(const PairMaterial<Real>& m, const NormalForce<Real>& n,

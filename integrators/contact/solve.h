@@ -285,7 +285,8 @@ BACKDRIVE_CALLED Balance<typename Space::Real> newton(Space& ws, const Solver& s
   for (int p = 0; p < last.parts; ++p) last.residual[p] = last.impulse[p];  // nothing is known of a step before
   last.moved = last.impulse[0];
   auto failed = number(1) < number(0), again = failed;
-  for (int k = 1; k <= SolveLimits<Real>::newton_steps; ++k) {
+  const int steps = ws.contact.any_held ? SolveLimits<Real>::held_steps : SolveLimits<Real>::newton_steps;
+  for (int k = 1; k <= steps; ++k) {
     load_blocks(ws);
     load_residuals(ws);
     solver.factor_and_solve();
@@ -342,6 +343,55 @@ BACKDRIVE_CALLED Balance<typename Space::Real> newton(Space& ws, const Solver& s
   return last;
 }
 
+/// In `lanes`, whose step has not been solved, where what was found would give bodies more energy than the contacts
+/// have stored at the start: only so much of it acts as takes nothing of what they have. With p the impulses and s the
+/// share that acts, b = Σ p·J v_s and a = Σ p·J M̃⁻¹ Jᵀ p, their energy changes by s b + ½ s² a, which is zero at s =
+/// −2b/a; the way that bodies go along p, by v_s + ½ Δv, is zero there, too.
+template <class Space, class Solver>
+BACKDRIVE_CALLED void feed_nothing(Space& ws, const Solver& solver, const MaskOf<typename Space::Real>& lanes) {
+  using Real = typename Space::Real;
+  using Value = ValueOf<Real>;
+  const auto impulse = [](const TouchingPair<Real>& pair, const Contact<Real>& c) { return c.wrench * pair.law.dt; };
+  const auto keep = [&](Spatial<Real> ContactSide<Real>::*from, Spatial<Real> ContactSide<Real>::*to) {
+    each_side(ws, [&](const auto&, Contact<Real>& c, int side) { c.side[side].*to = c.side[side].*from; });
+  };
+  keep(&ContactSide<Real>::twist, &ContactSide<Real>::step);
+  keep(&ContactSide<Real>::wrench, &ContactSide<Real>::step_wrench);
+  each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
+    c.side[side].wrench = choose(lanes, of_side(side, impulse(pair, c)), c.side[side].wrench);
+  });
+  renew_twists(ws, solver, lanes);
+  const Value zero = value_of(constant<Real>(0)), one = value_of(constant<Real>(1));
+  Value along = zero, kicked = zero, stored = zero;
+  each_contact(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int) {
+    if (left_out(c)) return;
+    const Spatial<Real> p = impulse(pair, c);
+    along += value_of(dot(p, c.state.smooth));
+    kicked += value_of(dot(p, difference(pair, c, &ContactSide<Real>::twist)));
+    stored += value_of(stored_energy(pair.law.material, c.state.depth));
+  });
+  const auto fed = lanes && !(along + kicked * value_of(constant<Real>(0.5)) <= stored);
+  const auto acts = along < zero && kicked > zero;
+  const Value bounced = along * value_of(constant<Real>(-2)) / select(acts, kicked, one);
+  const Value share = select(acts, minimum(bounced, one), zero);
+  const auto part_of = [&](const Spatial<Real>& x, const Spatial<Real>& otherwise) {
+    return choose(fed, choose(acts, x * share, zero6<Real>()), otherwise);
+  };
+  each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
+    if (left_out(c)) return;
+    c.wrench = part_of(c.wrench, c.wrench);
+    c.impulse = part_of(impulse(pair, c), c.impulse);
+    for (Real* k : {&c.block.normal, &c.block.tangential, &c.block.torsion, &c.block.rolling}) {
+      *k = select(fed, constant<Real>(0), *k);
+    }
+  });
+  each_side(ws, [&](const auto&, Contact<Real>& c, int side) {
+    ContactSide<Real>& s = c.side[side];
+    s.twist = part_of(s.twist, s.step);
+    s.wrench = part_of(s.wrench, s.step_wrench);
+  });
+}
+
 /// (C9), in `lanes`: friction's bounds are held at what the normal forces came to the time before, at first none. Takes
 /// from `lanes` those where they have come to agree with each other. The others stay as they are, with the slips that
 /// they had: `bold`.
@@ -377,6 +427,9 @@ BACKDRIVE_CALLED void solve_with_held_bounds(Space& ws, const Solver& solver, Ma
     open = open && (active || left > balance.allowed(0, SolveLimits<Real>::held_tolerance));
     if (round == SolveLimits<Real>::held_rounds || !any(open)) break;
     each_contact(ws, [&](const auto&, Contact<Real>& c, int) { c.bound = select(open, normal_force(c), c.bound); });
+  }
+  if constexpr (!kIsDual<Real>) {
+    if (any(lanes)) feed_nothing(ws, solver, lanes);
   }
 }
 
