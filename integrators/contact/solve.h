@@ -461,12 +461,29 @@ BACKDRIVE_HD bool solve_contacts(Space& ws, const Solver& solver) {
   return true;
 }
 
+/// In float32, of contacts with what does not move: K_t of the last step is of the size of the body's own mass. The
+/// impulse of what sticks is told by the bodies' balance, so that any K_t has the same solution; a large one leaves
+/// nothing of the inertias of light links in the sum with theirs, and what solves the step would be off by as much.
+template <class Space>
+BACKDRIVE_CALLED void ease_sticking(Space& ws) {
+  using Real = typename Space::Real;
+  each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
+    if (c.idle || pair.shared()) return;
+    const Real most = broadcast<Real>(mass_of(ws, pair.link(side))) * constant<Real>(SolveLimits<Real>::sticking_last);
+    const Real eased = minimum(c.block.tangential, most);
+    const Spatial<Real> force = c.wrench * pair.law.dt;
+    c.impulse = force + (c.impulse - force) * (eased / (c.block.tangential + no_impulse<Real>()));
+    c.block.tangential = eased;
+  });
+}
+
 /// The last step, as the integrator solves it for all coordinates. Against what does not move it is one more of
 /// Newton's, with K among the masses: rounding of x does not become one of stiff forces. Between two bodies it is Δt f,
 /// the same on both: no momentum comes of it.
 template <class Space>
 BACKDRIVE_CALLED void load_last_step(Space& ws) {
   using Real = typename Space::Real;
+  if constexpr (softens<Real>()) ease_sticking(ws);
   load_blocks(ws, Blocks::unshared);
   load_wrenches(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
     if (pair.shared()) return of_side(side, c.wrench * ws.dt);

@@ -29,6 +29,7 @@
 #include "integrators/contact/core_depth.h"
 #include "integrators/contact/pairs.h"
 #include "integrators/contact/shape_constants.h"
+#include "integrators/contact/solve_limits.h"
 #include "integrators/contact/springs.h"
 #include "integrators/rollout/arena.h"
 #include "integrators/rollout/broadcast.h"
@@ -111,7 +112,7 @@ struct TouchingPair {
   Vec3<Real> shift;  ///< O of the first body's tree minus that of the second's
   PairLaw<Real> law;
   Real theta[2];  ///< shares of the blocks of i and j
-  Real lightest;  ///< of its bodies that fly alone the lighter one's mass; without one out of reach
+  Real sticking;  ///< what K_t is at most in Newton's steps in float32, see soften()
 
   BACKDRIVE_INLINE bool shared() const { return moves[0] && moves[1]; }
   /// Of a contact on i (0) or j (1), from the O of that body's tree.
@@ -306,11 +307,11 @@ BACKDRIVE_HD TouchingPair<typename Space::Real> touching_pair(const Space& ws, i
     t.law.material.core = core_depth(core);
     t.law.material.hardening = constant<Real>(core.hardening());
   }
-  t.lightest = constant<Real>(1e30);
+  t.sticking = constant<Real>(1e30);
   for (const int side : {0, 1}) {
-    if (t.moves[side] && flies_alone(ws, t.link(side))) {
-      t.lightest = minimum(t.lightest, broadcast<Real>(mass_of(ws, t.link(side))));
-    }
+    if (!t.moves[side]) continue;
+    const double most = flies_alone(ws, t.link(side)) ? SolveLimits<Real>::sticking_alone : SolveLimits<Real>::sticking;
+    t.sticking = minimum(t.sticking, broadcast<Real>(mass_of(ws, t.link(side))) * constant<Real>(most));
   }
   t.theta[0] = t.theta[1] = constant<Real>(1);
   if (t.shared()) {
