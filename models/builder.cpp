@@ -193,12 +193,28 @@ void number_bodies(Model& model) {
   t.nv += bodies * kBodyVelocities;
 }
 
-/// Links whose bodies turn with a joint that spins or is to be taken for one, and what is fixed to those.
-void mark_spinning(Topology& topology, const std::vector<bool>& spins) {
+/// Link::rigid. Links of a tree stand behind its root.
+void mark_rigid_trees(Topology& topology) {
+  Link* root = nullptr;
   for (Link& link : topology.links) {
+    if (link.parent < 0) {
+      root = &link;
+      link.rigid = link.type == JointType::free;
+    } else if (link.type != JointType::fixed) {
+      root->rigid = false;
+    }
+  }
+}
+
+/// Links whose bodies turn with a joint that spins or is to be taken for one, and what is fixed to those, after
+/// mark_rigid_trees(): what flies as one body turns as one.
+void mark_spinning(Topology& topology, const std::vector<bool>& spins) {
+  const Link* root = nullptr;
+  for (Link& link : topology.links) {
+    if (link.parent < 0) root = &link;
     const bool asked = link.type == JointType::revolute && spins[link.joint];
     const bool carried = link.type == JointType::fixed && link.parent >= 0 && topology.links[link.parent].spins;
-    link.spins = asked || carried || link.type == JointType::ball || link.type == JointType::free;
+    link.spins = !root->rigid && (asked || carried || link.type == JointType::ball || link.type == JointType::free);
   }
 }
 
@@ -356,6 +372,7 @@ Model ModelBuilder::build(ModelMistakes& mistakes, const UnknownParts& unknown) 
   if (is_tree) append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
   number_couplings(model, coupling_driven_);
+  mark_rigid_trees(model.topology);
   mark_spinning(model.topology, spins_);
   mark_adjoining(model.topology);
   number_bodies(model);

@@ -143,6 +143,7 @@ struct Link {
   /// a hinge of the two is said to spin.
   int turns_with = -1;
   bool spins = false;               ///< its body's gyroscopic couple is that of the whole step (JointOptions::spins)
+  bool rigid = false;               ///< the free root of a tree in which all else is fixed: it flies as one body
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };
 

@@ -16,9 +16,9 @@
 // degree after the other, from the child's side on, as if there were massless links between them: the factors of M are
 // then triangular within a joint, and no D but a number is ever inverted. Reference: Featherstone, Rigid Body Dynamics
 // Algorithms (2008), §7.3, in one common frame; the split is ours.
-#include "integrators/featherstone/free_turn.h"
 #include "integrators/featherstone/joints.h"
 #include "integrators/featherstone/link_forces.h"
+#include "integrators/featherstone/rigid_turn.h"
 #include "integrators/featherstone/working_set.h"
 #include "integrators/rollout/broadcast.h"
 
@@ -177,6 +177,25 @@ BACKDRIVE_INLINE bool branches(const Link* links, int i) {
   return !links[i].leaf && !links[i + 1].last_child;
 }
 
+template <class Layout>
+BACKDRIVE_INLINE int end_of_tree(const Workspace<Layout>& ws, int root) {
+  int end = root + 1;
+  while (end < ws.link_count && ws.links[end].parent >= 0) ++end;
+  return end;
+}
+
+/// (26) of what flies as one body with a root, from S and the inertias of its links.
+template <class Layout>
+BACKDRIVE_INLINE RigidTurn<typename Layout::Real> rigid_turn(const Workspace<Layout>& ws, int root) {
+  using Real = typename Layout::Real;
+  RigidInertia<Real> I = ws.link[root].I;
+  for (int i = root + 1, end = end_of_tree(ws, root); i < end; ++i) add_body(ws.link[i].I, I);
+  const int v = ws.links[root].v;
+  const typename Layout::Dof* const dof = ws.dof + v;
+  const Vec3<Real> omega = Mat3<Real>{dof[0].S.ang, dof[1].S.ang, dof[2].S.ang} * vector_at(ws.qd + v);
+  return {I, omega, ws.dt};
+}
+
 /// Equation (1), root to leaves: positions, velocities, bias accelerations and each body's own bias force.
 template <class Layout>
 BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
@@ -205,6 +224,9 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
     }
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;
+  }
+  for (int root = 0; root < ws.link_count; ++root) {
+    if (ws.links[root].rigid) ws.link[root].force += rigid_turn(ws, root).correction();  // (26)
   }
 }
 

@@ -182,6 +182,51 @@ BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout
   return own.T;
 }
 
+/// What mass, com and inertia of a body receive of the cotangents of a RigidTurn; returned is −∂/∂(its turns, shifts).
+template <class Layout>
+BACKDRIVE_PART Spatial<typename Layout::Real> adj_rigid_body(const Workspace<Layout>& ws, int i,
+                                                             const RigidTurn<typename Layout::Real>& turn,
+                                                             const typename RigidTurn<typename Layout::Real>::Bar& of,
+                                                             LinkGradient<typename Layout::Real>& gradient) {
+  using Real = typename Layout::Real;
+  const auto& c = ws.constants[i];
+  const Pose<Real>& pose = ws.link[i].pose;
+  const Vec3<Real> com = plus_times(pose.origin, pose.axes, c.com), arm = com - turn.com();
+  const Vec3<Real> drawn = of.com * turn.share_of_mass(), by_arm = arm * of.inertia.trace() - of.inertia * arm;
+  const Vec3<Real> com_bar = (drawn + by_arm * constant<Real>(2)) * c.mass;
+  gradient.mass -= of.mass + dot(arm, drawn + by_arm);
+  gradient.com -= transposed_times(pose.axes, com_bar);
+  less_form(of.inertia, pose.axes, gradient.inertia);
+  const Vec3<Real> turned = of.inertia.turning(rotated(pose.axes, c.inertia)) * constant<Real>(2);
+  return {plus_cross(turned, com_bar, com), -com_bar};
+}
+
+/// Of δ·(what (26) adds to the force on a root), to the bodies that fly with it and to where those are fixed. Returns
+/// what the root's T receives, by which it turns along (8).
+template <class Layout>
+BACKDRIVE_CALLED Vec3<typename Layout::Real> adj_rigid_turn(Workspace<Layout>& ws, int root,
+                                                            const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  const RigidTurn<Real> turn = rigid_turn(ws, root);
+  const auto of = turn.adj_correction(ws.link[root].delta);
+  if constexpr (Layout::parameters) {
+    if (bar.wants_parameters()) {
+      Spatial<Real> top;
+      Stack<Spatial<Real>> stack(ws.stack);
+      for (int i = end_of_tree(ws, root) - 1; i >= root; --i) {
+        const Link& link = ws.links[i];
+        if (link.leaf) top = zero6<Real>();
+        top += adj_rigid_body(ws, i, turn, of, bar.constants[i]);
+        if (i == root) break;
+        placement_adjoint(link, ws.constants[i], ws.link[link.parent].pose, top, bar.constants[i]);
+        if (!link.last_child) top += stack.pop();
+        if (link.parent != i - 1) stack.push(top);
+      }
+    }
+  }
+  return of.omega * constant<Real>(0.5);
+}
+
 /// Equations (7)-(8), leaves to root. bar.q and bar.qd hold the cotangents of q⁺ and q̇⁺ in the sense of step_adjoint.
 template <class Layout>
 BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
@@ -199,6 +244,7 @@ BACKDRIVE_HD void reverse_sweep(Workspace<Layout>& ws, const StepBar<Layout>& ba
     }
     Vec3<Real> carried = zero3<Real>();
     if (link.spins) carried = adj_free_turn(ws, i, ws.link[i].delta.ang, bar, top.T.ang);
+    if (link.rigid && bar.sweep != Sweep::start) top.T.ang += adj_rigid_turn(ws, i, bar);
     Spatial<Real> H;
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
@@ -366,7 +412,7 @@ BACKDRIVE_INLINE void middle_share_adjoint(Workspace<Layout>& ws, int root, int 
   using Real = typename Layout::Real;
   const Real half = constant<Real>(0.5) * ws.dt;
   Real share_bar = ws.whip[root].half_way_bar;
-  for (int i = root; i < end; ++i) {
+  for (int i = root; i < end && !ws.links[root].rigid; ++i) {
     const Link& link = ws.links[i];
     for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) {
       share_bar += half * (ws.middle.rates_bar[v] * ws.middle.qdd[v]);
@@ -393,7 +439,7 @@ BACKDRIVE_CALLED void first_solve_adjoint(Workspace<Layout>& ws, const StepBar<L
   exchange_solves(ws, true);
   each_tree(ws, [&](int root, int end) {
     middle_share_adjoint(ws, root, end, bar);
-    const Real time = constant<Real>(0.5) * ws.dt * ws.middle.share[root];
+    const Real time = time_to_middle(ws, root);
     for (int i = root; i < end; ++i) {
       const Link& link = ws.links[i];
       for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) {

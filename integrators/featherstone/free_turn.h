@@ -37,29 +37,37 @@ BACKDRIVE_INLINE void add_point_mass(const Real& m, const Vec3<Real>& x, Sym3<Re
 template <class Real>
 class FreeTurn {
  public:
-  /// O(1). Bodies without an inertia of their own, and turns of more than a radian or so per step, for which the linear
-  /// equations may have no solution, are given Q. `held`: e.
+  /// O(1). Bodies without an inertia of their own are given Q. In turns of more than a radian or so per step, for which
+  /// the linear equations may have no solution, there is no couple: ω stays, and energy in bounds. `held`: e.
   BACKDRIVE_INLINE FreeTurn(const Sym3<Real>& J, const Vec3<Real>& omega, const Vec3<Real>& held, const Real& dt)
       : J_(J), omega_(omega), held_(held), momentum_(J * omega) {
     const Real zero = constant<Real>(0), one = constant<Real>(1), half = constant<Real>(0.5) * dt;
     const Vec3<Real>& L = momentum_;
     const Vec3<Real> x{J.xx, J.xy, J.xz}, y{J.xy, J.yy, J.yz}, z{J.xz, J.yz, J.zz};  // J e
     const Vec3<Real>& e = held;
-    const Vec3<Real> a = (plus_cross(Vec3<Real>{zero, -L.z, L.y}, omega, x) + (z * e.y - y * e.z)) * half + x;
-    const Vec3<Real> b = (plus_cross(Vec3<Real>{L.z, zero, -L.x}, omega, y) + (x * e.z - z * e.x)) * half + y;
-    const Vec3<Real> c = (plus_cross(Vec3<Real>{-L.y, L.x, zero}, omega, z) + (y * e.x - x * e.y)) * half + z;
+    // By the trace, lest in float32 determinants of milligrams vanish.
+    const Real trace = J.xx + J.yy + J.zz;
+    const auto heavy = value_of(trace) > value_of(constant<Real>(1e-30));
+    const Real scale = select(heavy, one, zero) / select(heavy, trace, one);
+    const Vec3<Real> a = ((plus_cross(Vec3<Real>{zero, -L.z, L.y}, omega, x) + (z * e.y - y * e.z)) * half + x) * scale;
+    const Vec3<Real> b = ((plus_cross(Vec3<Real>{L.z, zero, -L.x}, omega, y) + (x * e.z - z * e.x)) * half + y) * scale;
+    const Vec3<Real> c = ((plus_cross(Vec3<Real>{-L.y, L.x, zero}, omega, z) + (y * e.x - x * e.y)) * half + z) * scale;
     const Vec3<Real> bc = cross(b, c);
-    const Real determinant = dot(a, bc), least = constant<Real>(0.25) * dot(x, cross(y, z));
-    solvable_ = value_of(determinant) > value_of(least) && value_of(least) > value_of(zero);
-    const Real inverse = one / select(solvable_, determinant, one);
+    const Real determinant = dot(a, bc), least = constant<Real>(0.25) * dot(x * scale, cross(y * scale, z * scale));
+    const auto turns = value_of(least) > value_of(zero);
+    solvable_ = turns && value_of(determinant) > value_of(least);
+    lost_ = turns && !solvable_;
+    const Real inverse = scale / select(solvable_, determinant, one);
     inverse_ = {bc * inverse, cross(c, a) * inverse, cross(a, b) * inverse};
     half_ = select(solvable_, half, zero);
-    u_ = transposed_times(inverse_, plus_cross(J * cross(omega, held), omega, momentum_));
+    couple_ = plus_cross(J * cross(omega, held), omega, momentum_);
+    u_ = choose(lost_, zero3<Real>(), transposed_times(inverse_, couple_));
   }
 
   /// What to add to Q.
   BACKDRIVE_INLINE Vec3<Real> correction() const {
-    return (plus_cross(cross(u_, momentum_), omega_, J_ * u_) + J_ * cross(u_, held_)) * -half_;
+    const Vec3<Real> late = (plus_cross(cross(u_, momentum_), omega_, J_ * u_) + J_ * cross(u_, held_)) * -half_;
+    return choose(lost_, -couple_, late);
   }
 
   /// With ω − shift in place of ω in Q: what (24) adds to it.
@@ -83,7 +91,7 @@ class FreeTurn {
   ///   ω̄ = J z × λ + J (λ × z) − [J ω × δ + J (δ × ω)] + e × μ        ē = μ × ω − ½ Δt J λ × u
   BACKDRIVE_INLINE Bar<5> adj_correction(const Vec3<Real>& delta) const {
     const Vec3<Real> solved = inverse_ * (J_ * delta), lost = u_ * half_;
-    const Vec3<Real> lambda = choose(solvable_, solved, delta);
+    const Vec3<Real> lambda = choose(solvable_, solved, choose(lost_, zero3<Real>(), delta));
     const Vec3<Real> z = omega_ - lost;
     const Vec3<Real> bar = plus_cross(J_ * cross(lambda, z), J_ * z, lambda);
     // (δ − λ, u), (λ × ω, z), (−½ Δt λ × u, ω) and, taken away, (δ × ω, ω); of e (λ − δ, ω × e) and (−λ, ½ Δt u × e)
@@ -136,10 +144,10 @@ class FreeTurn {
  private:
   Sym3<Real> J_;
   Vec3<Real> omega_, held_, momentum_;
-  Mat3<Real> inverse_;  ///< rows of (J + ½ Δt G)⁻¹
-  Vec3<Real> u_;
-  Real half_;  ///< ½ Δt; 0 where there is no correction
-  decltype(value_of(std::declval<Real>()) < value_of(std::declval<Real>())) solvable_;
+  Mat3<Real> inverse_;     ///< rows of (J + ½ Δt G)⁻¹
+  Vec3<Real> couple_, u_;  ///< Q; 0 where it is lost
+  Real half_;              ///< ½ Δt; 0 where there is no correction
+  decltype(value_of(std::declval<Real>()) < value_of(std::declval<Real>())) solvable_, lost_;
 };
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

@@ -15,6 +15,14 @@ struct MiddleChange {
   Vec3<Real> spin;  ///< ½ μ Δt u of (12), of a body that spins
 };
 
+/// From the start of a step to where the velocity terms of a tree are taken, ½ μ Δt; 0 of what flies as one body, whose
+/// terms are those of the whole step (26).
+template <class Layout>
+BACKDRIVE_INLINE typename Layout::Real time_to_middle(const Workspace<Layout>& ws, int root) {
+  using Real = typename Layout::Real;
+  return ws.links[root].rigid ? constant<Real>(0) : constant<Real>(0.5) * ws.dt * ws.middle.share[root];
+}
+
 /// visit(link, MiddleChange) root to leaves, after the first solve, and z into ws.middle.rates. With the velocities v
 /// and w = Σ S (z − q̇), bias accelerations a = a_p + v_p × v and forces I a + v ×* I v change by
 ///   a_p's + v_p × w + w_p × (v + w)        I a's + v ×* I w + w ×* I (v + w)
@@ -35,7 +43,7 @@ BACKDRIVE_HD void each_middle_change(Workspace<Layout>& ws, const Visit& visit) 
     if (link.parent < 0) {
       parent = rest;
       share = ws.middle.share[i];
-      time = constant<Real>(0.5) * ws.dt * share;
+      time = time_to_middle(ws, i);
     } else if (link.parent != i - 1) {
       parent = link.last_child ? branchings.pop() : branchings.last();
     }

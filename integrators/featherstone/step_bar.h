@@ -40,6 +40,19 @@ BACKDRIVE_INLINE void less_bilinear(const Vec3<Real>& x, const Vec3<Real>& y, Sy
   bar.yz -= x.y * y.z + x.z * y.y;
 }
 
+/// The same of a form in world axes.
+template <class Real>
+BACKDRIVE_INLINE void less_form(const FormBar<Real>& form, const Mat3<Real>& axes, Sym3<Real>& bar) {
+  const Vec3<Real> x = form * axes.cx, y = form * axes.cy, z = form * axes.cz;
+  const Real two = constant<Real>(2);
+  bar.xx -= dot(axes.cx, x);
+  bar.yy -= dot(axes.cy, y);
+  bar.zz -= dot(axes.cz, z);
+  bar.xy -= two * dot(axes.cx, y);
+  bar.xz -= two * dot(axes.cx, z);
+  bar.yz -= two * dot(axes.cy, z);
+}
+
 /// Of the cotangents of a free_turn(): adds to T of its body, to its joint's q̇̄, and to what mass, com and inertia
 /// receive. Returns what T of the link that carries a ball receives beside.
 template <class Layout, class TurnBar>

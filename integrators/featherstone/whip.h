@@ -15,8 +15,7 @@ namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
 template <class Layout, class Visit>
 BACKDRIVE_INLINE void each_tree(const Workspace<Layout>& ws, const Visit& visit) {
   for (int root = 0, end; root < ws.link_count; root = end) {
-    end = root + 1;
-    while (end < ws.link_count && ws.links[end].parent >= 0) ++end;
+    end = end_of_tree(ws, root);
     visit(root, end);
   }
 }
@@ -63,8 +62,9 @@ BACKDRIVE_HD typename Layout::Real turns_of_pairs(const Workspace<Layout>& ws, i
   return sum;
 }
 
-/// Σ (|ω|² Δt)⁴ over the joints of a tree; 0 where only one of them moves and is no ball: it has no velocity terms but
-/// (12)'s. O(links).
+/// Σ (|ω|² Δt)⁴ over the joints of a tree; 0 where only one of them moves and is no ball, as it has no velocity terms
+/// but (12)'s or (26)'s; but for several bodies that fly as one and may touch something, which are kicked half way.
+/// O(links).
 template <class Layout>
 BACKDRIVE_HD typename Layout::Real turns_of_joints(const Workspace<Layout>& ws, int root, int end,
                                                    const typename Layout::Real* rates) {
@@ -73,6 +73,7 @@ BACKDRIVE_HD typename Layout::Real turns_of_joints(const Workspace<Layout>& ws, 
   int moving = 0;
   for (int i = root; i < end; ++i) {
     const JointType type = ws.links[i].type;
+    if (ws.links[root].rigid && end > root + 1 && ws.links[i].touches) moving = 2;
     moving += type == JointType::ball ? 2 : type != JointType::fixed;
     const Real turn = turning(ws, i, rates, ws.dt);
     sum += (turn * turn) * (turn * turn);

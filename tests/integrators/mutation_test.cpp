@@ -9,6 +9,7 @@
 #include "tests/integrators/mutant_kernels.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
+#include "tests/support/rigid_case.h"
 #include "tests/support/turning_case.h"
 
 namespace backdrive {
@@ -84,6 +85,13 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(free_turn_lever, 1e-8),
     BACKDRIVE_TRAP(free_turn_carrier, 1e-8),
     BACKDRIVE_TRAP(free_turn_hinge, 1e-8),
+    BACKDRIVE_TRAP(rigid_turn, 1e-6),
+    BACKDRIVE_TRAP(rigid_angle, 1e-6),
+    BACKDRIVE_TRAP(rigid_late, 1e-6),
+    BACKDRIVE_TRAP(rigid_lever, 1e-6),
+    BACKDRIVE_TRAP(rigid_placement, 1e-6),
+    BACKDRIVE_TRAP(rigid_moments, 1e-6),
+    BACKDRIVE_TRAP(rigid_mass, 1e-6),
     BACKDRIVE_TRAP(turn_jacobian, 1e-5),
     BACKDRIVE_TRAP(turn_transport, 1e-4),
     BACKDRIVE_TRAP(motion_carried, 3e-3),
@@ -164,8 +172,8 @@ constexpr Trap kTraps[] = {
 
 /// Where faults show: with hinges, slides and fixed joints, with all other types, with those and contact, where bodies
 /// in touch turn fast, with couplings and contact, with couplings and trees whose turns begin to count or do, where
-/// trees whip, or where contact kicks such trees.
-enum class Stage { plain, rotations, contact, turning, couplings, beginning, fast, whips, kicks };
+/// trees whip, where contact kicks such trees, or where several bodies fly as one.
+enum class Stage { plain, rotations, contact, turning, couplings, beginning, fast, whips, kicks, rigid };
 
 /// Speed limits, and of balls those of the angle, are moved to where their ramps begin in the first world: by chance
 /// few motions are on them.
@@ -192,6 +200,7 @@ void begin_on_ramps(GradientCase& c) {
 /// Forces and shapes; two worlds; states and poses as outputs.
 GradientCase mutation_case(Stage stage) {
   if (stage == Stage::turning) return test::turning_case();
+  if (stage == Stage::rigid) return test::rigid_case();
   test::TreeOptions options;
   options.links = 9;
   options.forces = options.shapes = true;
@@ -228,6 +237,7 @@ Stage stage_of(Fault fault) {
   }
   const std::string_view table = test::kFaults[static_cast<int>(fault) - 1].table;
   if (table == "couplings") return Stage::couplings;
+  if (table == "rigid") return Stage::rigid;
   for (const Fault kicked : {Fault::whip_kicked, Fault::whip_kicked_twice, Fault::whip_time_back, Fault::whip_time_now,
                              Fault::whip_kick_before, Fault::half_way_share, Fault::half_way_gap_share}) {
     if (fault == kicked) return Stage::kicks;
@@ -245,7 +255,7 @@ Stage stage_of(Fault fault) {
 
 TEST(MutantKernels, SoundKernelsPass) {
   for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact, Stage::turning, Stage::couplings,
-                            Stage::beginning, Stage::fast, Stage::whips, Stage::kicks}) {
+                            Stage::beginning, Stage::fast, Stage::whips, Stage::kicks, Stage::rigid}) {
     // Stiffer than random trees that are slow.
     const double tolerance = stage == Stage::turning || stage == Stage::kicks ? 1e-11 : 1e-12;
     for (const BlockError& e : errors_with(Fault::none, stage)) EXPECT_LT(e.error, tolerance) << e.block;
@@ -254,7 +264,7 @@ TEST(MutantKernels, SoundKernelsPass) {
 
 TEST(MutantKernels, EveryFaultIsPlanted) {
   for (const char* table : {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees",
-                            "turn_friction", "couplings", "middle", "whip", "half_way"}) {
+                            "turn_friction", "couplings", "middle", "whip", "half_way", "rigid"}) {
     const std::vector<test::FaultEntry> faults = test::faults_of(table);
     EXPECT_FALSE(faults.empty()) << table;
     for (const test::FaultEntry& entry : faults) {
