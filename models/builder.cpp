@@ -206,15 +206,23 @@ void mark_rigid_trees(Topology& topology) {
   }
 }
 
-/// Links whose bodies turn with a joint that spins or is to be taken for one, and what is fixed to those, after
-/// mark_rigid_trees(): what flies as one body turns as one.
+/// Link::carrier and Link::fixed_end.
+void mark_carriers(Topology& topology) {
+  for (int i = 0; i < static_cast<int>(topology.links.size()); ++i) {
+    Link& link = topology.links[i];
+    if (link.type != JointType::fixed || link.parent < 0 || link.loop_child >= 0) continue;
+    const Link& parent = topology.links[link.parent];
+    link.carrier = parent.type == JointType::fixed ? parent.carrier : link.parent;
+    if (link.carrier >= 0) topology.links[link.carrier].fixed_end = i + 1;
+  }
+}
+
+/// Links whose joints spin or are to be taken for such, after mark_rigid_trees(): what flies as one body is another
+/// case.
 void mark_spinning(Topology& topology, const std::vector<bool>& spins) {
-  const Link* root = nullptr;
   for (Link& link : topology.links) {
-    if (link.parent < 0) root = &link;
     const bool asked = link.type == JointType::revolute && spins[link.joint];
-    const bool carried = link.type == JointType::fixed && link.parent >= 0 && topology.links[link.parent].spins;
-    link.spins = !root->rigid && (asked || carried || link.type == JointType::ball || link.type == JointType::free);
+    link.spins = !link.rigid && (asked || link.type == JointType::ball || link.type == JointType::free);
   }
 }
 
@@ -372,6 +380,7 @@ Model ModelBuilder::build(ModelMistakes& mistakes, const UnknownParts& unknown) 
   if (is_tree) append_loops(model);
   number_components(model.topology, model.joint_types, driven_);
   number_couplings(model, coupling_driven_);
+  mark_carriers(model.topology);
   mark_rigid_trees(model.topology);
   mark_spinning(model.topology, spins_);
   mark_adjoining(model.topology);

@@ -142,8 +142,10 @@ struct Link {
   /// The link above whose joint turns next to its own, but for what slides or is fixed between them; −1: none does, or
   /// a hinge of the two is said to spin.
   int turns_with = -1;
-  bool spins = false;               ///< its body's gyroscopic couple is that of the whole step (JointOptions::spins)
-  bool rigid = false;               ///< the free root of a tree in which all else is fixed: it flies as one body
+  int carrier = -1;    ///< of a link that is fixed: the one that it turns with, which is not; −1: none, or it is not
+  int fixed_end = -1;  ///< one past the last link whose carrier it is; −1: none is
+  bool spins = false;  ///< the gyroscopic couple of all it carries is that of the whole step (JointOptions::spins)
+  bool rigid = false;  ///< the free root of a tree in which all else is fixed: it flies as one body
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
 };
 

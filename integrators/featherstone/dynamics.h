@@ -132,31 +132,53 @@ BACKDRIVE_PART void add_lift(const Motion<Real>& m, const LinkConstants<Const>& 
   s.force += Spatial<Real>{cross(plus_times(m.origin, m.axes, c.com), f), f};
 }
 
-/// Of a link that spins the one whose joint turns it: itself, or what it is fixed to.
-BACKDRIVE_INLINE const Link& turning_link(const Link* links, const Link& link) {
-  const Link* turning = &link;
-  while (turning->type == JointType::fixed) turning = &links[turning->parent];
-  return *turning;
+/// visit(link) of a link and of what is fixed to it.
+template <class Visit>
+BACKDRIVE_INLINE void each_carried(const Link* links, int i, const Visit& visit) {
+  visit(i);
+  for (int k = i + 1; k < links[i].fixed_end; ++k) {
+    if (links[k].carrier == i) visit(k);
+  }
+}
+/// Of a link's body and of what is fixed to it.
+template <class Layout>
+BACKDRIVE_INLINE RigidInertia<typename Layout::Real> carried_inertia(const Workspace<Layout>& ws, int i) {
+  RigidInertia<typename Layout::Real> I = ws.link[i].I;
+  for (int k = i + 1; k < ws.links[i].fixed_end; ++k) {
+    if (ws.links[k].carrier == i) add_body(ws.link[k].I, I);
+  }
+  return I;
+}
+/// Where a ball joint is: Σ e × (p × e) = 2 p of its three S = [e; p × e].
+template <class Layout>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> ball_position(const Workspace<Layout>& ws, const Link& link) {
+  const typename Layout::Dof* const dof = ws.dof + link.v;
+  const auto twice = [&](int k) { return cross(dof[k].S.ang, dof[k].S.lin); };
+  return (twice(0) + twice(1) + twice(2)) * constant<typename Layout::Real>(0.5);
 }
 
-/// (12) of a link that spins: about the joint of a ball, else about the centre of mass. `carrier`: angular velocity of
-/// the link that carries it; `rates`: q̇ or what takes its place.
+/// (12) of a link that spins and all that is fixed to it: about the joint of a ball, else about the centre of mass.
+/// `carrier`: angular velocity of the link that carries it; `rates`: q̇ or what takes its place.
 template <class Layout>
 BACKDRIVE_INLINE FreeTurn<typename Layout::Real> free_turn(const Workspace<Layout>& ws, const Link& link,
                                                            const Vec3<typename Layout::Real>& omega,
                                                            const Vec3<typename Layout::Real>& carrier,
                                                            const typename Layout::Real* rates) {
   using Real = typename Layout::Real;
-  const std::ptrdiff_t i = &link - ws.links;
+  const int i = static_cast<int>(&link - ws.links);
   const typename Layout::Dof* const dof = ws.dof + link.v;
-  const RigidInertia<Real>& I = ws.link[i].I;
+  const RigidInertia<Real> I = carried_inertia(ws, i);
   Sym3<Real> J = inertia_about_com(I);
   Vec3<Real> held = zero3<Real>();
   if (link.type == JointType::ball) {
-    add_point_mass(I.m, Mat3<Real>{dof[0].S.ang, dof[1].S.ang, dof[2].S.ang} * ws.constants[i].com, J);
+    if (link.fixed_end < 0) {
+      add_point_mass(I.m, Mat3<Real>{dof[0].S.ang, dof[1].S.ang, dof[2].S.ang} * ws.constants[i].com, J);
+    } else {
+      add_point_mass(I.m, com_of(I) - ball_position(ws, link), J);
+    }
     if (link.parent >= 0) held = -carrier;
-  } else if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
-    held = ws.dof[turning.v].S.ang * rates[turning.v];
+  } else if (link.type == JointType::revolute) {
+    held = dof[0].S.ang * rates[link.v];
   }
   return FreeTurn<Real>(J, omega, held, ws.dt);
 }
@@ -188,12 +210,33 @@ BACKDRIVE_INLINE int end_of_tree(const Workspace<Layout>& ws, int root) {
 template <class Layout>
 BACKDRIVE_INLINE RigidTurn<typename Layout::Real> rigid_turn(const Workspace<Layout>& ws, int root) {
   using Real = typename Layout::Real;
-  RigidInertia<Real> I = ws.link[root].I;
-  for (int i = root + 1, end = end_of_tree(ws, root); i < end; ++i) add_body(ws.link[i].I, I);
   const int v = ws.links[root].v;
   const typename Layout::Dof* const dof = ws.dof + v;
   const Vec3<Real> omega = Mat3<Real>{dof[0].S.ang, dof[1].S.ang, dof[2].S.ang} * vector_at(ws.qd + v);
-  return {I, omega, ws.dt};
+  return {carried_inertia(ws, root), omega, ws.dt};
+}
+
+/// (12) of what spins with bodies fixed to it, once the inertias of all are known.
+template <class Layout>
+BACKDRIVE_CALLED void add_couples_of_several(Workspace<Layout>& ws) {
+  using Real = typename Layout::Real;
+  Vec3<Real> parent = zero3<Real>();  // angular velocity
+  Stack<Vec3<Real>> branchings(ws.stack);
+  for (int i = 0; i < ws.link_count; ++i) {
+    const Link& link = ws.links[i];
+    if (link.parent < 0) {
+      parent = zero3<Real>();
+    } else if (link.parent != i - 1) {
+      parent = link.last_child ? branchings.pop() : branchings.last();
+    }
+    Vec3<Real> own = parent;
+    for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) own += ws.dof[v].S.ang * ws.qd[v];
+    if (link.spins && link.fixed_end >= 0) {
+      ws.link[i].force.ang += free_turn(ws, link, own, parent, ws.qd).correction();
+    }
+    if (branches(ws.links, i)) branchings.push(own);
+    parent = own;
+  }
 }
 
 /// Equation (1), root to leaves: positions, velocities, bias accelerations and each body's own bias force.
@@ -203,6 +246,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
   if constexpr (Layout::ahead) displacements(ws);
   Motion<Real> parent = world_motion(ws);
   Stack<Motion<Real>> branchings(ws.stack);
+  bool several = false;
   for (int i = 0; i < ws.link_count; ++i) {
     const Link& link = ws.links[i];
     if (link.parent < 0) {
@@ -216,7 +260,10 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
         link.type, [&](auto joint)
                        __attribute__((always_inline)) { move_link<decltype(joint)>(ws, link, c, parent, own); });
     body_part(own, c, ws.link[i]);
-    if (link.spins) ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang, ws.qd).correction();  // (12)
+    if (link.spins && link.fixed_end < 0) {
+      ws.link[i].force.ang += free_turn(ws, link, own.v.ang, parent.v.ang, ws.qd).correction();  // (12)
+    }
+    several = several || (link.spins && link.fixed_end >= 0);
     if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
     ws.link[i].keep(own, ws.poses || (link.touches && keeps_for_contact(ws)));
     if constexpr (Layout::contact) {
@@ -225,6 +272,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
     if (branches(ws.links, i)) branchings.push(own);
     parent = own;
   }
+  if (several) add_couples_of_several(ws);
   for (int root = 0; root < ws.link_count; ++root) {
     if (ws.links[root].rigid) ws.link[root].force += rigid_turn(ws, root).correction();  // (26)
   }

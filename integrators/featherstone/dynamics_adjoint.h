@@ -182,49 +182,14 @@ BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout
   return own.T;
 }
 
-/// What mass, com and inertia of a body receive of the cotangents of a RigidTurn; returned is −∂/∂(its turns, shifts).
-template <class Layout>
-BACKDRIVE_PART Spatial<typename Layout::Real> adj_rigid_body(const Workspace<Layout>& ws, int i,
-                                                             const RigidTurn<typename Layout::Real>& turn,
-                                                             const typename RigidTurn<typename Layout::Real>::Bar& of,
-                                                             LinkGradient<typename Layout::Real>& gradient) {
-  using Real = typename Layout::Real;
-  const auto& c = ws.constants[i];
-  const Pose<Real>& pose = ws.link[i].pose;
-  const Vec3<Real> com = plus_times(pose.origin, pose.axes, c.com), arm = com - turn.com();
-  const Vec3<Real> drawn = of.com * turn.share_of_mass(), by_arm = arm * of.inertia.trace() - of.inertia * arm;
-  const Vec3<Real> com_bar = (drawn + by_arm * constant<Real>(2)) * c.mass;
-  gradient.mass -= of.mass + dot(arm, drawn + by_arm);
-  gradient.com -= transposed_times(pose.axes, com_bar);
-  less_form(of.inertia, pose.axes, gradient.inertia);
-  const Vec3<Real> turned = of.inertia.turning(rotated(pose.axes, c.inertia)) * constant<Real>(2);
-  return {plus_cross(turned, com_bar, com), -com_bar};
-}
-
 /// Of δ·(what (26) adds to the force on a root), to the bodies that fly with it and to where those are fixed. Returns
 /// what the root's T receives, by which it turns along (8).
 template <class Layout>
 BACKDRIVE_CALLED Vec3<typename Layout::Real> adj_rigid_turn(Workspace<Layout>& ws, int root,
                                                             const StepBar<Layout>& bar) {
-  using Real = typename Layout::Real;
-  const RigidTurn<Real> turn = rigid_turn(ws, root);
-  const auto of = turn.adj_correction(ws.link[root].delta);
-  if constexpr (Layout::parameters) {
-    if (bar.wants_parameters()) {
-      Spatial<Real> top;
-      Stack<Spatial<Real>> stack(ws.stack);
-      for (int i = end_of_tree(ws, root) - 1; i >= root; --i) {
-        const Link& link = ws.links[i];
-        if (link.leaf) top = zero6<Real>();
-        top += adj_rigid_body(ws, i, turn, of, bar.constants[i]);
-        if (i == root) break;
-        placement_adjoint(link, ws.constants[i], ws.link[link.parent].pose, top, bar.constants[i]);
-        if (!link.last_child) top += stack.pop();
-        if (link.parent != i - 1) stack.push(top);
-      }
-    }
-  }
-  return of.omega * constant<Real>(0.5);
+  const auto of = rigid_turn(ws, root).adj_correction(ws.link[root].delta);
+  add_to_carried(ws, root, of.whole, bar);
+  return of.omega * constant<typename Layout::Real>(0.5);
 }
 
 /// Equations (7)-(8), leaves to root. bar.q and bar.qd hold the cotangents of q⁺ and q̇⁺ in the sense of step_adjoint.

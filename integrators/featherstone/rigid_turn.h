@@ -54,12 +54,17 @@ BACKDRIVE_INLINE void add_body(const RigidInertia<Real>& b, RigidInertia<Real>& 
   a.h += b.h;
   a.m += b.m;
 }
+/// Of a kilogram in it, by which its centre of mass is drawn to where that is; 0 of what has no mass.
+template <class Real>
+BACKDRIVE_INLINE Real share_of_mass(const RigidInertia<Real>& I) {
+  const Real zero = constant<Real>(0), one = constant<Real>(1);
+  const auto massless = !(value_of(I.m) > value_of(zero));
+  return select(massless, zero, one / select(massless, one, I.m));
+}
 /// Of a body about O; a massless one's is O.
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> com_of(const RigidInertia<Real>& I) {
-  const Real zero = constant<Real>(0), one = constant<Real>(1);
-  const auto massless = !(value_of(I.m) > value_of(zero));
-  return I.h * select(massless, zero, one / select(massless, one, I.m));
+  return I.h * share_of_mass(I);
 }
 
 /// What a symmetric bilinear form receives, Σ (x yᵀ + y xᵀ)/2 by columns.
@@ -84,6 +89,14 @@ struct FormBar {
   }
 };
 
+/// What mass, com and inertia about it of several bodies that turn as one receive.
+template <class Real>
+struct WholeBar {
+  Vec3<Real> com;
+  Real mass;
+  FormBar<Real> inertia;
+};
+
 /// Everything in world axes about O. I: of all that flies together.
 template <class Real>
 class RigidTurn {
@@ -97,14 +110,6 @@ class RigidTurn {
     const Real half = constant<Real>(0.5);
     pull_ = (early_.pull() + late_.pull()) * half - early_.at_start();
   }
-  BACKDRIVE_INLINE const Vec3<Real>& com() const { return com_; }
-  /// Of a kilogram in it, by which its centre of mass is drawn to where that is; 0 if it is massless.
-  BACKDRIVE_INLINE Real share_of_mass() const {
-    const Real zero = constant<Real>(0), one = constant<Real>(1);
-    const auto massless = !(value_of(m_) > value_of(zero));
-    return select(massless, zero, one / select(massless, one, m_));
-  }
-
   /// What to add to the wrench that velocity terms of the start ask for.
   BACKDRIVE_INLINE Spatial<Real> correction() const {
     const Vec3<Real> force = pull_ * m_;
@@ -112,9 +117,8 @@ class RigidTurn {
   }
 
   struct Bar {
-    Vec3<Real> omega, com;
-    Real mass;
-    FormBar<Real> inertia;  ///< about the centre of mass
+    Vec3<Real> omega;
+    WholeBar<Real> whole;
   };
   /// Of δ·correction().
   BACKDRIVE_INLINE Bar adj_correction(const Spatial<Real>& delta) const {
@@ -124,11 +128,9 @@ class RigidTurn {
     const auto couple = turn_.adj_correction(delta.ang);
     const auto lost = turn_.adj_lost(late.omega * constant<Real>(-2));
     Bar bar{couple.omega + early.omega + late.omega + lost.omega,
-            plus_cross(early.r + late.r, pull_ * m_, delta.ang),
-            dot(at_com, pull_),
-            {}};
-    for (const auto& pair : couple.inertia) bar.inertia.add(pair.x, pair.y);
-    for (const auto& pair : lost.inertia) bar.inertia.add(pair.x, pair.y);
+            {plus_cross(early.r + late.r, pull_ * m_, delta.ang), dot(at_com, pull_), {}}};
+    for (const auto& pair : couple.inertia) bar.whole.inertia.add(pair.x, pair.y);
+    for (const auto& pair : lost.inertia) bar.whole.inertia.add(pair.x, pair.y);
     return bar;
   }
 

@@ -53,45 +53,95 @@ BACKDRIVE_INLINE void less_form(const FormBar<Real>& form, const Mat3<Real>& axe
   bar.yz -= two * dot(axes.cy, z);
 }
 
+/// Gradient with respect to a joint's placement, from Z: that of everything that moves with the joint.
+template <class Real, class Const>
+BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
+                                      const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
+  Mat3<Real> axes;
+  Vec3<Real> origin;
+  placement(link, c, parent, axes, origin);
+  gradient.rotation += transposed_times(axes, Z.ang - cross(origin, Z.lin));
+  // A root's translation moves O along with it: the motion about O does not see it.
+  if (link.parent >= 0) gradient.translation += transposed_times(parent.axes, Z.lin);
+}
+
+/// What several bodies that turn as one receive together, and about what their inertia is.
+template <class Real>
+struct CarriedBar {
+  WholeBar<Real> whole;
+  Vec3<Real> about;
+  Real share;   ///< of a kilogram in the common centre of mass; 0 where nothing is known of that
+  Real levers;  ///< 1; 0 where all have no mass, and no point that inertias could be about
+};
+
+/// What mass, com and inertia of one of them receive; returned is −∂/∂(its turns, shifts).
+template <class Layout>
+BACKDRIVE_PART Spatial<typename Layout::Real> adj_carried(const Workspace<Layout>& ws, int i,
+                                                          const CarriedBar<typename Layout::Real>& of,
+                                                          LinkGradient<typename Layout::Real>& gradient) {
+  using Real = typename Layout::Real;
+  const auto& c = ws.constants[i];
+  const Pose<Real>& pose = ws.link[i].pose;
+  const FormBar<Real>& form = of.whole.inertia;
+  const Vec3<Real> com = plus_times(pose.origin, pose.axes, c.com), arm = com - of.about;
+  const Vec3<Real> drawn = of.whole.com * of.share, by_arm = (arm * form.trace() - form * arm) * of.levers;
+  const Vec3<Real> com_bar = (drawn + by_arm * constant<Real>(2)) * c.mass;
+  gradient.mass -= of.whole.mass + dot(arm, drawn + by_arm);
+  gradient.com -= transposed_times(pose.axes, com_bar);
+  less_form(form, pose.axes, gradient.inertia);
+  const Vec3<Real> turned = form.turning(rotated(pose.axes, c.inertia)) * constant<Real>(2);
+  return {plus_cross(turned, com_bar, com), -com_bar};
+}
+
+/// To the parameters of a link's body, of those that are fixed to it, and of where they are.
+template <class Layout>
+BACKDRIVE_INLINE void add_to_carried(const Workspace<Layout>& ws, int carrier,
+                                     const CarriedBar<typename Layout::Real>& of, const StepBar<Layout>& bar) {
+  each_carried(
+      ws.links, carrier, [&](int i) __attribute__((always_inline)) {
+        const auto Z = adj_carried(ws, i, of, bar.constants[i]);
+        for (int k = i; k != carrier; k = ws.links[k].parent) {
+          placement_adjoint(ws.links[k], ws.constants[k], ws.link[ws.links[k].parent].pose, Z, bar.constants[k]);
+        }
+      });
+}
+/// Of inertia about the common centre of mass.
+template <class Layout>
+BACKDRIVE_PART void add_to_carried(const Workspace<Layout>& ws, int carrier,
+                                   const WholeBar<typename Layout::Real>& whole, const StepBar<Layout>& bar) {
+  if constexpr (Layout::parameters) {
+    if (!bar.wants_parameters()) return;
+    using Real = typename Layout::Real;
+    const RigidInertia<Real> I = carried_inertia(ws, carrier);
+    const Real zero = constant<Real>(0), one = constant<Real>(1), share = share_of_mass(I);
+    const Real levers = select(value_of(share) > value_of(zero), one, zero);
+    add_to_carried(ws, carrier, CarriedBar<Real>{whole, com_of(I), share, levers}, bar);
+  }
+}
+
 /// Of the cotangents of a free_turn(): adds to T of its body, to its joint's q̇̄, and to what mass, com and inertia
-/// receive. Returns what T of the link that carries a ball receives beside.
+/// receive, of all that is fixed to it. Returns what T of the link that carries a ball receives beside.
 template <class Layout, class TurnBar>
 BACKDRIVE_PART Vec3<typename Layout::Real> add_free_turn(Workspace<Layout>& ws, int i, const TurnBar& turn,
                                                          const StepBar<Layout>& bar, Vec3<typename Layout::Real>& T) {
   using Real = typename Layout::Real;
   const Link& link = ws.links[i];
-  const typename Layout::Link& s = ws.link[i];
-  const auto& c = ws.constants[i];
   const Real half = constant<Real>(0.5);
   if constexpr (Layout::parameters) {
     if (bar.wants_parameters()) {
-      const auto in_link = [&](const Vec3<Real>& x) { return transposed_times(s.pose.axes, x); };
-      LinkGradient<Real>& gradient = bar.constants[i];
-      for (const auto& pair : turn.inertia) {
-        const Vec3<Real> x = in_link(pair.x), y = in_link(pair.y);
-        less_bilinear(x, y, gradient.inertia);
-        if (link.type != JointType::ball) continue;
-        // J about the joint has m (|com|² 1 − com comᵀ) more.
-        const Vec3<Real> com = broadcast<Real>(c.com);
-        const Real xy = dot(x, y), xc = dot(x, com), yc = dot(y, com);
-        gradient.mass -= dot(com, com) * xy - xc * yc;
-        gradient.com -= (com * (xy + xy) - x * yc - y * xc) * c.mass;
+      const Real zero = constant<Real>(0), one = constant<Real>(1);
+      WholeBar<Real> whole{zero3<Real>(), zero, {}};
+      for (const auto& pair : turn.inertia) whole.inertia.add(pair.x, pair.y);
+      if (link.type == JointType::ball) {
+        add_to_carried(ws, i, CarriedBar<Real>{whole, ws.link[i].pose.origin, zero, one}, bar);
+      } else {
+        add_to_carried(ws, i, whole, bar);
       }
     }
   }
   T += turn.omega * half;
   if (link.type == JointType::ball) return link.parent < 0 ? zero3<Real>() : turn.held * -half;
-  if (const Link& turning = turning_link(ws.links, link); turning.type == JointType::revolute) {
-    const Vec3<Real>& z = ws.dof[turning.v].S.ang;
-    bar.qd[turning.v] -= dot(z, turn.held);
-    if constexpr (Layout::parameters) {
-      // e stays where it is when something between is placed otherwise.
-      for (int k = i; bar.wants_parameters() && ws.links[k].type == JointType::fixed; k = ws.links[k].parent) {
-        const Vec3<Real> Z = cross(z, turn.held) * bar.rates[turning.v];
-        bar.constants[k].rotation += transposed_times(ws.link[k].pose.axes, Z);
-      }
-    }
-  }
+  if (link.type == JointType::revolute) bar.qd[link.v] -= dot(ws.dof[link.v].S.ang, turn.held);
   return zero3<Real>();
 }
 
@@ -129,18 +179,6 @@ BACKDRIVE_PART Vec3<typename Layout::Real> adj_free_turn(Workspace<Layout>& ws, 
     carried += add_free_turn(ws, i, turn.adj_lost(lost_bar), bar, T);
   }
   return carried;
-}
-
-/// Gradient with respect to a joint's placement, from Z: that of everything that moves with the joint.
-template <class Real, class Const>
-BACKDRIVE_PART void placement_adjoint(const Link& link, const LinkConstants<Const>& c, const Pose<Real>& parent,
-                                      const Spatial<Real>& Z, LinkGradient<Real>& gradient) {
-  Mat3<Real> axes;
-  Vec3<Real> origin;
-  placement(link, c, parent, axes, origin);
-  gradient.rotation += transposed_times(axes, Z.ang - cross(origin, Z.lin));
-  // A root's translation moves O along with it: the motion about O does not see it.
-  if (link.parent >= 0) gradient.translation += transposed_times(parent.axes, Z.lin);
 }
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS

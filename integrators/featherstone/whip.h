@@ -73,7 +73,7 @@ BACKDRIVE_HD typename Layout::Real turns_of_joints(const Workspace<Layout>& ws, 
   int moving = 0;
   for (int i = root; i < end; ++i) {
     const JointType type = ws.links[i].type;
-    if (ws.links[root].rigid && end > root + 1 && ws.links[i].touches) moving = 2;
+    if (ws.links[root].rigid && ws.links[root].fixed_end >= 0 && ws.links[i].touches) moving = 2;
     moving += type == JointType::ball ? 2 : type != JointType::fixed;
     const Real turn = turning(ws, i, rates, ws.dt);
     sum += (turn * turn) * (turn * turn);
@@ -196,7 +196,8 @@ struct WhipBody {
 /// Whether a link hangs on a joint that is said to spin, and turns with it.
 template <class Layout>
 BACKDRIVE_INLINE bool is_rotor(const Workspace<Layout>& ws, const Link& link) {
-  return link.spins && turning_link(ws.links, link).type == JointType::revolute;
+  const Link& turning = link.carrier < 0 ? link : ws.links[link.carrier];
+  return turning.spins && turning.type == JointType::revolute;
 }
 
 /// Adds (21) to the bias forces of a tree some lanes of which whip; the others' stay what they are to the last bit.

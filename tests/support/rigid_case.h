@@ -3,8 +3,9 @@
 
 namespace backdrive::test {
 
-/// Four bodies of unequal masses and moments, fixed to each other in two branches about a free root, that turn by some
-/// tenths of a radian in a step, and above the floor that one of them meets; two worlds.
+/// Bodies of unequal masses and moments that turn by some tenths of a radian in a step, two worlds: four that are fixed
+/// to each other in two branches about a free root, above the floor that one of them meets; two on a ball joint, which
+/// carry two more on a hinge that spins.
 GradientCase rigid_case();
 
 }  // namespace backdrive::test
