@@ -20,11 +20,11 @@ template <class Real>
 class HalfStepPull {
  public:
   BACKDRIVE_INLINE HalfStepPull(const Vec3<Real>& omega, const Vec3<Real>& r, const Real& half, bool late)
-      : omega_(omega), r_(r), A(cross(omega, r)), B_(cross(omega, A)), half_(half), late_(late), turn_(omega * half) {
+      : omega_(omega), r_(r), A_(cross(omega, r)), B_(cross(omega, A_)), half_(half), late_(late), turn_(omega * half) {
     const Real size = half * dot(omega, omega) * turn_.b;
     beta_ = late ? size : -size;
   }
-  BACKDRIVE_INLINE Vec3<Real> pull() const { return B_ * turn_.a - A * beta_; }
+  BACKDRIVE_INLINE Vec3<Real> pull() const { return B_ * turn_.a - A_ * beta_; }
   BACKDRIVE_INLINE const Vec3<Real>& at_start() const { return B_; }
 
   struct Bar {
@@ -34,14 +34,14 @@ class HalfStepPull {
   BACKDRIVE_INLINE Bar adj_pull(const Vec3<Real>& delta, const Real& share) const {
     const Vec3<Real> B_bar = delta * (turn_.a - share);
     const Vec3<Real> A_bar = plus_cross(delta * -beta_, B_bar, omega_);
-    // ∂α = ½ Δt² (c − b) ½ ω·∂ω,  ∂β = ½ Δt α ω·∂ω
+    // ∂α = ¼ Δt² (c − b) ω·∂ω,  ∂β = ½ Δt α ω·∂ω
     const Real along =
-        half_ * (half_ * (turn_.c - turn_.b) * dot(delta, B_) - (late_ ? turn_.a : -turn_.a) * dot(delta, A));
-    return {plus_cross(plus_cross(omega_ * along, A, B_bar), r_, A_bar), cross(A_bar, omega_)};
+        half_ * (half_ * (turn_.c - turn_.b) * dot(delta, B_) - (late_ ? turn_.a : -turn_.a) * dot(delta, A_));
+    return {plus_cross(plus_cross(omega_ * along, A_, B_bar), r_, A_bar), cross(A_bar, omega_)};
   }
 
  private:
-  Vec3<Real> omega_, r_, A, B_;
+  Vec3<Real> omega_, r_, A_, B_;
   Real half_, beta_;
   bool late_;
   TurnCoefficients<Real> turn_;
