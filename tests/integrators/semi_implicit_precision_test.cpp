@@ -13,9 +13,7 @@ namespace {
 
 using test::ThrownBoxes;
 
-struct BoxThrows {
-  static constexpr int worlds = 8, steps = 48;
-};
+constexpr int kWorlds = 8, kSteps = 48;
 
 template <class T>
 struct Outcome {
@@ -25,14 +23,14 @@ template <class T>
 Outcome<T> outcome(const ThrownBoxes& boxes, const Model& model) {
   const Topology& t = model.topology;
   RolloutOptions options;
-  options.steps = BoxThrows::steps;
+  options.steps = kSteps;
   Tape<T> tape;
-  const State<T> from = boxes.throws<T>(model, BoxThrows::worlds, 3, 3 * boxes.size);
-  const Trajectory<T> trajectory = rollout(tape, model, place_bodies(&tape, model, from, options),
-                                           Control<T>(model, BoxThrows::steps, BoxThrows::worlds), options);
-  Buffer<T> bar(t.nq, BoxThrows::worlds);
+  const State<T> from = boxes.throws<T>(model, kWorlds, 3, 3 * boxes.size);
+  const Trajectory<T> trajectory =
+      rollout(tape, model, place_bodies(&tape, model, from, options), Control<T>(model, kSteps, kWorlds), options);
+  Buffer<T> bar(t.nq, kWorlds);
   for (int k = 4; k < 7; ++k) {
-    for (int w = 0; w < BoxThrows::worlds; ++w) bar.set(t.body_q(2) + k, w, T(1));
+    for (int w = 0; w < kWorlds; ++w) bar.set(t.body_q(2) + k, w, T(1));
   }
   Seeds<T> seeds;
   seeds.add(trajectory.final.q, bar);
@@ -50,7 +48,7 @@ Difference precision(const ThrownBoxes& boxes) {
   const Outcome<float> single = outcome<float>(boxes, model);
   const Outcome<double> exact = outcome<double>(boxes, model);
   Difference worst;
-  for (int w = 0; w < BoxThrows::worlds; ++w) {
+  for (int w = 0; w < kWorlds; ++w) {
     for (int body = 0; body < 3; ++body) {
       for (int k = 0; k < 7; ++k) {
         const int row = t.body_q(body) + k;
@@ -78,7 +76,7 @@ Difference precision(const ThrownBoxes& boxes) {
 TEST(SemiImplicitPrecision, IsThatOfRoundingWhateverTheSize) {
   constexpr double u = 6e-8;
   for (const double size : {0.001, 0.01, 0.1, 1., 10.}) {
-    const double rounding = BoxThrows::steps * u * (1 + 0.2 / size);
+    const double rounding = kSteps * u * (1 + 0.2 / size);
     Difference worst;
     for (const JointType first : ThrownBoxes::types) {
       for (const JointType second : ThrownBoxes::types) {
