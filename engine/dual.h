@@ -33,6 +33,11 @@ struct Dual {
   }
 };
 
+template <class Real>
+constexpr bool kIsDual = false;
+template <class T>
+constexpr bool kIsDual<Dual<T>> = true;
+
 template <class T>
 struct RealTraits<Dual<T>> {
   using Storage = Dual<T>;

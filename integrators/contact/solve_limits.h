@@ -4,11 +4,6 @@
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
-template <class Real>
-constexpr bool kIsDual = false;
-template <class T>
-constexpr bool kIsDual<Dual<T>> = true;
-
 /// When a solve is good enough, relative to the impulses; how often it may try. One more Newton step follows.
 template <class Real>
 struct SolveLimits {

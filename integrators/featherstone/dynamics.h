@@ -199,6 +199,29 @@ BACKDRIVE_INLINE bool branches(const Link* links, int i) {
   return !links[i].leaf && !links[i + 1].last_child;
 }
 
+/// Root to leaves: number(v, δ) is the rate or acceleration of a degree of freedom whose parent side moves with δ, and
+/// visit(i, δ) sees the motion that they all cause of each link.
+template <class Layout, class Number, class Visit>
+BACKDRIVE_HD void spread_motion(Workspace<Layout>& ws, const Number& number, const Visit& visit) {
+  using Real = typename Layout::Real;
+  Spatial<Real> delta = zero6<Real>();
+  Stack<Spatial<Real>> branchings(ws.stack);
+  for (int i = 0; i < ws.link_count; ++i) {
+    const Link& link = ws.links[i];
+    if (link.parent < 0) {
+      delta = zero6<Real>();
+    } else if (link.parent != i - 1) {
+      delta = link.last_child ? branchings.pop() : branchings.last();
+    }
+    visit_dofs(
+        link.type, [&](auto dofs) __attribute__((always_inline)) {
+          for (int v = link.v; v < link.v + dofs(); ++v) delta += ws.dof[v].S * number(v, delta);
+        });
+    visit(i, delta);
+    if (branches(ws.links, i)) branchings.push(delta);
+  }
+}
+
 template <class Layout>
 BACKDRIVE_INLINE int end_of_tree(const Workspace<Layout>& ws, int root) {
   int end = root + 1;
@@ -220,23 +243,14 @@ BACKDRIVE_INLINE RigidTurn<typename Layout::Real> rigid_turn(const Workspace<Lay
 template <class Layout>
 BACKDRIVE_CALLED void add_couples_of_several(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
-  Vec3<Real> parent = zero3<Real>();  // angular velocity
-  Stack<Vec3<Real>> branchings(ws.stack);
-  for (int i = 0; i < ws.link_count; ++i) {
+  const auto rate = [&](int v, const Spatial<Real>&) { return ws.qd[v]; };
+  spread_motion(ws, rate, [&](int i, const Spatial<Real>& velocity) {
     const Link& link = ws.links[i];
-    if (link.parent < 0) {
-      parent = zero3<Real>();
-    } else if (link.parent != i - 1) {
-      parent = link.last_child ? branchings.pop() : branchings.last();
-    }
-    Vec3<Real> own = parent;
-    for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) own += ws.dof[v].S.ang * ws.qd[v];
-    if (link.spins && link.fixed_end >= 0) {
-      ws.link[i].force.ang += free_turn(ws, link, own, parent, ws.qd).correction();
-    }
-    if (branches(ws.links, i)) branchings.push(own);
-    parent = own;
-  }
+    if (!link.spins || link.fixed_end < 0) return;
+    Vec3<Real> carrier = velocity.ang;
+    for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) carrier -= ws.dof[v].S.ang * ws.qd[v];
+    ws.link[i].force.ang += free_turn(ws, link, velocity.ang, carrier, ws.qd).correction();
+  });
 }
 
 /// Equation (1), root to leaves: positions, velocities, bias accelerations and each body's own bias force.
@@ -409,29 +423,6 @@ BACKDRIVE_HD void solve_inwards_with(Workspace<Layout>& ws, const FactorsOf& fac
     force += factors.UD * r;
   };
   gather_forces(ws, add_force, eliminate);
-}
-
-/// Root to leaves: number(v, δ) is the acceleration of a degree of freedom whose parent side moves with δ, and
-/// visit(i, δ) sees the motion that they all cause of each link.
-template <class Layout, class Number, class Visit>
-BACKDRIVE_HD void spread_motion(Workspace<Layout>& ws, const Number& number, const Visit& visit) {
-  using Real = typename Layout::Real;
-  Spatial<Real> delta = zero6<Real>();
-  Stack<Spatial<Real>> branchings(ws.stack);
-  for (int i = 0; i < ws.link_count; ++i) {
-    const Link& link = ws.links[i];
-    if (link.parent < 0) {
-      delta = zero6<Real>();
-    } else if (link.parent != i - 1) {
-      delta = link.last_child ? branchings.pop() : branchings.last();
-    }
-    visit_dofs(
-        link.type, [&](auto dofs) __attribute__((always_inline)) {
-          for (int v = link.v; v < link.v + dofs(); ++v) delta += ws.dof[v].S * number(v, delta);
-        });
-    visit(i, delta);
-    if (branches(ws.links, i)) branchings.push(delta);
-  }
 }
 
 /// Root-to-leaves half of a solve (4), (6), with the factors and D⁻¹ r in factors_of(dof): keep(dof, solution), and

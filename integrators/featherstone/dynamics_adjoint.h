@@ -187,7 +187,7 @@ BACKDRIVE_PART Spatial<typename Layout::Real> free_root_adjoint(Workspace<Layout
 template <class Layout>
 BACKDRIVE_CALLED Vec3<typename Layout::Real> adj_rigid_turn(Workspace<Layout>& ws, int root,
                                                             const StepBar<Layout>& bar) {
-  const auto of = rigid_turn(ws, root).adj_correction(ws.link[root].delta);
+  const auto of = rigid_turn(ws, root).adj_correction(ws.link[root].delta, bar.wants_parameters());
   add_to_carried(ws, root, of.whole, bar);
   return of.omega * constant<typename Layout::Real>(0.5);
 }

@@ -9,6 +9,7 @@
 //
 // With what the start of a step says, two bodies that are fixed to each other gain energy without bound (at 20 rad/s
 // and 1/240 s in ten seconds), and one whose frame is not at its centre of mass is not left its momentum.
+#include "engine/dual.h"
 #include "engine/rotation.h"
 #include "integrators/featherstone/free_turn.h"
 
@@ -104,15 +105,18 @@ class RigidTurn {
   BACKDRIVE_INLINE RigidTurn(const RigidInertia<Real>& I, const Vec3<Real>& omega, const Real& dt)
       : m_(I.m),
         com_(com_of(I)),
-        turn_(inertia_about_com(I), omega, zero3<Real>(), dt),
-        early_(omega, com_, constant<Real>(0.5) * dt, false),
-        late_(omega - turn_.lost() * constant<Real>(2), com_, constant<Real>(0.5) * dt, true) {
-    const Real half = constant<Real>(0.5);
-    pull_ = (early_.pull() + late_.pull()) * half - early_.at_start();
+        omega_(omega),
+        half_(constant<Real>(0.5) * dt),
+        turn_(inertia_about_com(I), omega, zero3<Real>(), dt) {}
+
+  /// Whether some lane's centre of mass is not at O, or its derivative is asked for: else there is no force.
+  BACKDRIVE_INLINE bool has_lever() const {
+    return kIsDual<Real> || any(value_of(dot(com_, com_)) > value_of(constant<Real>(0)));
   }
   /// What to add to the wrench that velocity terms of the start ask for.
   BACKDRIVE_INLINE Spatial<Real> correction() const {
-    const Vec3<Real> force = pull_ * m_;
+    if (!has_lever()) return {turn_.correction(), zero3<Real>()};
+    const Vec3<Real> force = change_of_pull(early(), late()) * m_;
     return {plus_cross(turn_.correction(), com_, force), force};
   }
 
@@ -120,26 +124,40 @@ class RigidTurn {
     Vec3<Real> omega;
     WholeBar<Real> whole;
   };
-  /// Of δ·correction().
-  BACKDRIVE_INLINE Bar adj_correction(const Spatial<Real>& delta) const {
-    const Real half = constant<Real>(0.5), one = constant<Real>(1);
-    const Vec3<Real> at_com = plus_cross(delta.lin, delta.ang, com_), half_force = at_com * (m_ * half);
-    const auto early = early_.adj_pull(half_force, one + one), late = late_.adj_pull(half_force, constant<Real>(0));
+  /// Of δ·correction(). `com_wanted`: that of the centre of mass, which is the only one of the force without a lever.
+  BACKDRIVE_INLINE Bar adj_correction(const Spatial<Real>& delta, bool com_wanted) const {
     const auto couple = turn_.adj_correction(delta.ang);
-    const auto lost = turn_.adj_lost(late.omega * constant<Real>(-2));
-    Bar bar{couple.omega + early.omega + late.omega + lost.omega,
-            {plus_cross(early.r + late.r, pull_ * m_, delta.ang), dot(at_com, pull_), {}}};
+    Bar bar{couple.omega, {zero3<Real>(), constant<Real>(0), {}}};
     for (const auto& pair : couple.inertia) bar.whole.inertia.add(pair.x, pair.y);
-    for (const auto& pair : lost.inertia) bar.whole.inertia.add(pair.x, pair.y);
+    if (com_wanted || has_lever()) adj_force(delta, bar);
     return bar;
   }
 
  private:
+  BACKDRIVE_INLINE HalfStepPull<Real> early() const { return {omega_, com_, half_, false}; }
+  BACKDRIVE_INLINE HalfStepPull<Real> late() const {
+    return {omega_ - turn_.lost() * constant<Real>(2), com_, half_, true};
+  }
+  BACKDRIVE_INLINE static Vec3<Real> change_of_pull(const HalfStepPull<Real>& early, const HalfStepPull<Real>& late) {
+    return (early.pull() + late.pull()) * constant<Real>(0.5) - early.at_start();
+  }
+  BACKDRIVE_INLINE void adj_force(const Spatial<Real>& delta, Bar& bar) const {
+    const HalfStepPull<Real> before = early(), after = late();
+    const Vec3<Real> pull = change_of_pull(before, after);
+    const Vec3<Real> at_com = plus_cross(delta.lin, delta.ang, com_), half_force = at_com * (m_ * constant<Real>(0.5));
+    const auto of_early = before.adj_pull(half_force, constant<Real>(2));
+    const auto of_late = after.adj_pull(half_force, constant<Real>(0));
+    const auto lost = turn_.adj_lost(of_late.omega * constant<Real>(-2));
+    bar.omega += of_early.omega + of_late.omega + lost.omega;
+    bar.whole.com += plus_cross(of_early.r + of_late.r, pull * m_, delta.ang);
+    bar.whole.mass += dot(at_com, pull);
+    for (const auto& pair : lost.inertia) bar.whole.inertia.add(pair.x, pair.y);
+  }
+
   Real m_;
-  Vec3<Real> com_;
+  Vec3<Real> com_, omega_;
+  Real half_;
   FreeTurn<Real> turn_;
-  HalfStepPull<Real> early_, late_;
-  Vec3<Real> pull_;
 };
 
 }  // namespace backdrive::featherstone::inline BACKDRIVE_KERNELS
