@@ -127,6 +127,7 @@ template <class Real>
 struct alignas(kRecordAlignment<Real>) ShapeBall {
   Vec3<Real> centre;  ///< about O of its tree
   Real reach;         ///< margin, and what its points move by within the step at most
+  Real own_reach;     ///< as seen from its tree's root: towards shapes of the same tree, if it meets_own
   Real lever;         ///< from O to the farthest point at most
 
   // What no step changes; vectors in the axes of the link, or of the world.
@@ -136,6 +137,8 @@ struct alignas(kRecordAlignment<Real>) ShapeBall {
   Real still_reach;  ///< of what rests
   int next;          ///< shape on the same link, as ContactSpace::first_shape
   bool capsule;
+  bool boxed;       ///< whether ContactSpace::box_axes has the axes of a box about it
+  bool meets_own;   ///< whether it may touch shapes of its own tree
   Vec3<Real> axis;  ///< half as it is there
 
   Vec3<Real> half;  ///< from the centre to the middle of the capsule's end; zero of a ball
@@ -143,9 +146,24 @@ struct alignas(kRecordAlignment<Real>) ShapeBall {
 
 /// What of a pair no step changes.
 struct PairPlan {
-  bool plane;      ///< its second shape is one
-  bool capsules;   ///< one of its shapes is one
-  bool new_trees;  ///< not on the trees of the pair before
+  bool plane;     ///< its second shape is one
+  bool capsules;  ///< one of its shapes is one
+  bool boxes;     ///< likewise with a box about it, and neither is boundless
+  bool own;       ///< both are of one tree
+};
+
+/// A pair whose bounds meet in this step.
+template <class Real>
+struct MeetingPair {
+  int number;          ///< in the topology
+  MaskOf<Real> lanes;  ///< where they do
+};
+
+/// A shape when the list of near_pairs.h was made.
+template <class Real>
+struct ListedShape {
+  Vec3<Real> centre;  ///< in the world
+  Real allowance;     ///< what it may move by since, and reach for, before the list has to be made anew
 };
 
 template <class Layout>
@@ -159,9 +177,17 @@ struct ContactSpace {
   typename Layout::ShapeRows constants;      ///< [contact shape]: ShapeConstants
   typename Layout::Touch* link;              ///< [link_count]
   ShapeBall<Real>* balls;                    ///< [contact shape]
+  Spatial<Real> common;                      ///< while balls are placed: twist of their tree's root
   int* first_shape;                          ///< [link]: of those on it; −1: none
+  Mat3<Real>* box_axes;                      ///< [contact shape]: of the boxes about them
   PairPlan* plans;                           ///< [pair]
-  ContactPoint<Real>* points;                ///< as many as a pair has
+  ListedShape<Real>* listed;                 ///< [contact shape]: where lists_pairs
+  int* near_pairs;                           ///< pairs to be looked at
+  int near_count;                            ///< negative: they are yet to be found
+  MeetingPair<Real>* meeting;                ///< [pair]
+  int meeting_count;
+  bool lists_pairs;            ///< whether near_pairs are others from time to time, or all
+  ContactPoint<Real>* points;  ///< as many as a pair has
   Contact<Real>* contacts;
   ContactBar<Real>* bars;       ///< adjoint only
   KrylovContact<Real>* krylov;  ///< likewise
@@ -464,7 +490,11 @@ BACKDRIVE_HD void take_contact_arrays(const TopologyView& t, int links, bool adj
   space.link = arena.take<typename Layout::Touch>(links);
   space.balls = arena.take<ShapeBall<Real>>(t.contact_shape_count);
   space.first_shape = arena.take<int>(links);
+  space.box_axes = arena.take<Mat3<Real>>(t.contact_shape_count);
   space.plans = arena.take<PairPlan>(t.contact_pair_count);
+  space.listed = arena.take<ListedShape<Real>>(t.contact_shape_count);
+  space.near_pairs = arena.take<int>(t.contact_pair_count);
+  space.meeting = arena.take<MeetingPair<Real>>(t.contact_pair_count);
   space.points = arena.take<ContactPoint<Real>>(t.most_points_of_pair);
   space.contacts = arena.take<Contact<Real>>(t.contact_point_count);
   space.bars = arena.take<ContactBar<Real>>(adjoint ? t.contact_point_count : 0);

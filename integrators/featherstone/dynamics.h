@@ -281,6 +281,7 @@ BACKDRIVE_HD void kinematics(Workspace<Layout>& ws) {
     if (link.lifted) add_lift(own, c, ws.gravity, ws.link[i]);
     ws.link[i].keep(own, ws.poses || (link.touches && keeps_for_contact(ws)));
     if constexpr (Layout::contact) {
+      if (link.parent < 0) ws.contact.common = own.v;
       if (link.touches) keep_for_contact(ws, i, own);
     }
     if (branches(ws.links, i)) branchings.push(own);
