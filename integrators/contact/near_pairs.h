@@ -14,7 +14,7 @@ constexpr int kListedPairsPerShape = 3;
 /// which is twice its way at least: at a steady speed the list then holds for eight steps and more.
 constexpr double kAllowedAtRest = 1.5, kAllowedMoving = 5;
 
-/// visit(shape, where its centre is in the world) of those on links.
+/// visit(shape, O of its tree) of those on links.
 template <class Space, class Visit>
 BACKDRIVE_INLINE void each_moving_shape(Space& ws, const Visit& visit) {
   using Real = typename Space::Real;
@@ -27,7 +27,7 @@ BACKDRIVE_INLINE void each_moving_shape(Space& ws, const Visit& visit) {
       root = carrier.root;
       origin = tree_origin(ws, root);
     }
-    visit(k, ws.contact.balls[k].centre + origin);
+    visit(k, origin);
   }
 }
 
@@ -38,9 +38,9 @@ BACKDRIVE_INLINE bool list_holds(Space& ws) {
   const Real zero = constant<Real>(0);
   auto holds = value_of(zero) <= value_of(zero);
   each_moving_shape(
-      ws, [&](int k, const Vec3<Real>& centre) __attribute__((always_inline)) {
+      ws, [&](int k, const Vec3<Real>& origin) __attribute__((always_inline)) {
         const ListedShape<Real>& listed = ws.contact.listed[k];
-        const Vec3<Real> way = centre - listed.centre;
+        const Vec3<Real> way = (ws.contact.balls[k].centre - listed.centre) + (origin - listed.origin);
         const Real left = listed.allowance - ws.contact.balls[k].reach;
         holds = holds && value_of(left) >= value_of(zero) && value_of(dot(way, way)) <= value_of(left * left);
       });
@@ -52,21 +52,23 @@ template <class Space>
 BACKDRIVE_CALLED void list_near_pairs(Space& ws) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
-  const auto list = [&](int k, const Vec3<Real>& centre, double at_rest) __attribute__((always_inline)) {
+  const auto list = [&](int k, const Vec3<Real>& origin, double at_rest) __attribute__((always_inline)) {
     const ShapeBall<Real>& ball = space.balls[k];
     const Real moving = ball.reach - ball.still_reach;
-    space.listed[k] = {centre, ball.still_reach * constant<Real>(at_rest) + moving * constant<Real>(kAllowedMoving)};
+    space.listed[k] = {ball.centre, origin,
+                       ball.still_reach * constant<Real>(at_rest) + moving * constant<Real>(kAllowedMoving)};
   };
   for (int k = 0; k < space.shape_count; ++k) {
-    if (carrier_of(ws, k).link < 0) list(k, space.balls[k].centre, 1);
+    if (carrier_of(ws, k).link < 0) list(k, zero3<Real>(), 1);
   }
   each_moving_shape(
-      ws, [&](int k, const Vec3<Real>& centre) __attribute__((always_inline)) { list(k, centre, kAllowedAtRest); });
+      ws, [&](int k, const Vec3<Real>& origin) __attribute__((always_inline)) { list(k, origin, kAllowedAtRest); });
   space.near_count = 0;
   for (int k = 0; k < space.pair_count; ++k) {
     const ContactPair& pair = space.pairs[k];
     const ListedShape<Real>&a = space.listed[pair.a], &b = space.listed[pair.b];
-    const Vec3<Real> apart = a.centre - b.centre;
+    Vec3<Real> apart = a.centre - b.centre;
+    if (!space.plans[k].own) apart += a.origin - b.origin;
     const Real near = space.balls[pair.a].extent + (a.allowance + b.allowance);
     bool out;
     if (space.plans[k].plane) {

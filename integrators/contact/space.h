@@ -162,7 +162,8 @@ struct MeetingPair {
 /// A shape when the list of near_pairs.h was made.
 template <class Real>
 struct ListedShape {
-  Vec3<Real> centre;  ///< in the world
+  Vec3<Real> centre;  ///< about O of its tree
+  Vec3<Real> origin;  ///< that O
   Real allowance;     ///< what it may move by since, and reach for, before the list has to be made anew
 };
 

@@ -36,6 +36,7 @@ struct Layout {
 struct LooseShapes {
   using Real = double;
   double dt = 1. / 240;
+  double far = 0;  ///< where all are one tree, x of its O, m; 0: each is one of its own
   contact::ContactSpace<Layout> contact{};
   std::vector<test::Geometry<double>> geometry;
   std::vector<ShapeConstants<double>> constants;
@@ -65,7 +66,7 @@ struct LooseShapes {
     }
     for (const ContactPair& pair : pairs) {
       plans.push_back(
-          {geometry[pair.b].kind == K::plane, balls[pair.a].capsule || balls[pair.b].capsule, false, false});
+          {geometry[pair.b].kind == K::plane, balls[pair.a].capsule || balls[pair.b].capsule, false, far > 0});
     }
     listed.resize(balls.size()), near_pairs.resize(pairs.size());
   }
@@ -79,10 +80,10 @@ struct LooseShapes {
 };
 contact::Carrier carrier_of(const LooseShapes& s, int shape) {
   const bool fixed = s.geometry[shape].kind == K::plane;
-  return {fixed ? -1 : shape, fixed ? -1 : shape, fixed};
+  return {fixed ? -1 : shape, fixed ? -1 : s.far > 0 ? 0 : shape, fixed};
 }
-Vec3<double> tree_origin(const LooseShapes&, int) {
-  return {0, 0, 0};
+Vec3<double> tree_origin(const LooseShapes& s, int) {
+  return {s.far, 0, 0};
 }
 
 bool balls_may_meet(const LooseShapes& s, const ContactPair& pair, bool plane, double reach) {
@@ -152,12 +153,17 @@ Vec3<double> vector_within(Random& random, double most) {
   return {x, y, random.symmetric(most)};
 }
 
-// Thirty balls and capsules of 1 to 30 cm over a plane, each as fast as it likes, one thrown elsewhere now and then.
-TEST(NearPairs, NoneThatMayMeetIsMissing) {
+// Thirty balls and capsules of 1 to 30 cm, each as fast as it likes, one thrown elsewhere now and then: over a plane,
+// and of one tree that is where numbers are a tenth of a metre apart.
+class NearPairs : public testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(All, NearPairs, testing::Values(0, 1e15));
+
+TEST_P(NearPairs, NoneThatMayMeetIsMissing) {
   Random random(80);
   for (const double fastest : {0.0, 0.3, 30.0}) {
     SCOPED_TRACE(fastest);
     LooseShapes s;
+    s.far = GetParam();
     std::vector<Vec3<double>> velocity;
     for (int k = 0; k < 30; ++k) {
       const K kind = k % 2 ? K::capsule : K::sphere;
@@ -166,7 +172,7 @@ TEST(NearPairs, NoneThatMayMeetIsMissing) {
       s.add(test::geometry_of(kind), shape);
       velocity.push_back(vector_within(random, fastest));
     }
-    s.add(test::geometry_of(K::plane), {{identity3<double>(), {0, 0, -2}}, {0, 0, 0}});
+    if (s.far == 0) s.add(test::geometry_of(K::plane), {{identity3<double>(), {0, 0, -2}}, {0, 0, 0}});
     s.pair_all();
     s.begin();
     contact::begin_near_pairs(s);
