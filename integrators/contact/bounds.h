@@ -105,36 +105,38 @@ BACKDRIVE_INLINE void place_balls(Space& ws, int link, const Pose& pose, const S
         if (ball.meets_own) ball.own_reach = ball.still_reach + time * greatest_speed(ball, v - ws.contact.common);
       });
 }
-/// `change`: of the link's twist, in the smooth motion; `common`: of its tree's root.
+/// `change`: of the link's twist, in the smooth motion; ContactSpace::common: of its tree's root.
 template <class Space>
-BACKDRIVE_INLINE void widen_balls(Space& ws, int link, const Spatial<typename Space::Real>& change,
-                                  const Spatial<typename Space::Real>& common) {
+BACKDRIVE_INLINE void widen_balls(Space& ws, int link, const Spatial<typename Space::Real>& change) {
   using Real = typename Space::Real;
   each_ball_on(
       ws, link, [&](int, ShapeBall<Real>& ball) __attribute__((always_inline)) {
         ball.reach += ws.dt * greatest_speed(ball, change);
-        if (ball.meets_own) ball.own_reach += ws.dt * greatest_speed(ball, change - common);
+        if (ball.meets_own) ball.own_reach += ws.dt * greatest_speed(ball, change - ws.contact.common);
       });
 }
 
-/// In which lanes points of two shapes may be nearer than `reach`: a ball or capsule about the first against one about
-/// the second, or against its plane of this normal. `capsules`: there are some. Two are no nearer than along the line
-/// between their centres, d/|d|: d·d − |d·half_a| − |d·half_b| over |d|, less the radii. O(1).
+/// In which lanes a ball of this radius may be nearer than `reach` to another, or to a plane of this normal; negative
+/// radius: to what has no bound. halves(direction): by how much more both go there than balls. O(1).
+template <class Real, class Halves>
+BACKDRIVE_INLINE MaskOf<Real> may_meet(const Real& radius, const Real& other, const Vec3<Real>& apart,
+                                       const Real& reach, const Vec3<Real>* plane_normal, const Halves& halves) {
+  const Real near = radius + reach;
+  if (plane_normal) return !(value_of(dot(*plane_normal, apart) - halves(*plane_normal)) > value_of(near));
+  const Real zero = constant<Real>(0), sum = near + other, square = dot(apart, apart), along = square - halves(apart);
+  const auto boundless = value_of(other) < value_of(zero);
+  const auto apart_by_more = value_of(along) > value_of(zero) && value_of(along * along) > value_of(sum * sum * square);
+  return boundless || !apart_by_more;
+}
+/// The same of two shapes by their balls or capsules. `capsules`: there are some. Two are no nearer than along the line
+/// between their centres, d/|d|: d·d − |d·half_a| − |d·half_b| over |d|, less the radii.
 template <class Real>
 BACKDRIVE_INLINE MaskOf<Real> may_meet(const ShapeBall<Real>& a, const ShapeBall<Real>& b, const Vec3<Real>& apart,
                                        const Real& reach, bool capsules, const Vec3<Real>* plane_normal) {
-  const Real near = a.radius + reach;
-  if (plane_normal) {
-    Real lowest = dot(*plane_normal, apart);
-    if (capsules) lowest -= magnitude(dot(*plane_normal, a.half));
-    return !(value_of(lowest) > value_of(near));
-  }
-  const Real zero = constant<Real>(0), sum = near + b.radius, square = dot(apart, apart);
-  Real along = square;
-  if (capsules) along -= magnitude(dot(apart, a.half)) + magnitude(dot(apart, b.half));
-  const auto boundless = value_of(b.radius) < value_of(zero);
-  const auto apart_by_more = value_of(along) > value_of(zero) && value_of(along * along) > value_of(sum * sum * square);
-  return boundless || !apart_by_more;
+  const auto halves = [&](const Vec3<Real>& way) __attribute__((always_inline)) {
+    return capsules ? magnitude(dot(way, a.half)) + magnitude(dot(way, b.half)) : constant<Real>(0);
+  };
+  return may_meet(a.radius, b.radius, apart, reach, plane_normal, halves);
 }
 
 /// Of the plane of a pair that has one: planes belong to the world.

@@ -20,9 +20,7 @@ struct CorePair {
   const Geometry<ScalarOf<Real>>& second;
   const Vec3<Real>& second_scale;
 
-  BACKDRIVE_INLINE bool on_ground() const {
-    return second.kind == GeometryType::plane || second.kind == GeometryType::height_field;
-  }
+  BACKDRIVE_INLINE bool on_ground() const { return is_ground(second.kind); }
   /// H: between bodies enough to stop what is fast, on the ground to carry what is heavy.
   BACKDRIVE_INLINE double hardening() const { return on_ground() ? 200 : 2000; }
 };

@@ -29,8 +29,7 @@ BACKDRIVE_HD void plan_contacts(Space& ws) {
   for (int k = 0; k < space.pair_count; ++k) {
     const ContactPair& pair = space.pairs[k];
     const GeometryType of_a = space.geometry[pair.a].kind, of_b = space.geometry[pair.b].kind;
-    const bool bounded = of_b != GeometryType::plane && of_b != GeometryType::height_field;
-    const bool boxes = bounded && (has_box(of_a) || has_box(of_b));
+    const bool boxes = !is_ground(of_b) && (has_box(of_a) || has_box(of_b));
     const bool own = carrier_of(ws, pair.a).root == carrier_of(ws, pair.b).root;
     space.plans[k] = {of_b == GeometryType::plane, space.balls[pair.a].capsule || space.balls[pair.b].capsule, boxes,
                       own};
@@ -57,13 +56,13 @@ struct PairReach {
 /// pair that nothing pushes.
 template <class Space>
 BACKDRIVE_CALLED bool find_points_of(Space& ws, const MeetingPair<typename Space::Real>& meeting,
-                                     const MaskOf<typename Space::Real>& acting,
-                                     const Vec3<typename Space::Real>& shift) {
+                                     const MaskOf<typename Space::Real>& acting) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
   const int number = meeting.number;
   const auto lanes = meeting.lanes && acting;
   const ContactPair& shapes = space.pairs[number];
+  const Vec3<Real> shift = shift_on_way(ws, carrier_of(ws, shapes.a).root, carrier_of(ws, shapes.b).root);
   const auto &ga = space.geometry[shapes.a], &gb = space.geometry[shapes.b];
   const PairReach<Real> reach(space.balls[shapes.a], space.balls[shapes.b], space.plans[number].own, ws.dt);
   const TurningShape<Real> A = turning_shape(ws, shapes.a, zero3<Real>()), B = turning_shape(ws, shapes.b, shift);
@@ -183,9 +182,7 @@ BACKDRIVE_HD bool find_contacts(Space& ws, const Prepare& prepare) {
   prepare();
   bool alone = false;
   for (int n = 0; n < space.meeting_count; ++n) {
-    const ContactPair& pair = space.pairs[space.meeting[n].number];
-    const auto shift = shift_on_way(ws, carrier_of(ws, pair.a).root, carrier_of(ws, pair.b).root);
-    alone = find_points_of(ws, space.meeting[n], acting, shift) || alone;
+    alone = find_points_of(ws, space.meeting[n], acting) || alone;
   }
   if (!alone) forget_contacts(ws);
   return true;

@@ -6,6 +6,10 @@ namespace backdrive::contact {
 
 using ShapeKind = GeometryType;
 
+constexpr bool is_ground(ShapeKind k) {
+  return k == ShapeKind::plane || k == ShapeKind::height_field;
+}
+
 /// A convex polyhedron, the same in all worlds. Counter-clockwise triangles seen from outside; the edges without those
 /// between coplanar triangles.
 template <class T>

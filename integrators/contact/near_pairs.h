@@ -8,25 +8,24 @@
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
-/// From how many pairs a shape on a list costs less than looking at all of them.
-constexpr int kListedPairsPerShape = 3;
-/// What a shape is allowed when the list is made, of what it reaches at rest and, beyond that, by moving in a step,
-/// which is twice its way at least: at a steady speed the list then holds for eight steps and more.
-constexpr double kAllowedAtRest = 1.5, kAllowedMoving = 5;
+/// Up to so many pairs a shape all are looked at: to see whether a shape is within its allowance costs as much as a
+/// pair or two.
+constexpr int kUnlistedPairsPerShape = 3;
+/// What a shape is allowed beyond what it reaches when the list is made: the way of this part of a step when it is
+/// pushed, and so many times what its own motion adds to that reach, which is twice the way of a step at least. At a
+/// steady speed the list then holds for eight steps and more.
+constexpr double kAllowedPush = 0.25, kAllowedMotion = 4;
 
-/// visit(shape, O of its tree) of those on links.
+/// visit(shape, O of its tree).
 template <class Space, class Visit>
-BACKDRIVE_INLINE void each_moving_shape(Space& ws, const Visit& visit) {
+BACKDRIVE_INLINE void each_shape(Space& ws, const Visit& visit) {
   using Real = typename Space::Real;
   int root = -1;
-  Vec3<Real> origin = zero3<Real>();
+  Vec3<Real> origin = zero3<Real>();  // of the world
   for (int k = 0; k < ws.contact.shape_count; ++k) {
-    const Carrier carrier = carrier_of(ws, k);
-    if (carrier.link < 0) continue;
-    if (carrier.root != root) {
-      root = carrier.root;
-      origin = tree_origin(ws, root);
-    }
+    const int own = carrier_of(ws, k).root;
+    if (own != root) origin = tree_origin(ws, own);
+    root = own;
     visit(k, origin);
   }
 }
@@ -37,7 +36,7 @@ BACKDRIVE_INLINE bool list_holds(Space& ws) {
   using Real = typename Space::Real;
   const Real zero = constant<Real>(0);
   auto holds = value_of(zero) <= value_of(zero);
-  each_moving_shape(
+  each_shape(
       ws, [&](int k, const Vec3<Real>& origin) __attribute__((always_inline)) {
         const ListedShape<Real>& listed = ws.contact.listed[k];
         const Vec3<Real> way = (ws.contact.balls[k].centre - listed.centre) + (origin - listed.origin);
@@ -52,33 +51,26 @@ template <class Space>
 BACKDRIVE_CALLED void list_near_pairs(Space& ws) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
-  const auto list = [&](int k, const Vec3<Real>& origin, double at_rest) __attribute__((always_inline)) {
-    const ShapeBall<Real>& ball = space.balls[k];
-    const Real moving = ball.reach - ball.still_reach;
-    space.listed[k] = {ball.centre, origin,
-                       ball.still_reach * constant<Real>(at_rest) + moving * constant<Real>(kAllowedMoving)};
+  const Real pushed = ws.dt * constant<Real>(kAllowedPush * kPush);
+  each_shape(
+      ws, [&](int k, const Vec3<Real>& origin) __attribute__((always_inline)) {
+        const ShapeBall<Real>& ball = space.balls[k];
+        const Real motion = ball.reach - ball.still_reach;
+        space.listed[k] = {ball.centre, origin, ball.reach + pushed + motion * constant<Real>(kAllowedMotion)};
+      });
+  const auto none = [](const Vec3<Real>&) __attribute__((always_inline)) {
+    return constant<Real>(0);
   };
-  for (int k = 0; k < space.shape_count; ++k) {
-    if (carrier_of(ws, k).link < 0) list(k, zero3<Real>(), 1);
-  }
-  each_moving_shape(
-      ws, [&](int k, const Vec3<Real>& origin) __attribute__((always_inline)) { list(k, origin, kAllowedAtRest); });
   space.near_count = 0;
   for (int k = 0; k < space.pair_count; ++k) {
     const ContactPair& pair = space.pairs[k];
     const ListedShape<Real>&a = space.listed[pair.a], &b = space.listed[pair.b];
     Vec3<Real> apart = a.centre - b.centre;
     if (!space.plans[k].own) apart += a.origin - b.origin;
-    const Real near = space.balls[pair.a].extent + (a.allowance + b.allowance);
-    bool out;
-    if (space.plans[k].plane) {
-      out = !any(!(value_of(dot(plane_normal(ws, k), apart)) > value_of(near)));
-    } else {
-      const Real zero = constant<Real>(0), of_b = space.balls[pair.b].extent, sum = near + of_b;
-      const auto boundless = value_of(of_b) < value_of(zero);
-      out = !any(boundless || !(value_of(dot(apart, apart)) > value_of(sum * sum)));
-    }
-    if (!out) space.near_pairs[space.near_count++] = k;
+    const Vec3<Real> normal = plane_normal(ws, k);
+    const auto lanes = may_meet(space.balls[pair.a].extent, space.balls[pair.b].extent, apart,
+                                a.allowance + b.allowance, space.plans[k].plane ? &normal : nullptr, none);
+    if (any(lanes)) space.near_pairs[space.near_count++] = k;
   }
 }
 
@@ -94,11 +86,9 @@ BACKDRIVE_INLINE void update_near_pairs(Space& ws) {
 template <class Space>
 BACKDRIVE_HD void begin_near_pairs(Space& ws) {
   auto& space = ws.contact;
-  space.lists_pairs = space.pair_count > kListedPairsPerShape * space.shape_count;
-  space.near_count = -1;
-  if (space.lists_pairs) return;
-  space.near_count = space.pair_count;
-  for (int k = 0; k < space.pair_count; ++k) space.near_pairs[k] = k;
+  space.lists_pairs = space.pair_count > kUnlistedPairsPerShape * space.shape_count;
+  space.near_count = space.lists_pairs ? -1 : space.pair_count;
+  for (int k = 0; k < space.near_count; ++k) space.near_pairs[k] = k;
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

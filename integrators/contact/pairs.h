@@ -15,9 +15,6 @@
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
-constexpr bool is_ground(ShapeKind k) {
-  return k == ShapeKind::plane || k == ShapeKind::height_field;
-}
 /// Place among the shapes that are no ground.
 constexpr int pair_rank(ShapeKind k) {
   switch (k) {

@@ -178,7 +178,7 @@ struct ContactSpace {
   typename Layout::ShapeRows constants;      ///< [contact shape]: ShapeConstants
   typename Layout::Touch* link;              ///< [link_count]
   ShapeBall<Real>* balls;                    ///< [contact shape]
-  Spatial<Real> common;                      ///< while balls are placed: twist of their tree's root
+  Spatial<Real> common;                      ///< as balls are placed and widened: of their tree's root the same twist
   int* first_shape;                          ///< [link]: of those on it; −1: none
   Mat3<Real>* box_axes;                      ///< [contact shape]: of the boxes about them
   PairPlan* plans;                           ///< [pair]

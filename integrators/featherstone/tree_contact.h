@@ -221,11 +221,10 @@ template <class Layout, class Solution, class Visit>
 BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, Solution x, const Visit& visit) {
   using Real = typename Layout::Real;
   do {
-    Spatial<Real> common = zero6<Real>();
     solve_step(
         ws, x, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
-          if (ws.links[i].parent < 0) common = delta * ws.dt;
-          if (ws.links[i].touches) contact::widen_balls(ws, i, delta * ws.dt, common);
+          if (ws.links[i].parent < 0) ws.contact.common = delta * ws.dt;
+          if (ws.links[i].touches) contact::widen_balls(ws, i, delta * ws.dt);
           if (twists_wanted(ws, i)) ws.contact.link[i].smooth = velocity_of(ws, i) + delta * ws.dt;
           visit(i, delta);
         });

@@ -88,7 +88,7 @@ BACKDRIVE_CALLED bool contact_kick(Space& s) {
       s.start[i].ang += late.change;
     }
     contact::place_balls(s, i, pose_of(s, i), body.velocity);
-    contact::widen_balls(s, i, smooth - body.velocity, zero6<Real>());
+    contact::widen_balls(s, i, smooth - body.velocity);
   }
   contact::find_contacts(s, [] {});
   if (!contact::solve_contacts(s, BodySolver<Space>{s})) {

@@ -23,6 +23,11 @@ std::vector<PairKinds> all_pairs();
 std::string name_of(ShapeKind kind);
 std::string name_of(PairKinds pair);
 
+/// Of a cube about the origin.
+inline Vec3<double> random_point(Random& random, double bound) {
+  return {random.symmetric(bound), random.symmetric(bound), random.symmetric(bound)};
+}
+
 /// What all worlds share: an irregular icosahedron as mesh (a box's mesh for boxes), an 8 x 7 height field.
 Geometry<double> geometry_of(ShapeKind kind);
 

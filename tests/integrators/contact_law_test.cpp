@@ -10,7 +10,7 @@
 
 #include "engine/dual.h"
 #include "integrators/contact/contact_force.h"
-#include "tests/support/random.h"
+#include "tests/integrators/contact_cases.h"
 
 namespace backdrive {
 namespace {
@@ -18,6 +18,7 @@ namespace {
 using namespace contact;
 using D = Dual<double>;
 using test::Random;
+using test::random_point;
 
 constexpr double kWidth = 1e-3, kStep = 1. / 240;
 
@@ -207,18 +208,14 @@ ContactForce<Real> force_of(const Inputs<Real>& x) {
   return contact_force(law_of(x), x.state, x.e);
 }
 
-Vec3<double> random_vector(Random& random, double bound) {
-  return {random.symmetric(bound), random.symmetric(bound), random.symmetric(bound)};
-}
-
 Inputs<double> random_inputs(Random& random) {
   Inputs<double> x;
-  const Vec3<double> n = random_vector(random, 1);
+  const Vec3<double> n = random_point(random, 1);
   x.state.normal = n * (1 / std::sqrt(dot(n, n)));
   x.state.depth = random_depth(random);
   const double speed = std::pow(10, random.uniform(-3, 0)), rate = std::pow(10, random.uniform(-2, 1));
   const auto twist = [&](double share) {
-    return Spatial<double>{random_vector(random, share * rate), random_vector(random, share * speed)};
+    return Spatial<double>{random_point(random, share * rate), random_point(random, share * speed)};
   };
   x.state.start = twist(1);
   x.state.smooth = x.state.start + twist(0.3);
@@ -256,7 +253,7 @@ TEST(ContactForce, AdjointIsTheTransposeOfTheDerivative) {
   double faults[2] = {};
   for (int i = 0; i < 3000; ++i) {
     Inputs<double> x = random_inputs(random);
-    const Spatial<double> w{random_vector(random, 1), random_vector(random, 1)};
+    const Spatial<double> w{random_point(random, 1), random_point(random, 1)};
     Inputs<double> bar = gradient_of(x, w);
     Inputs<double> faulty[] = {gradient_of(x, w, Held::change), gradient_of(x, w, Held::bound)};
     const ContactForce<double> f = force_of(x);
@@ -289,8 +286,8 @@ TEST(ContactForce, BlocksAreItsDerivatives) {
     const Inputs<double> x = random_inputs(random);
     const ContactForce<double> f = force_of(x);
     const ContactBlock<double> block = block_of(law_of(x), x.state.normal, f);
-    const Spatial<double> w{random_vector(random, 1), random_vector(random, 1)},
-        y{random_vector(random, 1), random_vector(random, 1)};
+    const Spatial<double> w{random_point(random, 1), random_point(random, 1)},
+        y{random_point(random, 1), random_point(random, 1)};
     const Spatial<double> whole = block_times(block, w) + coupling_transposed_times(block, w);
     const Spatial<double> exact = gradient_of(x, w).e * -kStep;
     const double scale = std::abs(dot(exact, y)) + block.normal + block.tangential + block.torsion + block.rolling;

@@ -99,7 +99,7 @@ bool may_meet(const PairCase& c, double reach) {
   s.add(c.gb, c.b);
   s.begin();
   if (!balls_may_meet(s, {0, 1}, c.gb.kind == K::plane, reach)) return false;
-  if (c.gb.kind == K::plane || c.gb.kind == K::height_field) return true;
+  if (contact::is_ground(c.gb.kind)) return true;
   if (!s.balls[0].boxed && !s.balls[1].boxed) return true;
   return !(contact::gap_of_boxes(s, 0, 1, s.balls[0].centre - s.balls[1].centre) > reach);
 }
@@ -148,11 +148,6 @@ TEST(ContactReach, MostBoxesApartAreLeftOut) {
   }
 }
 
-Vec3<double> vector_within(Random& random, double most) {
-  const double x = random.symmetric(most), y = random.symmetric(most);
-  return {x, y, random.symmetric(most)};
-}
-
 // Thirty balls and capsules of 1 to 30 cm, each as fast as it likes, one thrown elsewhere now and then: over a plane,
 // and of one tree that is where numbers are a tenth of a metre apart.
 class NearPairs : public testing::TestWithParam<double> {};
@@ -167,10 +162,10 @@ TEST_P(NearPairs, NoneThatMayMeetIsMissing) {
     std::vector<Vec3<double>> velocity;
     for (int k = 0; k < 30; ++k) {
       const K kind = k % 2 ? K::capsule : K::sphere;
-      const test::Shape<double> shape{{test::turn(vector_within(random, 3)), vector_within(random, 2)},
+      const test::Shape<double> shape{{test::turn(test::random_point(random, 3)), test::random_point(random, 2)},
                                       {random.uniform(0.01, 0.15), random.uniform(0.01, 0.15), 0}};
       s.add(test::geometry_of(kind), shape);
-      velocity.push_back(vector_within(random, fastest));
+      velocity.push_back(test::random_point(random, fastest));
     }
     if (s.far == 0) s.add(test::geometry_of(K::plane), {{identity3<double>(), {0, 0, -2}}, {0, 0, 0}});
     s.pair_all();
@@ -180,13 +175,13 @@ TEST_P(NearPairs, NoneThatMayMeetIsMissing) {
     int made = 0, looked_at = 0;
     constexpr int steps = 200;
     for (int step = 0; step < steps; ++step) {
-      if (step % 50 == 49) s.balls[step % 30].centre = vector_within(random, 2);
+      if (step % 50 == 49) s.balls[step % 30].centre = test::random_point(random, 2);
       for (int k = 0; k < 30; ++k) {
         auto& ball = s.balls[k];
         const Vec3<double> pushed = velocity[k] * random.uniform(0, 1);
         ball.centre = ball.centre + pushed * s.dt;
         ball.reach = ball.still_reach + 2 * s.dt * contact::sum_of_magnitudes(velocity[k]);
-        if (ball.capsule) ball.half = test::turn(vector_within(random, 3)) * ball.axis;
+        if (ball.capsule) ball.half = test::turn(test::random_point(random, 3)) * ball.axis;
       }
       const auto before = s.listed[0].centre;
       contact::update_near_pairs(s);
