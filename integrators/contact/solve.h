@@ -296,7 +296,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> newton(Space& ws, const Solver& s
     // Stiff contact that a fast body meets takes some ten steps, each of which halves what is left.
     const auto halves = balance.residual[0] < last.residual[0] * number(0.25);
     const auto stalls = active && bold && !halves && number(k) > patience;
-    most = select(active, maximum(most, balance.impulse[0]), most);
+    most = select(active, maximum(most, maximum(balance.impulse[0], balance.residual[0])), most);
     const auto wild = most > balance.impulse[0] * number(SolveLimits<Real>::wild * SolveLimits<Real>::wild);
     const auto anew = stalls && (wild || balance.residual[0] > balance.impulse[0]);
     if (any(stalls)) {

@@ -21,7 +21,8 @@ struct SolveLimits {
   static constexpr double sticking_alone = 1e3, sticking = 3e3, sticking_last = 30;
   /// After which a step that helps little is not taken without looking where it leads.
   static constexpr int bold_steps = 6;
-  /// Impulses on the way, over those at the end: beyond that rounding of the steps is not that of the solution.
+  /// Impulses on the way, or what was left of them, over those at the end: beyond that rounding of the steps is not that
+  /// of the solution.
   static constexpr double wild = narrow ? 1e3 : 1e5;
   static constexpr int bold_again = 4;  ///< and after which it gives up, when it has come near in steps with care
   static constexpr int newton_steps = 200;
