@@ -4,7 +4,7 @@
 // Every shape probes the field with points of its own (probes):
 //   sphere 1     its centre with its radius       box 8    its corners
 //   capsule 3    both ends and the middle         mesh     its vertices
-//   ellipsoid 1, cylinder 10   the points of plane_pairs.h against the normal of the triangle below the shape's origin
+//   ellipsoid 1, cylinder 10   the points of plane_pairs.h against the field's mean normal below the shape's origin
 // A probe without radius meets the triangle straight below or above it. One with a radius meets the nearest face, edge
 // or vertex of the 3x3 cells around it when it is above the field, and the triangle below or above it otherwise: its
 // radius should not exceed a cell. Peaks of the field between a shape's probes go unseen.
@@ -127,10 +127,51 @@ BACKDRIVE_CALLED FeaturePair<Real> probe_feature(const Core<Real>& A, const Vec3
 
 // ---- ellipsoid and cylinder -----------------------------------------------------------------------------------------
 
-/// The normal below A's origin, and A's support point i against it as a core whose one point is ξ = (1, 1, 1).
+/// The field's mean slope at unit coordinates (x, y): of nodes that of the way from the one before to the one after,
+/// and in between bilinear. It is continuous, as that of the triangles is not: points on A that went by theirs jumped
+/// along its rim with each edge that its middle passed, and a cylinder that stood in a bowl, on a node, was kept
+/// rocking.
+template <class Real>
+struct FieldSlope {
+  Vec3<Real> along[2];  ///< tangents in unit coordinates, (1, 0, ∂z/∂x) and (0, 1, ∂z/∂y)
+  Real bend[2][2];      ///< of ∂z/∂x and ∂z/∂y by x and by y; zero by what is beyond the field
+};
+template <class Real>
+BACKDRIVE_HD FieldSlope<Real> field_slope(const FieldOf<Real>& field, const Real& x, const Real& y) {
+  const Real zero = constant<Real>(0), one = constant<Real>(1);
+  const int last[2] = {field.nx - 1, field.ny - 1};
+  const FieldPlace<Real> place = field_place(field, x, y);
+  const Real node[2] = {place.i, place.j}, at[2] = {x, y};
+  Real way[2], by[2];  // in the cell, from 0 to 1
+  for (int k = 0; k < 2; ++k) {
+    const Real per_unit = constant<Real>(0.5 * last[k]), go = (at[k] + one) * per_unit - node[k];
+    const auto inside = less(zero, go) && less(go, one);
+    way[k] = within(go, zero, one);
+    by[k] = select(inside, per_unit, zero);
+  }
+  FieldSlope<Real> f;
+  for (int k = 0; k < 2; ++k) {
+    const auto slope_at = [&](int di, int dj) {
+      const Real i = place.i + constant<Real>(di), j = place.j + constant<Real>(dj), on = k == 0 ? i : j;
+      const Real before = maximum(on - one, zero), after = minimum(on + one, constant<Real>(last[k]));
+      const Real rise = k == 0 ? height(field, after, j) - height(field, before, j)
+                               : height(field, i, after) - height(field, i, before);
+      return rise * constant<Real>(0.5 * last[k]) / (after - before);
+    };
+    const Real s00 = slope_at(0, 0), s10 = slope_at(1, 0), s01 = slope_at(0, 1), s11 = slope_at(1, 1);
+    const Real front = s00 + way[0] * (s10 - s00), back = s01 + way[0] * (s11 - s01);
+    f.along[k] = {constant<Real>(k == 0), constant<Real>(k == 1), front + way[1] * (back - front)};
+    f.bend[k][0] = by[0] * ((s10 - s00) + way[1] * ((s11 - s01) - (s10 - s00)));
+    f.bend[k][1] = by[1] * (back - front);
+  }
+  return f;
+}
+
+/// The mean normal below A's origin, and A's support point i against it as a core whose one point is ξ = (1, 1, 1).
 template <class Real>
 struct FieldSupport {
-  Triangle<Real> ground;
+  Vec3<Real> q;  ///< A's origin in B's axes
+  FieldSlope<Real> slope;
   Vec3<Real> w[2], area, n, m;  ///< in the world, but m in A's axes
   Core<Real> core;
 };
@@ -138,9 +179,9 @@ template <ShapeKind kind, class Real>
 BACKDRIVE_HD FieldSupport<Real> field_support(const Shape<Real>& a, const GroundField<Real>& ground, int i) {
   const auto& [B, field] = ground;
   FieldSupport<Real> f;
-  const Vec3<Real> q = local_point(B.pose, a.pose.origin);
-  f.ground = triangle_at(field, field_place(field, q.x / B.extents.x, q.y / B.extents.y));
-  for (int k = 0; k < 2; ++k) f.w[k] = core_direction(B, f.ground.v[k + 1] - f.ground.v[0]);
+  f.q = local_point(B.pose, a.pose.origin);
+  f.slope = field_slope<Real>(field, f.q.x / B.extents.x, f.q.y / B.extents.y);
+  for (int k = 0; k < 2; ++k) f.w[k] = core_direction(B, f.slope.along[k]);
   f.area = cross(f.w[0], f.w[1]);
   f.n = direction(f.area);
   f.m = transposed_times(a.pose.axes, f.n);
@@ -183,7 +224,20 @@ BACKDRIVE_HD void adj_support_on_field(const Shape<Real>& a, const GroundField<R
   adj_local_direction(a.pose, f.n, m_bar, a_bar.pose, n_bar);
   adj_direction(f.area, f.n, n_bar, area_bar);
   adj_cross(f.w[0], f.w[1], area_bar, w_bar[0], w_bar[1]);
-  for (int k = 0; k < 2; ++k) adj_core_direction(B, f.ground.v[k + 1] - f.ground.v[0], f.w[k], w_bar[k], B_bar);
+  Real x_bar = constant<Real>(0), y_bar = x_bar;
+  for (int k = 0; k < 2; ++k) {
+    adj_core_direction(B, f.slope.along[k], f.w[k], w_bar[k], B_bar);
+    const Real slope_bar = dot(B.pose.axes.cz, w_bar[k]) * B.extents.z;
+    x_bar += slope_bar * f.slope.bend[k][0];
+    y_bar += slope_bar * f.slope.bend[k][1];
+  }
+  const Vec3<Real> q_bar{x_bar / B.extents.x, y_bar / B.extents.y, constant<Real>(0)};
+  B_bar.extents.x -= q_bar.x * f.q.x / B.extents.x;
+  B_bar.extents.y -= q_bar.y * f.q.y / B.extents.y;
+  Vec3<Real> origin_bar = zero3<Real>();
+  adj_local_point(B.pose, a.pose.origin, q_bar, B_bar.pose, origin_bar);
+  a_bar.pose.lin += origin_bar;
+  a_bar.pose.ang += cross(a.pose.origin, origin_bar);
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS
