@@ -103,16 +103,17 @@ struct KrylovContact {
 /// A pair with points in reach: its sides, its law, its blocks' shares, its contacts.
 template <class Real>
 struct TouchingPair {
-  int number;        ///< in the topology
-  int first, count;  ///< contacts
-  int a, b;          ///< contact shapes
-  int i, j;          ///< links; j = −1: the world
-  bool apart;        ///< in two trees
-  bool moves[2];     ///< whether something moves i, j
-  Vec3<Real> shift;  ///< O of the first body's tree minus that of the second's
-  PairLaw<Real> law;
-  Real theta[2];  ///< shares of the blocks of i and j
-  Real sticking;  ///< what K_t is at most in Newton's steps in float32, see soften()
+  int number;            ///< in the topology
+  int first, count;      ///< contacts
+  int a, b;              ///< contact shapes
+  int i, j;              ///< links; j = −1: the world
+  bool apart;            ///< in two trees
+  bool moves[2];         ///< whether something moves i, j
+  Vec3<Real> shift;      ///< O of the first body's tree minus that of the second's
+  PairLaw<Real> law;     ///< with what turns add to the dissipation (C11)
+  Real dissipation_bar;  ///< its cotangent, from (A5) to (A6)
+  Real theta[2];         ///< shares of the blocks of i and j
+  Real sticking;         ///< what K_t is at most in Newton's steps in float32, see soften()
 
   BACKDRIVE_INLINE bool shared() const { return moves[0] && moves[1]; }
   /// Of a contact on i (0) or j (1), from the O of that body's tree.
@@ -258,10 +259,11 @@ BACKDRIVE_INLINE void adj_pair_material(const ShapeConstants<Real>& a, const Sha
   const PairSprings<Real> k = pair_springs(a, b, law.dt);
   const Real half = constant<Real>(0.5), two = constant<Real>(2), sum = k.a + k.b;
   const Real share_a = k.a / sum, share_b = k.b / sum, loss = bar.dissipation / sum;
-  adj_pair_springs<Real>(a, b, law.dt,
-                         {bar.stiffness * share_b * share_b + loss * (b.dissipation - m.dissipation),
-                          bar.stiffness * share_a * share_a + loss * (a.dissipation - m.dissipation)},
-                         a_bar, b_bar);
+  const Real more = loss * (b.dissipation - a.dissipation);
+  adj_pair_springs<Real>(
+      a, b, law.dt,
+      {bar.stiffness * share_b * share_b + share_b * more, bar.stiffness * share_a * share_a - share_a * more}, a_bar,
+      b_bar);
   a_bar.dissipation += bar.dissipation * share_b;
   b_bar.dissipation += bar.dissipation * share_a;
   const Real slope = bar.friction / (a.friction + b.friction + constant<Real>(1e-12));
@@ -476,6 +478,38 @@ BACKDRIVE_INLINE TurningShape<typename Space::Real> turning_shape(const Space& w
     const HalfTurn<Real> turn = half_turn(ws, link, shift);
     return {link, turn, none, start, {turn.turned(start.pose), start.scale}};
   }
+}
+
+/// What a shape's turn adds to the dissipation of its contacts, s/m, as d₀ and d₁ of a step know its depth the worse
+/// the further it turns:
+///
+///   (C11) c_t Δt/l · u/(1 + u)       u of (C8), l the largest half length
+///
+/// So what goes back by more than l/c_t in a step that turns it far does so for nothing. Spheres have it not.
+constexpr double kTurnLoss = 10;  ///< c_t
+template <class Real>
+struct TurnLoss {
+  Vec3<Real> weights;  ///< ∂l/∂scale
+  Real value, by_length;
+  Vec3<Real> by_omega;
+
+  BACKDRIVE_INLINE TurnLoss(const TurningShape<Real>& s, const Geometry<ScalarOf<Real>>& geometry, const Real& dt)
+      : weights(core_weights<Real>(geometry, s.end.scale, true)) {
+    const Real one = constant<Real>(1), part = one / (one + s.turn.u);
+    const Real length = one / (dot(weights, s.end.scale) + constant<Real>(1e-9));
+    const Real most = constant<Real>(kTurnLoss) * dt * length;
+    value = most * s.turn.u * part;
+    by_length = -(value * length);
+    by_omega = s.turn.omega *
+               (most * part * part * s.turn.half * s.turn.half * constant<Real>(2 / (kMiddleTurn * kMiddleTurn)));
+  }
+  static BACKDRIVE_INLINE bool has(const TurningShape<Real>& s, const Geometry<ScalarOf<Real>>& geometry) {
+    return s.link >= 0 && geometry.kind != GeometryType::sphere;
+  }
+};
+template <class Real>
+BACKDRIVE_INLINE Real turn_loss(const TurningShape<Real>& s, const Geometry<ScalarOf<Real>>& geometry, const Real& dt) {
+  return TurnLoss<Real>::has(s, geometry) ? TurnLoss<Real>(s, geometry, dt).value : constant<Real>(0);
 }
 
 /// `links`: how many the integrator has.

@@ -92,7 +92,7 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
   for (int k = 0; k < space.touching_count; ++k) {
-    const TouchingPair<Real>& pair = space.touching[k];
+    TouchingPair<Real>& pair = space.touching[k];
     const Spatial<Real> seed = seed_of(ws, pair, bar);
     PairLawBar<Real> law_bar = zero_law_bar<Real>();
     for (int n = pair.first; n < pair.first + pair.count; ++n) {
@@ -104,6 +104,7 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
       const Spatial<Real> w = relative_at(ws, pair, c, &TouchAdjointLink<Real>::w);
       adj_contact_force(pair.law, c.state, f, w * ws.dt + seed, own, law_bar);
     }
+    pair.dissipation_bar = law_bar.material.dissipation;
     if (!bar.wants_parameters()) continue;
     const ShapeConstants<Real> a = space.constants[pair.a], b = space.constants[pair.b];
     adj_pair_material<Real>(a, b, pair.law, law_bar.material, bar.shapes[pair.a], bar.shapes[pair.b]);
@@ -182,11 +183,21 @@ BACKDRIVE_HD void adj_placed_shape(Space& ws, int shape, const ShapeBar<typename
 template <class Real>
 struct TurningBar {
   ShapeBar<Real> shape;
-  Vec3<Real> pivot, phi;
+  Vec3<Real> pivot, phi, omega;
   Spatial<Real> way;
 };
 
-/// Makes the pose's cotangents those of the pose before the turn; those of pivot, φ and way go onto the link.
+/// (C11).
+template <class Real>
+BACKDRIVE_INLINE void adj_turn_loss(const TurningShape<Real>& s, const Geometry<ScalarOf<Real>>& geometry,
+                                    const Real& dt, const Real& bar, TurningBar<Real>& shape_bar) {
+  if (!TurnLoss<Real>::has(s, geometry)) return;
+  const TurnLoss<Real> loss(s, geometry, dt);
+  shape_bar.omega += loss.by_omega * bar;
+  shape_bar.shape.scale += loss.weights * (loss.by_length * bar);
+}
+
+/// Makes the pose's cotangents those of the pose before the turn; those of pivot, φ, ω and way go onto the link.
 template <class Space>
 BACKDRIVE_HD void adj_half_turn(Space& ws, const TurningShape<typename Space::Real>& s,
                                 const Vec3<typename Space::Real>& shift, TurningBar<typename Space::Real>& bar) {
@@ -198,7 +209,7 @@ BACKDRIVE_HD void adj_half_turn(Space& ws, const TurningShape<typename Space::Re
   const Vec3<Real> own = turn.turned_back(pose.ang - cross(s.end.pose.origin, pose.lin));  // of the shape's axes
   bar.pivot += pose.lin - lin;
   bar.phi += turn.adj_turned(pose.ang - cross(turn.pivot, pose.lin));
-  const Spatial<Real> couple{turn.adj_phi(bar.phi), zero3<Real>()};
+  const Spatial<Real> couple{turn.adj_phi(bar.phi) + bar.omega, zero3<Real>()};
   auto& t = ws.contact.link[s.link];
   t.bar.v -= couple;
   if constexpr (Space::twists_turn) {  // and the pivot moves with the link; else it is O
@@ -226,7 +237,7 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
   Real margin_bar = constant<Real>(0);
   const TurningShape<Real> sides[2] = {turning_shape(ws, pair.a, o), turning_shape(ws, pair.b, pair.shift)};
   const ShapeBar<Real> none{zero6<Real>(), o};
-  TurningBar<Real> shape_bars[2] = {{none, o, o, zero6<Real>()}, {none, o, o, zero6<Real>()}};
+  TurningBar<Real> shape_bars[2] = {{none, o, o, o, zero6<Real>()}, {none, o, o, o, zero6<Real>()}};
   for (int k = pair.first; k < pair.first + pair.count; ++k) {
     const Contact<Real>& c = space.contacts[k];
     Vec3<Real> x_bar = adj_side(ws, pair, c, 0);
@@ -256,6 +267,8 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
   }
   adj_contact_points<Real>({ga, sides[0].end}, {gb, sides[1].end}, space.points, shape_bars[0].shape,
                            shape_bars[1].shape);
+  adj_turn_loss(sides[0], ga, ws.dt, pair.dissipation_bar, shape_bars[0]);
+  adj_turn_loss(sides[1], gb, ws.dt, pair.dissipation_bar, shape_bars[1]);
   // The second shape, and what it turns about, are about O of the first body's tree by the shift.
   shift_bar -= shape_bars[1].shape.pose.lin + shape_bars[1].pivot;
   if constexpr (Space::twists_turn) shift_bar = plus_cross(shift_bar, shape_bars[1].way.lin, sides[1].way.ang);

@@ -104,6 +104,8 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(smooth_of_contacts, 1.1e-1),
     BACKDRIVE_TRAP(contact_start, 5e-3),
     BACKDRIVE_TRAP(contact_normal, 6e-4),
+    BACKDRIVE_TRAP(turn_loss, 1e-6),
+    BACKDRIVE_TRAP(turn_loss_size, 1e-6),
     BACKDRIVE_TRAP(half_turn_path, 1e-6),
     BACKDRIVE_TRAP(half_turn_pose, 1e-6),
     BACKDRIVE_TRAP(kick_inertia, 1e-2),
