@@ -167,36 +167,64 @@ BACKDRIVE_HD FieldSlope<Real> field_slope(const FieldOf<Real>& field, const Real
   return f;
 }
 
-/// The mean normal below A's origin, and A's support point i against it as a core whose one point is ξ = (1, 1, 1).
+/// The field's mean normal below A's origin.
 template <class Real>
-struct FieldSupport {
+struct FieldNormal {
   Vec3<Real> q;  ///< A's origin in B's axes
   FieldSlope<Real> slope;
-  Vec3<Real> w[2], area, n, m;  ///< in the world, but m in A's axes
+  Vec3<Real> w[2], area, n;  ///< tangents, their product and its direction, in the world
+
+  BACKDRIVE_INLINE FieldNormal(const Shape<Real>& a, const GroundField<Real>& ground) {
+    const Core<Real>& B = ground.core;
+    q = local_point(B.pose, a.pose.origin);
+    slope = field_slope<Real>(ground.heights, q.x / B.extents.x, q.y / B.extents.y);
+    for (int k = 0; k < 2; ++k) w[k] = core_direction(B, slope.along[k]);
+    area = cross(w[0], w[1]);
+    n = direction(area);
+  }
+  BACKDRIVE_INLINE void adj(const Shape<Real>& a, const GroundField<Real>& ground, const Vec3<Real>& n_bar,
+                            ShapeBar<Real>& a_bar, CoreBar<Real>& B_bar) const {
+    const Core<Real>& B = ground.core;
+    Vec3<Real> area_bar = zero3<Real>(), w_bar[2] = {area_bar, area_bar}, q_bar = area_bar, origin_bar = area_bar;
+    adj_direction(area, n, n_bar, area_bar);
+    adj_cross(w[0], w[1], area_bar, w_bar[0], w_bar[1]);
+    for (int k = 0; k < 2; ++k) {
+      adj_core_direction(B, slope.along[k], w[k], w_bar[k], B_bar);
+      const Real slope_bar = dot(B.pose.axes.cz, w_bar[k]) * B.extents.z;
+      q_bar.x += slope_bar * slope.bend[k][0] / B.extents.x;
+      q_bar.y += slope_bar * slope.bend[k][1] / B.extents.y;
+    }
+    B_bar.extents.x -= q_bar.x * q.x / B.extents.x;
+    B_bar.extents.y -= q_bar.y * q.y / B.extents.y;
+    adj_local_point(B.pose, a.pose.origin, q_bar, B_bar.pose, origin_bar);
+    a_bar.pose.lin += origin_bar;
+    a_bar.pose.ang += cross(a.pose.origin, origin_bar);
+  }
+};
+
+/// A's support point i against that normal n as a core whose one point is ξ = (1, 1, 1).
+template <class Real>
+struct FieldSupport {
+  Vec3<Real> m;  ///< n in A's axes
   Core<Real> core;
+  FeaturePair<Real> feature;
 };
 template <ShapeKind kind, class Real>
-BACKDRIVE_HD FieldSupport<Real> field_support(const Shape<Real>& a, const GroundField<Real>& ground, int i) {
-  const auto& [B, field] = ground;
+BACKDRIVE_HD FieldSupport<Real> field_support(const Shape<Real>& a, const GroundField<Real>& ground,
+                                              const Vec3<Real>& n, int i) {
+  const Real one = constant<Real>(1);
   FieldSupport<Real> f;
-  f.q = local_point(B.pose, a.pose.origin);
-  f.slope = field_slope<Real>(field, f.q.x / B.extents.x, f.q.y / B.extents.y);
-  for (int k = 0; k < 2; ++k) f.w[k] = core_direction(B, f.slope.along[k]);
-  f.area = cross(f.w[0], f.w[1]);
-  f.n = direction(f.area);
-  f.m = transposed_times(a.pose.axes, f.n);
+  f.m = transposed_times(a.pose.axes, n);
   f.core = {a.pose, support_point<kind>(a.scale, f.m, i), constant<Real>(0)};
+  f.feature = probe_feature<false>(f.core, {one, one, one}, ground);
   return f;
-}
-template <class Real>
-BACKDRIVE_INLINE Vec3<Real> ones() {
-  return {constant<Real>(1), constant<Real>(1), constant<Real>(1)};
 }
 
 template <ShapeKind kind, class Real>
-BACKDRIVE_HD ContactPoint<Real> support_on_field(const Shape<Real>& a, const GroundField<Real>& ground, int i) {
-  const FieldSupport<Real> f = field_support<kind>(a, ground, i);
-  const ContactPoint<Real> p = witness(f.core, ground.core, probe_feature<false>(f.core, ones<Real>(), ground));
+BACKDRIVE_HD ContactPoint<Real> support_on_field(const Shape<Real>& a, const GroundField<Real>& ground,
+                                                 const Vec3<Real>& n, int i) {
+  const FieldSupport<Real> f = field_support<kind>(a, ground, n, i);
+  const ContactPoint<Real> p = witness(f.core, ground.core, f.feature);
   if constexpr (kind == ShapeKind::ellipsoid) {
     return p;
   } else {
@@ -204,40 +232,24 @@ BACKDRIVE_HD ContactPoint<Real> support_on_field(const Shape<Real>& a, const Gro
   }
 }
 template <ShapeKind kind, class Real>
-BACKDRIVE_HD void adj_support_on_field(const Shape<Real>& a, const GroundField<Real>& ground, int i,
-                                       const ContactPoint<Real>& bar, ShapeBar<Real>& a_bar, CoreBar<Real>& B_bar) {
-  const FieldSupport<Real> f = field_support<kind>(a, ground, i);
+BACKDRIVE_HD void adj_support_on_field(const Shape<Real>& a, const GroundField<Real>& ground, const Vec3<Real>& n,
+                                       int i, const ContactPoint<Real>& bar, ShapeBar<Real>& a_bar,
+                                       CoreBar<Real>& B_bar, Vec3<Real>& n_bar) {
+  const FieldSupport<Real> f = field_support<kind>(a, ground, n, i);
   const Core<Real>& B = ground.core;
-  const FeaturePair<Real> feature = probe_feature<false>(f.core, ones<Real>(), ground);
   CoreBar<Real> core_bar = zero_core_bar<Real>();
-  Vec3<Real> m_bar = zero3<Real>(), n_bar = m_bar, area_bar = m_bar, w_bar[2] = {m_bar, m_bar};
+  Vec3<Real> m_bar = zero3<Real>();
   ContactPoint<Real> own = bar;
   if constexpr (kind == ShapeKind::cylinder) {
     const CarriedLever<Real> lever(a, f.m, i);
     Vec3<Real> lever_bar;
-    own = adj_moved_along_surface(witness(f.core, B, feature).normal, lever.lever, bar, lever_bar);
+    own = adj_moved_along_surface(witness(f.core, B, f.feature).normal, lever.lever, bar, lever_bar);
     lever.adj(lever_bar, a_bar, m_bar);
   }
-  adj_witness(f.core, B, feature, own, core_bar, B_bar);
+  adj_witness(f.core, B, f.feature, own, core_bar, B_bar);
   a_bar.pose += core_bar.pose;
   adj_support_point<kind>(a.scale, f.m, i, core_bar.extents, a_bar.scale, m_bar);
-  adj_local_direction(a.pose, f.n, m_bar, a_bar.pose, n_bar);
-  adj_direction(f.area, f.n, n_bar, area_bar);
-  adj_cross(f.w[0], f.w[1], area_bar, w_bar[0], w_bar[1]);
-  Real x_bar = constant<Real>(0), y_bar = x_bar;
-  for (int k = 0; k < 2; ++k) {
-    adj_core_direction(B, f.slope.along[k], f.w[k], w_bar[k], B_bar);
-    const Real slope_bar = dot(B.pose.axes.cz, w_bar[k]) * B.extents.z;
-    x_bar += slope_bar * f.slope.bend[k][0];
-    y_bar += slope_bar * f.slope.bend[k][1];
-  }
-  const Vec3<Real> q_bar{x_bar / B.extents.x, y_bar / B.extents.y, constant<Real>(0)};
-  B_bar.extents.x -= q_bar.x * f.q.x / B.extents.x;
-  B_bar.extents.y -= q_bar.y * f.q.y / B.extents.y;
-  Vec3<Real> origin_bar = zero3<Real>();
-  adj_local_point(B.pose, a.pose.origin, q_bar, B_bar.pose, origin_bar);
-  a_bar.pose.lin += origin_bar;
-  a_bar.pose.ang += cross(a.pose.origin, origin_bar);
+  adj_local_direction(a.pose, n, m_bar, a_bar.pose, n_bar);
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

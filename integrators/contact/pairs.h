@@ -88,12 +88,13 @@ struct GroundPair {
     const Core<Real> core = core_of<a>(A.shape), ground = core_of<b>(B.shape);
     [[maybe_unused]] const GroundField<Real> field{ground, B.geometry.field};
     const int n = count(A.geometry, B.geometry);
-    for (int i = 0; i < n; ++i) {
-      if constexpr (supported && probes) {
-        out[i] = support_on_field<a>(A.shape, field, i);
-      } else if constexpr (supported) {
-        out[i] = support_on_plane<a>(A.shape, B.shape.pose, i);
-      } else {
+    if constexpr (supported && probes) {
+      const FieldNormal<Real> below(A.shape, field);
+      for (int i = 0; i < n; ++i) out[i] = support_on_field<a>(A.shape, field, below.n, i);
+    } else if constexpr (supported) {
+      for (int i = 0; i < n; ++i) out[i] = support_on_plane<a>(A.shape, B.shape.pose, i);
+    } else {
+      for (int i = 0; i < n; ++i) {
         const Vec3<Real> xi = ground_point<a, Real>(A.geometry, i);
         if constexpr (probes) {
           out[i] = witness(core, ground, probe_feature<round>(core, xi, field));
@@ -110,12 +111,19 @@ struct GroundPair {
     [[maybe_unused]] const GroundField<Real> field{ground, B.geometry.field};
     CoreBar<Real> core_bar = zero_core_bar<Real>(), ground_bar = core_bar;
     const int n = count(A.geometry, B.geometry);
-    for (int i = 0; i < n; ++i) {
-      if constexpr (supported && probes) {
-        adj_support_on_field<a>(A.shape, field, i, bar[i], A_bar, ground_bar);
-      } else if constexpr (supported) {
+    if constexpr (supported && probes) {
+      const FieldNormal<Real> below(A.shape, field);
+      Vec3<Real> n_bar = zero3<Real>();
+      for (int i = 0; i < n; ++i) {
+        adj_support_on_field<a>(A.shape, field, below.n, i, bar[i], A_bar, ground_bar, n_bar);
+      }
+      below.adj(A.shape, field, n_bar, A_bar, ground_bar);
+    } else if constexpr (supported) {
+      for (int i = 0; i < n; ++i) {
         adj_support_on_plane<a>(A.shape, B.shape.pose, i, bar[i], A_bar, ground_bar.pose);
-      } else {
+      }
+    } else {
+      for (int i = 0; i < n; ++i) {
         const Vec3<Real> xi = ground_point<a, Real>(A.geometry, i);
         if constexpr (probes) {
           adj_witness(core, ground, probe_feature<round>(core, xi, field), bar[i], core_bar, ground_bar);

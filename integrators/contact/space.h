@@ -485,7 +485,8 @@ BACKDRIVE_INLINE TurningShape<typename Space::Real> turning_shape(const Space& w
 ///
 ///   (C11) c_t Δt/l · u/(1 + u)       u of (C8), l the largest half length
 ///
-/// So what goes back by more than l/c_t in a step that turns it far does so for nothing. Spheres have it not.
+/// So what goes back by more than l/c_t in a step that turns it far does so for nothing. Spheres have none, as a turn
+/// about their middle changes nothing.
 constexpr double kTurnLoss = 10;  ///< c_t
 template <class Real>
 struct TurnLoss {
