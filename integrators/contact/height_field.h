@@ -152,17 +152,19 @@ BACKDRIVE_HD FieldSlope<Real> field_slope(const FieldOf<Real>& field, const Real
   FieldSlope<Real> f;
   for (int k = 0; k < 2; ++k) {
     const auto slope_at = [&](int di, int dj) {
-      const Real i = place.i + constant<Real>(di), j = place.j + constant<Real>(dj), on = k == 0 ? i : j;
-      const Real before = maximum(on - one, zero), after = minimum(on + one, constant<Real>(last[k]));
-      const Real rise = k == 0 ? height(field, after, j) - height(field, before, j)
-                               : height(field, i, after) - height(field, i, before);
-      return rise * constant<Real>(0.5 * last[k]) / (after - before);
+      // One node along axis k and none along the other, from edge to edge of the field at most.
+      const Real i = place.i + constant<Real>(di), j = place.j + constant<Real>(dj);
+      const Real along_x = constant<Real>(k == 0), along_y = constant<Real>(k == 1);
+      const Real i0 = maximum(i - along_x, zero), i1 = minimum(i + along_x, constant<Real>(last[0]));
+      const Real j0 = maximum(j - along_y, zero), j1 = minimum(j + along_y, constant<Real>(last[1]));
+      return (height(field, i1, j1) - height(field, i0, j0)) * constant<Real>(0.5 * last[k]) / ((i1 - i0) + (j1 - j0));
     };
     const Real s00 = slope_at(0, 0), s10 = slope_at(1, 0), s01 = slope_at(0, 1), s11 = slope_at(1, 1);
-    const Real front = s00 + way[0] * (s10 - s00), back = s01 + way[0] * (s11 - s01);
-    f.along[k] = {constant<Real>(k == 0), constant<Real>(k == 1), front + way[1] * (back - front)};
-    f.bend[k][0] = by[0] * ((s10 - s00) + way[1] * ((s11 - s01) - (s10 - s00)));
-    f.bend[k][1] = by[1] * (back - front);
+    const Real bend0 = s10 - s00, bend1 = s11 - s01;  // along x, on the cell's two sides
+    const Real side0 = s00 + way[0] * bend0, side1 = s01 + way[0] * bend1;
+    f.along[k] = {constant<Real>(k == 0), constant<Real>(k == 1), side0 + way[1] * (side1 - side0)};
+    f.bend[k][0] = by[0] * (bend0 + way[1] * (bend1 - bend0));
+    f.bend[k][1] = by[1] * (side1 - side0);
   }
   return f;
 }
