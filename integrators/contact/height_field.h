@@ -169,14 +169,16 @@ BACKDRIVE_HD FieldSlope<Real> field_slope(const FieldOf<Real>& field, const Real
   return f;
 }
 
-/// The field's mean normal below A's origin.
-template <class Real>
-struct FieldNormal {
+/// A's support points against the field's mean normal n below A's origin.
+template <ShapeKind kind, class Real>
+struct FieldSupports {
+  const Shape<Real>& a;
+  const GroundField<Real>& ground;
   Vec3<Real> q;  ///< A's origin in B's axes
   FieldSlope<Real> slope;
   Vec3<Real> w[2], area, n;  ///< tangents, their product and its direction, in the world
 
-  BACKDRIVE_INLINE FieldNormal(const Shape<Real>& a, const GroundField<Real>& ground) {
+  BACKDRIVE_INLINE FieldSupports(const Shape<Real>& shape, const GroundField<Real>& field) : a(shape), ground(field) {
     const Core<Real>& B = ground.core;
     q = local_point(B.pose, a.pose.origin);
     slope = field_slope<Real>(ground.heights, q.x / B.extents.x, q.y / B.extents.y);
@@ -184,8 +186,36 @@ struct FieldNormal {
     area = cross(w[0], w[1]);
     n = direction(area);
   }
-  BACKDRIVE_INLINE void adj(const Shape<Real>& a, const GroundField<Real>& ground, const Vec3<Real>& n_bar,
-                            ShapeBar<Real>& a_bar, CoreBar<Real>& B_bar) const {
+
+  BACKDRIVE_HD ContactPoint<Real> point(int i) const {
+    const Support f = support(i);
+    const ContactPoint<Real> p = witness(f.core, ground.core, f.feature);
+    if constexpr (kind == ShapeKind::ellipsoid) {
+      return p;
+    } else {
+      return moved_along_surface(p, CarriedLever<Real>(a, f.m, i).lever);
+    }
+  }
+  /// Adds what point i carries, but for that by way of n, which is added to n_bar for `adj`.
+  BACKDRIVE_HD void adj_point(int i, const ContactPoint<Real>& bar, ShapeBar<Real>& a_bar, CoreBar<Real>& B_bar,
+                              Vec3<Real>& n_bar) const {
+    const Support f = support(i);
+    const Core<Real>& B = ground.core;
+    CoreBar<Real> core_bar = zero_core_bar<Real>();
+    Vec3<Real> m_bar = zero3<Real>();
+    ContactPoint<Real> own = bar;
+    if constexpr (kind == ShapeKind::cylinder) {
+      const CarriedLever<Real> lever(a, f.m, i);
+      Vec3<Real> lever_bar;
+      own = adj_moved_along_surface(witness(f.core, B, f.feature).normal, lever.lever, bar, lever_bar);
+      lever.adj(lever_bar, a_bar, m_bar);
+    }
+    adj_witness(f.core, B, f.feature, own, core_bar, B_bar);
+    a_bar.pose += core_bar.pose;
+    adj_support_point<kind>(a.scale, f.m, i, core_bar.extents, a_bar.scale, m_bar);
+    adj_local_direction(a.pose, n, m_bar, a_bar.pose, n_bar);
+  }
+  BACKDRIVE_INLINE void adj(const Vec3<Real>& n_bar, ShapeBar<Real>& a_bar, CoreBar<Real>& B_bar) const {
     const Core<Real>& B = ground.core;
     Vec3<Real> area_bar = zero3<Real>(), w_bar[2] = {area_bar, area_bar}, q_bar = area_bar, origin_bar = area_bar;
     adj_direction(area, n, n_bar, area_bar);
@@ -202,56 +232,22 @@ struct FieldNormal {
     a_bar.pose.lin += origin_bar;
     a_bar.pose.ang += cross(a.pose.origin, origin_bar);
   }
-};
 
-/// A's support point i against that normal n as a core whose one point is ξ = (1, 1, 1).
-template <class Real>
-struct FieldSupport {
-  Vec3<Real> m;  ///< n in A's axes
-  Core<Real> core;
-  FeaturePair<Real> feature;
+ private:
+  /// Point i as a core whose one point is ξ = (1, 1, 1).
+  struct Support {
+    Vec3<Real> m;  ///< n in A's axes
+    Core<Real> core;
+    FeaturePair<Real> feature;
+  };
+  BACKDRIVE_HD Support support(int i) const {
+    const Real one = constant<Real>(1);
+    Support f;
+    f.m = transposed_times(a.pose.axes, n);
+    f.core = {a.pose, support_point<kind>(a.scale, f.m, i), constant<Real>(0)};
+    f.feature = probe_feature<false>(f.core, {one, one, one}, ground);
+    return f;
+  }
 };
-template <ShapeKind kind, class Real>
-BACKDRIVE_HD FieldSupport<Real> field_support(const Shape<Real>& a, const GroundField<Real>& ground,
-                                              const Vec3<Real>& n, int i) {
-  const Real one = constant<Real>(1);
-  FieldSupport<Real> f;
-  f.m = transposed_times(a.pose.axes, n);
-  f.core = {a.pose, support_point<kind>(a.scale, f.m, i), constant<Real>(0)};
-  f.feature = probe_feature<false>(f.core, {one, one, one}, ground);
-  return f;
-}
-
-template <ShapeKind kind, class Real>
-BACKDRIVE_HD ContactPoint<Real> support_on_field(const Shape<Real>& a, const GroundField<Real>& ground,
-                                                 const Vec3<Real>& n, int i) {
-  const FieldSupport<Real> f = field_support<kind>(a, ground, n, i);
-  const ContactPoint<Real> p = witness(f.core, ground.core, f.feature);
-  if constexpr (kind == ShapeKind::ellipsoid) {
-    return p;
-  } else {
-    return moved_along_surface(p, CarriedLever<Real>(a, f.m, i).lever);
-  }
-}
-template <ShapeKind kind, class Real>
-BACKDRIVE_HD void adj_support_on_field(const Shape<Real>& a, const GroundField<Real>& ground, const Vec3<Real>& n,
-                                       int i, const ContactPoint<Real>& bar, ShapeBar<Real>& a_bar,
-                                       CoreBar<Real>& B_bar, Vec3<Real>& n_bar) {
-  const FieldSupport<Real> f = field_support<kind>(a, ground, n, i);
-  const Core<Real>& B = ground.core;
-  CoreBar<Real> core_bar = zero_core_bar<Real>();
-  Vec3<Real> m_bar = zero3<Real>();
-  ContactPoint<Real> own = bar;
-  if constexpr (kind == ShapeKind::cylinder) {
-    const CarriedLever<Real> lever(a, f.m, i);
-    Vec3<Real> lever_bar;
-    own = adj_moved_along_surface(witness(f.core, B, f.feature).normal, lever.lever, bar, lever_bar);
-    lever.adj(lever_bar, a_bar, m_bar);
-  }
-  adj_witness(f.core, B, f.feature, own, core_bar, B_bar);
-  a_bar.pose += core_bar.pose;
-  adj_support_point<kind>(a.scale, f.m, i, core_bar.extents, a_bar.scale, m_bar);
-  adj_local_direction(a.pose, n, m_bar, a_bar.pose, n_bar);
-}
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

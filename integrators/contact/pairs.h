@@ -89,8 +89,8 @@ struct GroundPair {
     [[maybe_unused]] const GroundField<Real> field{ground, B.geometry.field};
     const int n = count(A.geometry, B.geometry);
     if constexpr (supported && probes) {
-      const FieldNormal<Real> below(A.shape, field);
-      for (int i = 0; i < n; ++i) out[i] = support_on_field<a>(A.shape, field, below.n, i);
+      const FieldSupports<a, Real> supports(A.shape, field);
+      for (int i = 0; i < n; ++i) out[i] = supports.point(i);
     } else if constexpr (supported) {
       for (int i = 0; i < n; ++i) out[i] = support_on_plane<a>(A.shape, B.shape.pose, i);
     } else {
@@ -112,12 +112,10 @@ struct GroundPair {
     CoreBar<Real> core_bar = zero_core_bar<Real>(), ground_bar = core_bar;
     const int n = count(A.geometry, B.geometry);
     if constexpr (supported && probes) {
-      const FieldNormal<Real> below(A.shape, field);
+      const FieldSupports<a, Real> supports(A.shape, field);
       Vec3<Real> n_bar = zero3<Real>();
-      for (int i = 0; i < n; ++i) {
-        adj_support_on_field<a>(A.shape, field, below.n, i, bar[i], A_bar, ground_bar, n_bar);
-      }
-      below.adj(A.shape, field, n_bar, A_bar, ground_bar);
+      for (int i = 0; i < n; ++i) supports.adj_point(i, bar[i], A_bar, ground_bar, n_bar);
+      supports.adj(n_bar, A_bar, ground_bar);
     } else if constexpr (supported) {
       for (int i = 0; i < n; ++i) {
         adj_support_on_plane<a>(A.shape, B.shape.pose, i, bar[i], A_bar, ground_bar.pose);
