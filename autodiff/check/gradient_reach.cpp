@@ -15,8 +15,9 @@ using GradientPoints = std::vector<std::vector<double>>;
 constexpr double kLeastChange = 1e-9;
 /// Over which a gradient is held against slopes, and what part of it they have where it is good for something.
 constexpr double kReaches[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2}, kLeastPart = 0.1;
-/// What part the loss, over a thousandth and more, has of a gradient that is right of smaller changes only.
-constexpr double kLostPart = 0.01;
+/// What part the loss, over a thousandth and more, has of a gradient that is right of smaller changes only; and what
+/// part it has on one side of a point in a hollow, whose other side takes that back.
+constexpr double kLostPart = 0.01, kHollowPart = 0.1;
 /// Slopes that differ by no more are one. Wider than that, and losses that only bend would be told of.
 constexpr double kSameSlope = 0.05;
 
@@ -132,8 +133,11 @@ bool GradientReach::is_endless() const {
 }
 
 bool GradientReach::is_lost() const {
-  const std::size_t n = steeper.size();
-  return n >= 2 && steeper[n - 2] < kLostPart && steeper[n - 1] < kLostPart;  // no number: not known
+  const std::size_t n = ratios.size();
+  const auto lost = [&](std::size_t k) {  // no number: not known
+    return std::abs(ratios[k]) < kLostPart && steeper[k] < kHollowPart;
+  };
+  return n >= 2 && lost(n - 2) && lost(n - 1);
 }
 
 bool GradientReach::is_parted() const {

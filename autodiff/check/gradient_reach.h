@@ -27,8 +27,8 @@ struct GradientReach {
   /// Ten times as steep as the loss over any distance: it grew on its way through the steps, in chaos or by rounding,
   /// to what no slope has.
   bool is_endless() const;
-  /// A hundred times as steep as the loss on either side, over a thousandth and over a hundredth: changes so small that
-  /// it is right of them grow on their way through the steps, and larger ones end anywhere.
+  /// A hundred times as steep as the loss, and ten times as on either side, over a thousandth and over a hundredth:
+  /// changes so small that it is right of them grow on their way through the steps, and larger ones end anywhere.
   bool is_lost() const;
   /// Over a thousandth and over a hundredth the loss has one slope, to a twentieth, and the gradient another: what it
   /// does there are jumps that no derivative sees, as of the step in which something stops or lets go.
