@@ -58,7 +58,7 @@ BACKDRIVE_INLINE void adj_tangential(const Vec3<Real>& n, const Vec3<Real>& x, c
 template <class Real>
 struct ContactForce {
   Spatial<Real> change;            ///< e: what contact changes the relative twist by
-  Real end;                        ///< d₁
+  DepthPath<Real> depth;           ///< d₀, d₁, d₂
   NormalForce<Real> normal;        ///< N, κ
   Spatial<Real> late;              ///< 3/2 b − ½ a + e
   Slip<Real, Vec3<Real>> slide;    ///< of T late.lin
@@ -77,8 +77,9 @@ BACKDRIVE_INLINE ContactForce<Real> contact_force(const PairLaw<Real>& law, cons
   const PairMaterial<Real>& m = law.material;
   ContactForce<Real> f;
   f.change = e;
-  f.end = s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin * half);
-  f.normal = normal_force<Real>(m, {s.depth, f.end}, law.dt);
+  f.depth = {s.depth, s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin * half),
+             s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin)};
+  f.normal = normal_force<Real>(m, f.depth, law.dt);
   f.late = s.smooth * constant<Real>(1.5) - s.start * half + e;
   f.slide = slip_of(tangential(s.normal, f.late.lin), m.creep);
   f.drag = {zero3<Real>(), f.slide.direction * m.friction};
@@ -138,17 +139,16 @@ BACKDRIVE_INLINE void adj_contact_force(const PairLaw<Real>& law, const ContactS
     late_bar.ang += s.normal * torsion_bar;
     adj_tangential(s.normal, f.late.ang, rolling_bar, s_bar.normal, late_bar.ang);
   }
-  const DepthPath<Real> depth_bar =
-      adj_normal_force<Real>(m, f.normal, {s.depth, f.end}, law.dt, normal_bar, law_bar.material);
-  s_bar.depth += depth_bar.start;
-  s_bar.depth += depth_bar.end;
-  const Real rate_bar = -(law.dt * depth_bar.end);
-  s_bar.normal += (s.smooth.lin + f.change.lin * half) * rate_bar;
+  const DepthPath<Real> depth_bar = adj_normal_force<Real>(m, f.normal, f.depth, law.dt, normal_bar, law_bar.material);
+  s_bar.depth += depth_bar.start + depth_bar.end + depth_bar.late;
+  const Real end_bar = -(law.dt * depth_bar.end), late_end_bar = -(law.dt * depth_bar.late);
+  const Real rate_bar = end_bar + late_end_bar, change_bar = half * end_bar + late_end_bar;  // of n·b and n·e
+  s_bar.normal += s.smooth.lin * rate_bar + f.change.lin * change_bar;
   s_bar.start -= late_bar * half;
   s_bar.smooth += late_bar * constant<Real>(1.5);
   s_bar.smooth.lin += s.normal * rate_bar;
   bar.change += late_bar;
-  bar.change.lin += s.normal * (half * rate_bar);
+  bar.change.lin += s.normal * change_bar;
 }
 
 /// (C5): K ≥ 0 of Newton's method, −Δt ∂wrench/∂e with the bound of friction held, and the rest of that: −K_n D nᵀ.

@@ -5,7 +5,10 @@
 //   ψ′(d; w) = φ = 0, d²/2w, d − w/2              for d < 0, < w, ≥ w
 //   F(d₀, d₁; w) = (ψ(d₁) − ψ(d₀)) / (d₁ − d₀)
 //   N(d₀, d₁) = k F(d₀, d₁; w) h(z) + k H F(d₀ − D, d₁ − D; D) h(z_D)
-//   z = 1 + α (d₁ − d₀)/Δt     z_D = 1 + (c α/Δt + 1/D) (d₁ − d₀)
+//   z = 1 + α (d₁ − d₀)/Δt + α_φ (d₂ − d₀)/Δt     z_D likewise, with c α/Δt + 1/D for α/Δt
+//
+// d₂ is where the velocity of the step's end alone would have led. α takes out what the way of the step goes at, and
+// so nothing of what one step throws back as fast as it came, whose way is none; α_φ takes that, too.
 //
 // F is an average of φ and is computed as one, from the shares of the path outside, on the ramp and beyond it: no
 // difference of nearly equal numbers, and nothing special where d₁ → d₀.
@@ -24,6 +27,7 @@ struct PairMaterial {
   Real creep;        ///< ε, m/s: stiction velocity, at which a sticking contact carries all that friction can
   Real core;         ///< D, m: depth from which, and over which, the second spring sets in
   Real hardening;    ///< H: how much stiffer the second spring is than the first
+  Real turn_loss;    ///< α_φ, s/m: dissipation by the velocity of a step's end (C11)
 };
 
 /// D of pairs that have no second spring: out of reach.
@@ -78,34 +82,37 @@ BACKDRIVE_INLINE PathAverage<Real> path_average(const Real& start, const Real& e
           -(on_ramp * (g0 * g0 + g0 * g1 + g1 * g1) * sixth) - half * beyond};
 }
 
-/// The depths d₀ and d₁ that a step leads from and to. Also the cotangents of both.
+/// The depths d₀ and d₁ that a step leads from and to, and d₂. Also their cotangents.
 template <class Real>
 struct DepthPath {
-  Real start, end;
+  Real start, end, late;
 };
 
 /// F h(z) of one spring, and its derivative by d₁.
 template <class Real>
 struct SpringForce {
   PathAverage<Real> F;
-  Real rate;  ///< dz/dd₁
+  Real rate, late_rate;  ///< ∂z/∂d₁, ∂z/∂d₂
   /// h: z for z ≥ ½, ½ (z + ½)² for |z| < ½, else 0, and its derivative: no pull, and no jump where it lets go.
   Real factor, factor_slope;
-  Real value, by_end;
+  Real value;
+  Real stiffness;  ///< by d₁, with which d₂ goes twice as far
 };
 
-/// z = 1 + rate (d₁ − d₀)
+/// z = 1 + rate (d₁ − d₀) + late_rate (d₂ − d₀)
 template <class Real>
-BACKDRIVE_INLINE SpringForce<Real> spring_force(const PathAverage<Real>& F, const DepthPath<Real>& d,
-                                                const Real& rate) {
-  const Real half = constant<Real>(0.5), z = constant<Real>(1) + rate * (d.end - d.start);
+BACKDRIVE_INLINE SpringForce<Real> spring_force(const PathAverage<Real>& F, const DepthPath<Real>& d, const Real& rate,
+                                                const Real& late_rate) {
+  const Real half = constant<Real>(0.5);
+  const Real z = constant<Real>(1) + rate * (d.end - d.start) + late_rate * (d.late - d.start);
   SpringForce<Real> s;
   s.F = F;
   s.rate = rate;
+  s.late_rate = late_rate;
   s.factor_slope = clamped(z + half, constant<Real>(0), constant<Real>(1));
   s.factor = select(value_of(z) > value_of(half), z, half * s.factor_slope * s.factor_slope);
   s.value = F.mean * s.factor;
-  s.by_end = F.by_end * s.factor + F.mean * s.factor_slope * rate;
+  s.stiffness = F.by_end * s.factor + F.mean * s.factor_slope * (rate + constant<Real>(2) * late_rate);
   return s;
 }
 
@@ -113,14 +120,17 @@ BACKDRIVE_INLINE SpringForce<Real> spring_force(const PathAverage<Real>& F, cons
 template <class Real>
 struct SpringBar {
   DepthPath<Real> depth;
-  Real width, rate;
+  Real width, rate, late_rate;
 };
 template <class Real>
 BACKDRIVE_INLINE SpringBar<Real> adj_spring_force(const SpringForce<Real>& s, const DepthPath<Real>& d,
                                                   const Real& value_bar) {
-  const Real mean_bar = value_bar * s.factor, z_bar = value_bar * s.F.mean * s.factor_slope, way = z_bar * s.rate;
-  return {
-      {mean_bar * s.F.by_start - way, mean_bar * s.F.by_end + way}, mean_bar * s.F.by_width, z_bar * (d.end - d.start)};
+  const Real mean_bar = value_bar * s.factor, z_bar = value_bar * s.F.mean * s.factor_slope;
+  const Real way = z_bar * s.rate, late = z_bar * s.late_rate;
+  return {{mean_bar * s.F.by_start - way - late, mean_bar * s.F.by_end + way, late},
+          mean_bar * s.F.by_width,
+          z_bar * (d.end - d.start),
+          z_bar * (d.late - d.start)};
 }
 
 /// Whether a path reaches the second spring in any lane.
@@ -134,10 +144,11 @@ BACKDRIVE_INLINE bool reaches_core(const PairMaterial<Real>& m, const DepthPath<
 template <class Real>
 BACKDRIVE_CALLED SpringForce<Real> core_force(const PairMaterial<Real>& m, const DepthPath<Real>& d, const Real& dt) {
   return spring_force<Real>(path_average<Real>(d.start - m.core, d.end - m.core, m.core), d,
-                            constant<Real>(kCoreDissipation) * m.dissipation / dt + constant<Real>(1) / m.core);
+                            constant<Real>(kCoreDissipation) * m.dissipation / dt + constant<Real>(1) / m.core,
+                            m.turn_loss / dt);
 }
 
-/// N and κ = ∂N/∂d₁ ≥ 0; N is convex and grows with d₁.
+/// N and κ = ∂N/∂d₁ + 2 ∂N/∂d₂ ≥ 0; N is convex and grows with d₁.
 template <class Real>
 struct NormalForce {
   SpringForce<Real> spring;  ///< the first
@@ -147,15 +158,15 @@ struct NormalForce {
 template <class Real>
 BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, const DepthPath<Real>& d, const Real& dt) {
   NormalForce<Real> n;
-  n.spring = spring_force<Real>(path_average(d.start, d.end, m.width), d, m.dissipation / dt);
+  n.spring = spring_force<Real>(path_average(d.start, d.end, m.width), d, m.dissipation / dt, m.turn_loss / dt);
   n.value = m.stiffness * n.spring.value;
-  n.stiffness = m.stiffness * n.spring.by_end;
+  n.stiffness = m.stiffness * n.spring.stiffness;
   // A lane that is not deep adds zeros: its bits are those of a world by itself.
   if (!reaches_core(m, d)) return n;
   const SpringForce<Real> core = core_force(m, d, dt);
   const Real hard = m.stiffness * m.hardening;
   n.value += hard * core.value;
-  n.stiffness += hard * core.by_end;
+  n.stiffness += hard * core.stiffness;
   return n;
 }
 
@@ -177,14 +188,16 @@ BACKDRIVE_INLINE DepthPath<Real> adj_normal_force(const PairMaterial<Real>& m, c
   m_bar.stiffness += bar * n.value / m.stiffness;
   m_bar.width += spring.width;
   m_bar.dissipation += spring.rate / dt;
+  m_bar.turn_loss += spring.late_rate / dt;
   if (!reaches_core(m, d)) return spring.depth;
   const SpringForce<Real> core = core_force(m, d, dt);
   const SpringBar<Real> c = adj_spring_force<Real>(core, d, m.stiffness * m.hardening * bar);
   m_bar.hardening += m.stiffness * bar * core.value;
   m_bar.dissipation += c.rate * constant<Real>(kCoreDissipation) / dt;
-  // Both ends are taken from D, over which the spring sets in; of z only its rate depends on D.
-  m_bar.core += c.width - c.depth.start - c.depth.end - c.rate / (m.core * m.core);
-  return {spring.depth.start + c.depth.start, spring.depth.end + c.depth.end};
+  m_bar.turn_loss += c.late_rate / dt;
+  // All are taken from D, over which the spring sets in; of z only a rate depends on D.
+  m_bar.core += c.width - c.depth.start - c.depth.end - c.depth.late - c.rate / (m.core * m.core);
+  return {spring.depth.start + c.depth.start, spring.depth.end + c.depth.end, spring.depth.late + c.depth.late};
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

@@ -103,17 +103,17 @@ struct KrylovContact {
 /// A pair with points in reach: its sides, its law, its blocks' shares, its contacts.
 template <class Real>
 struct TouchingPair {
-  int number;            ///< in the topology
-  int first, count;      ///< contacts
-  int a, b;              ///< contact shapes
-  int i, j;              ///< links; j = −1: the world
-  bool apart;            ///< in two trees
-  bool moves[2];         ///< whether something moves i, j
-  Vec3<Real> shift;      ///< O of the first body's tree minus that of the second's
-  PairLaw<Real> law;     ///< with what turns add to the dissipation (C11)
-  Real dissipation_bar;  ///< its cotangent, from (A5) to (A6)
-  Real theta[2];         ///< shares of the blocks of i and j
-  Real sticking;         ///< what K_t is at most in Newton's steps in float32, see soften()
+  int number;        ///< in the topology
+  int first, count;  ///< contacts
+  int a, b;          ///< contact shapes
+  int i, j;          ///< links; j = −1: the world
+  bool apart;        ///< in two trees
+  bool moves[2];     ///< whether something moves i, j
+  Vec3<Real> shift;  ///< O of the first body's tree minus that of the second's
+  PairLaw<Real> law;
+  Real turn_loss_bar;  ///< cotangent of the law's, from (A5) to (A6)
+  Real theta[2];       ///< shares of the blocks of i and j
+  Real sticking;       ///< what K_t is at most in Newton's steps in float32, see soften()
 
   BACKDRIVE_INLINE bool shared() const { return moves[0] && moves[1]; }
   /// Of a contact on i (0) or j (1), from the O of that body's tree.
@@ -235,9 +235,9 @@ BACKDRIVE_INLINE Spatial<Real> from_point(const Vec3<Real>& x, const Spatial<Rea
   return {plus_cross(wrench.ang, x, wrench.lin), wrench.lin};
 }
 
-/// Combined constants but for the core's depth: springs in series, dissipation that goes with each one's share of the
-/// depth, harmonic mean of the friction (whose slope stays finite where one of them is smooth), means of width and
-/// creep.
+/// Combined constants but for the core's depth and what turns take out: springs in series, dissipation that goes with
+/// each one's share of the depth, harmonic mean of the friction (whose slope stays finite where one of them is smooth),
+/// means of width and creep.
 template <class Real>
 BACKDRIVE_INLINE PairMaterial<Real> pair_material(const ShapeConstants<Real>& a, const ShapeConstants<Real>& b,
                                                   const Real& dt) {
@@ -249,6 +249,7 @@ BACKDRIVE_INLINE PairMaterial<Real> pair_material(const ShapeConstants<Real>& a,
           constant<Real>(2) * a.friction * b.friction / (a.friction + b.friction + constant<Real>(1e-12)),
           half * (a.creep + b.creep),
           constant<Real>(kNoCore),
+          constant<Real>(0),
           constant<Real>(0)};
 }
 template <class Real>
@@ -401,13 +402,11 @@ struct HalfTurn {
   }
   /// `left`: of half the step, the rest being turned already.
   BACKDRIVE_INLINE HalfTurn(const Vec3<Real>& at, const Vec3<Real>& velocity, const Real& dt, const Real& left)
-      : pivot(at), omega(velocity), rest(left) {
-    const Real one = constant<Real>(1);
-    half = constant<Real>(0.5) * dt;
-    u = dot(omega, omega) * (half * half) * constant<Real>(1 / (kMiddleTurn * kMiddleTurn));
-    g = one / (one + u * u);
-    phi = omega * (half * g * rest);
-    a = one / (one + constant<Real>(0.25) * dot(phi, phi));
+      : HalfTurn(at, velocity, dt, left,
+                 dot(velocity, velocity) * (dt * dt) * constant<Real>(0.25 / (kMiddleTurn * kMiddleTurn))) {}
+  /// However far it is, g = 1.
+  static BACKDRIVE_INLINE HalfTurn whole(const Vec3<Real>& velocity, const Real& dt) {
+    return {zero3<Real>(), velocity, dt, constant<Real>(1), constant<Real>(0)};
   }
   BACKDRIVE_INLINE Vec3<Real> turned(const Vec3<Real>& x) const {
     const Vec3<Real> first = cross(phi, x);
@@ -440,6 +439,17 @@ struct HalfTurn {
     return (phi_bar * (half * g) + omega * (slope * dot(omega, phi_bar))) * rest;
   }
   BACKDRIVE_INLINE Real adj_rest(const Vec3<Real>& phi_bar) const { return dot(phi_bar, omega) * (half * g); }
+
+ private:
+  BACKDRIVE_INLINE HalfTurn(const Vec3<Real>& at, const Vec3<Real>& velocity, const Real& dt, const Real& left,
+                            const Real& fading)
+      : pivot(at), omega(velocity), u(fading), rest(left) {
+    const Real one = constant<Real>(1);
+    half = constant<Real>(0.5) * dt;
+    g = one / (one + u * u);
+    phi = omega * (half * g * rest);
+    a = one / (one + constant<Real>(0.25) * dot(phi, phi));
+  }
 };
 
 /// Of a link of which nothing is turned yet, about O of its tree plus `shift`.
@@ -480,12 +490,12 @@ BACKDRIVE_INLINE TurningShape<typename Space::Real> turning_shape(const Space& w
   }
 }
 
-/// What a shape's turn adds to the dissipation of its contacts, s/m, as d₀ and d₁ of a step know its depth the worse
-/// the further it turns:
+/// What contacts of a shape dissipate as it turns, s/m, by the velocity of a step's end (α_φ of force_law.h), as d₀ and
+/// d₁ of a step know its depth the worse the further it turns:
 ///
 ///   (C11) c_t Δt/l · u/(1 + u)       u of (C8), l the largest half length
 ///
-/// So what goes back by more than l/c_t in a step that turns it far does so for nothing. Spheres have none, as a turn
+/// So no step that turns it far throws it back by more than some l/c_t a step. Spheres have none, as a turn
 /// about their middle changes nothing.
 constexpr double kTurnLoss = 10;  ///< c_t
 template <class Real>

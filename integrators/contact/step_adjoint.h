@@ -14,7 +14,7 @@ BACKDRIVE_INLINE ContactState<Real> zero_state() {
 template <class Real>
 BACKDRIVE_INLINE PairLawBar<Real> zero_law_bar() {
   const Real o = constant<Real>(0);
-  return {{o, o, o, o, o, o, o}, {o, o, o}};
+  return {{o, o, o, o, o, o, o, o}, {o, o, o}};
 }
 
 template <class Real>
@@ -104,7 +104,7 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
       const Spatial<Real> w = relative_at(ws, pair, c, &TouchAdjointLink<Real>::w);
       adj_contact_force(pair.law, c.state, f, w * ws.dt + seed, own, law_bar);
     }
-    pair.dissipation_bar = law_bar.material.dissipation;
+    pair.turn_loss_bar = law_bar.material.turn_loss;
     if (!bar.wants_parameters()) continue;
     const ShapeConstants<Real> a = space.constants[pair.a], b = space.constants[pair.b];
     adj_pair_material<Real>(a, b, pair.law, law_bar.material, bar.shapes[pair.a], bar.shapes[pair.b]);
@@ -267,8 +267,8 @@ BACKDRIVE_CALLED void adj_contacts_of(Space& ws, const TouchingPair<typename Spa
   }
   adj_contact_points<Real>({ga, sides[0].end}, {gb, sides[1].end}, space.points, shape_bars[0].shape,
                            shape_bars[1].shape);
-  adj_turn_loss(sides[0], ga, ws.dt, pair.dissipation_bar, shape_bars[0]);
-  adj_turn_loss(sides[1], gb, ws.dt, pair.dissipation_bar, shape_bars[1]);
+  adj_turn_loss(sides[0], ga, ws.dt, pair.turn_loss_bar, shape_bars[0]);
+  adj_turn_loss(sides[1], gb, ws.dt, pair.turn_loss_bar, shape_bars[1]);
   // The second shape, and what it turns about, are about O of the first body's tree by the shift.
   shift_bar -= shape_bars[1].shape.pose.lin + shape_bars[1].pivot;
   if constexpr (Space::twists_turn) shift_bar = plus_cross(shift_bar, shape_bars[1].way.lin, sides[1].way.ang);

@@ -59,7 +59,9 @@ BACKDRIVE_INLINE auto mass_of(const Workspace<Layout>& ws, int link) {
 }
 /// Of bodies that fly alone contact is solved with the inertia that half a turn leads to, as it has shapes there
 /// ((C8) of docs/contact.md): the impulse is then that of a body on its way, and what rolls keeps its spin whatever its
-/// moments. Of links, whose inertias are those of all that hangs on them, the start's counts.
+/// moments. It is the whole half turn, however far: with the moments of another attitude an impulse that takes energy
+/// out of those gives some to the body. Of links, whose inertias are those of all that hangs on them, the start's
+/// counts.
 template <class Layout>
 BACKDRIVE_INLINE bool flies_alone(const Workspace<Layout>& ws, int link) {
   return ws.links[link].type == JointType::free && ws.links[link].leaf;
@@ -71,7 +73,7 @@ BACKDRIVE_INLINE Sym3<typename Layout::Real> kicked_inertia(const Workspace<Layo
   const Real o = constant<Real>(0);
   if (!flies_alone(ws, link)) return {o, o, o, o, o, o};
   const Sym3<Real> J = inertia_about_com(ws.link[link].I);
-  return contact::half_turn(ws, link, zero3<Real>()).turned(J) - J;
+  return contact::HalfTurn<Real>::whole(velocity_of(ws, link).ang, ws.dt).turned(J) - J;
 }
 /// Where O of a tree is in the world, with position(root) of a free root in its joint's axes.
 template <class Layout, class Position>

@@ -207,7 +207,7 @@ BACKDRIVE_CALLED void adj_kicked_inertia(Workspace<Layout>& ws, const StepBar<La
     const Link& link = ws.links[i];
     const typename Layout::Dof* const dof = ws.dof + link.v;
     const Vec3<Real>&w = t.w.ang, &kick = t.kick.ang;
-    const auto turn = contact::half_turn(ws, i, zero3<Real>());
+    const auto turn = contact::HalfTurn<Real>::whole(velocity_of(ws, i).ang, ws.dt);
     const Sym3<Real> J = inertia_about_com(ws.link[i].I);
     Sym3<Real> late = J;
     late += t.kicked;

@@ -31,7 +31,11 @@ long double potential(long double d, long double w) {
 template <class Real>
 PairMaterial<Real> material(double k = 3e4, double w = kWidth, double alpha = 1, double mu = 0.8, double eps = 1e-4) {
   return {constant<Real>(k),   constant<Real>(w),       constant<Real>(alpha), constant<Real>(mu),
-          constant<Real>(eps), constant<Real>(kNoCore), constant<Real>(0)};
+          constant<Real>(eps), constant<Real>(kNoCore), constant<Real>(0),     constant<Real>(0)};
+}
+/// Of a step whose end moves on as the step did.
+DepthPath<double> path(double start, double end) {
+  return {start, end, end};
 }
 constexpr double kHardening = 200;
 /// With a second spring from that depth on.
@@ -125,10 +129,10 @@ TEST(ContactLaw, WithoutDissipationTheForceIsTheQuotientOfBothPotentials) {
     const long double h = z >= 0.5L ? z : z <= -0.5L ? 0 : (z + 0.5L) * (z + 0.5L) / 2;
     const auto at = [&](long double d) { return potential(d, kWidth) + h * kHardening * potential(d - core, core); };
     const long double exact = (at(end) - at(start)) / change;
-    const double N = normal_force<double>(m, {start, end}, kStep).value;
+    const double N = normal_force<double>(m, path(start, end), kStep).value;
     EXPECT_NEAR(N, m.stiffness * static_cast<double>(exact), m.stiffness * 1e-12 * kHardening * scale)
         << start << ' ' << end;
-    const double first = normal_force<double>(plain, {start, end}, kStep).value;
+    const double first = normal_force<double>(plain, path(start, end), kStep).value;
     deep += N > 2 * first;
     const long double stored = potential(start, kWidth) + kHardening * potential(start - core, core);
     EXPECT_NEAR(stored_energy(m, start), m.stiffness * static_cast<double>(stored),
@@ -149,7 +153,8 @@ TEST(ContactLaw, TheCoreGivesBackLess) {
   for (int i = 0; i < 2000; ++i) {
     const double deep = core + random.uniform(1e-4, 3e-3), way = random.uniform(1e-4, 1e-3), speed = way / kStep;
     const auto work = [&](double from, double to) {
-      return (normal_force<double>(m, {from, to}, kStep).value - normal_force<double>(plain, {from, to}, kStep).value) *
+      return (normal_force<double>(m, path(from, to), kStep).value -
+              normal_force<double>(plain, path(from, to), kStep).value) *
              (to - from);
     };
     const double in = work(deep, deep + way), out = -work(deep + way, deep);
@@ -161,18 +166,42 @@ TEST(ContactLaw, TheCoreGivesBackLess) {
   PairMaterial<double> elastic = m, elastic_plain = plain;
   elastic.dissipation = elastic_plain.dissipation = 0;
   const auto left = [&](double part) {
-    const DepthPath<double> d = {3 * core, (3 - part) * core};
+    const DepthPath<double> d = path(3 * core, (3 - part) * core);
     return normal_force<double>(elastic, d, kStep).value - normal_force<double>(elastic_plain, d, kStep).value;
   };
   EXPECT_EQ(left(1.5), 0);
   EXPECT_GT(left(1.4), 0);
 }
 
+// A mass at 1 m/s that a step finds 2 mm deep in a spring which would stop it in a hundredth of the step. Whatever
+// takes out energy by the way of the step lets it go as fast as it came, as that way is nearly none, 1 mm/s; by the
+// velocity of its end it goes at 1/α_φ and half the ramp of h at most.
+TEST(ContactLaw, WhatOneStepStopsIsThrownBackUnlessTurnsTakeItOut) {
+  constexpr double mass = 1, speed = 1, depth = 2e-3;
+  const auto leaves_at = [&](double alpha, double turn_loss) {
+    PairLaw<double> law{material<double>(1e8, kWidth, alpha), {0, 0, 0}, false, kStep};
+    law.material.turn_loss = turn_loss;
+    const ContactState<double> state{depth, {0, 0, 1}, {{0, 0, 0}, {0, 0, -speed}}, {{0, 0, 0}, {0, 0, -speed}}};
+    double low = 0, high = 3 * speed;  // of e, which the force falls with
+    for (int i = 0; i < 100; ++i) {
+      const double e = 0.5 * (low + high);
+      const double force = contact_force<double>(law, state, {{0, 0, 0}, {0, 0, e}}).normal.value;
+      (mass * e < force * kStep ? low : high) = e;
+    }
+    return low - speed;
+  };
+  EXPECT_NEAR(leaves_at(100, 0), speed, 0.03);
+  EXPECT_NEAR(leaves_at(1000, 0), speed, 0.003);
+  for (const double loss : {1., 10., 100.}) EXPECT_LT(leaves_at(0, loss), 1.5 / loss) << loss;
+  EXPECT_GT(leaves_at(0, 0), speed);
+}
+
 TEST(ContactLaw, ForceIsContinuousAndNeverPulls) {
-  const auto m = hardening<double>(2e-3);
+  auto m = hardening<double>(2e-3);
+  m.turn_loss = 2;
   double before = 0;
   for (double end = -2e-3; end < 4e-3; end += 1e-6) {
-    const auto n = normal_force<double>(m, {1e-3, end}, kStep);
+    const auto n = normal_force<double>(m, path(1e-3, end), kStep);
     EXPECT_GE(n.value, 0);
     EXPECT_GE(n.stiffness, 0);
     if (end > -2e-3) {
@@ -185,7 +214,7 @@ TEST(ContactLaw, ForceIsContinuousAndNeverPulls) {
 
 // ---- the adjoints ---------------------------------------------------------------------------------------------------
 
-/// Everything that a contact's wrench depends on, as 32 numbers.
+/// Everything that a contact's wrench depends on, as 33 numbers.
 template <class Real>
 struct Inputs {
   ContactState<Real> state;
@@ -223,6 +252,7 @@ Inputs<double> random_inputs(Random& random) {
   x.material = material<double>(3e4, kWidth, random.chance(0.3) ? 0 : random.uniform(0.1, 1), random.uniform(0.2, 1),
                                 random.chance(0.5) ? 1e-2 : 1e-4);
   x.material.core = random.uniform(0.5e-3, 5e-3), x.material.hardening = random.uniform(10, 1000);
+  if (random.chance(0.5)) x.material.turn_loss = random.uniform(0.1, 10);
   // One in four has no friction against turns yet: an optimiser may start there.
   x.turning = {random.chance(0.25) ? 0 : random.uniform(1e-3, 1e-2),
                random.chance(0.25) ? 0 : random.uniform(1e-3, 1e-2), x.material.creep / kTurnLength};
@@ -258,7 +288,7 @@ TEST(ContactForce, AdjointIsTheTransposeOfTheDerivative) {
     Inputs<double> faulty[] = {gradient_of(x, w, Held::change), gradient_of(x, w, Held::bound)};
     const ContactForce<double> f = force_of(x);
     touching += f.normal.value > 0;
-    deep += std::max(x.state.depth, f.end) > x.material.core && x.material.dissipation > 0;
+    deep += std::max(x.state.depth, f.depth.end) > x.material.core && x.material.dissipation > 0;
     slipping += f.normal.value > 0 && dot(f.slide.direction, f.slide.direction) > 0.99;
     from_nothing += f.normal.value > 0 && x.turning.torsional == 0 && bar.turning.torsional != 0;
     for (int k = 0; k < kInputs; ++k) {

@@ -246,10 +246,11 @@ TEST_P(ContactBodiesResting, StaysOnWhatCarriesIt) {
   EXPECT_LT(largest(d.path.final_reported, 3, 3), rocks(r) ? 0.1 : 0.05);
 }
 
-// At the rate that the defaults are for.
+// At the rate that the defaults are for. What turns from edge to edge does so for ten seconds and more, at up to half a
+// radian a second, and at one time at any of these.
 TEST_P(ContactBodiesResting, ComesToRestAt240StepsPerSecond) {
   const Drop d = drop(GetParam(), 8, 240);
-  EXPECT_LT(largest(d.path.final_reported, 0, 6), rocks(GetParam()) ? 0.3 : 1e-3);
+  EXPECT_LT(largest(d.path.final_reported, 0, 6), rocks(GetParam()) ? 0.5 : 1e-3);
   EXPECT_LT(largest(d.path.final.q, 4, 2), 0.1);
 }
 

@@ -38,19 +38,28 @@ TEST(ContactTrust, ThrowsGainNoEnergy) {
 }
 
 // Ellipsoids of 1 cm sink into the floor by more than their thickness at 120/s and are turned there by up to 1.5 rad in
-// a step. A spring gave back at one place of them what it had been pressed by at another: every eighth lens gained, up
-// to 3.5 times, and of eggs one in forty.
+// a step, those of 1 mm by more. A spring gave back at one place of them what it had been pressed by at another: of
+// 1 cm every eighth lens gained, up to 3.5 times, and of eggs one in forty. With what turns take out (C11) taken by the
+// way of the step, not by the velocity of its end, one lens in 400 and of 1 mm one in three still did, as a step that
+// stops one throws it back as fast as it came. Now of 1 mm one in 700 does.
 TEST(ContactTrust, WhatTurnsFarGainsNothing) {
+  int throws = 0, gained = 0;
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
     for (const Thing thing : {Thing::egg, Thing::lens}) {
       for (const double mass : {1e-3, 1., 1000.}) {
         const Throw what{thing, mass, 0.01, 120, 1, integrator};
-        const Experiment e = thrown(what, Motion::toss, 40, 1.5, table_seed(what));
+        const Experiment e = thrown(what, Motion::toss, 100, 1.5, table_seed(what));
         expect_no_gain<double>(e, what);
         expect_no_gain<float>(e, what);
+        const Throw small{thing, mass, 0.001, 120, 1, integrator};
+        for (const auto& x : largest_energy<double>(thrown(small, Motion::toss, 100, 1.5, table_seed(small)), small)) {
+          ++throws;
+          gained += !(x.largest <= 1.001);
+        }
       }
     }
   }
+  EXPECT_LE(gained, throws / 100) << "of 1 mm";
 }
 
 // A thin disc that falls wobbles to rest, or rolls on its rim, slower and slower. In 120 steps a second it turns by a

@@ -306,11 +306,16 @@ TYPED_TEST(DeviceKernels, AgreeOnBallsAndFreeRoots) {
 }
 
 TYPED_TEST(DeviceKernels, AgreeOnContact) {
-  for (const int links : {1, 7, 20}) this->expect_gradients(this->expect_agreement(tree(links, true, true, true)));
+  // Of shapes that lie in one another float32 solves for impulses to 1e-3 (SolveLimits::trusted), by as many steps as
+  // rounding says, which is another with each compiler.
+  const double looser = std::is_same_v<TypeParam, float> ? 10 : 1;
+  for (const int links : {1, 7, 20}) {
+    this->expect_gradients(this->expect_agreement(tree(links, true, true, true), {}, looser));
+  }
   Setting setting;
   setting.parameters = false;
   setting.parts = 3;
-  this->expect_agreement(tree(7, true, true, true), setting);
+  this->expect_agreement(tree(7, true, true, true), setting, looser);
 }
 
 TYPED_TEST(DeviceKernels, AgreeOnCouplings) {
@@ -321,8 +326,7 @@ TYPED_TEST(DeviceKernels, AgreeOnCouplings) {
     featherstone::visit_bucket(view_of(model.topology), [&](int n) { EXPECT_EQ(n, featherstone::kAnyLinks); });
     this->expect_gradients(this->expect_agreement(model, {}, looser));
   }
-  // Of shapes that lie in one another float32 solves for impulses to 1e-3 (SolveLimits::trusted), by as many steps as
-  // rounding says, which is another with each compiler.
+  // As in AgreeOnContact, of links that are as far from where they are held.
   const double touching = std::is_same_v<TypeParam, float> ? 100 : looser;
   this->expect_gradients(this->expect_agreement(tree(9, true, true, true, 3), {}, touching));
   Setting setting;
