@@ -40,7 +40,7 @@ TEST(ContactTrust, ThrowsGainNoEnergy) {
 // Ellipsoids of 1 cm sink into the floor by more than their thickness at 120/s and are turned there by up to 1.5 rad in
 // a step, those of 1 mm by more. A spring gave back at one place of them what it had been pressed by at another: of
 // 1 cm every eighth lens gained, up to 3.5 times, and of eggs one in forty. With what turns take out (C11) taken by the
-// way of the step, not by the velocity of its end, one lens in 400 and of 1 mm one in three still did, as a step that
+// way of the step, not by the velocity of its end, one lens in 200 and of 1 mm one in three still did, as a step that
 // stops one throws it back as fast as it came. Now of 1 mm one in 700 does.
 TEST(ContactTrust, WhatTurnsFarGainsNothing) {
   int throws = 0, gained = 0;
