@@ -25,6 +25,7 @@ struct PairLaw {
   PairMaterial<Real> material;
   TurnMaterial<Real> turning;  ///< read only where resists_turns
   bool resists_turns;          ///< one of the two shapes does, in some world
+  bool turns;                  ///< one of the two has a turn_loss, (C11), when its body turns
   Real dt;
 };
 template <class Real>
@@ -77,9 +78,10 @@ BACKDRIVE_INLINE ContactForce<Real> contact_force(const PairLaw<Real>& law, cons
   const PairMaterial<Real>& m = law.material;
   ContactForce<Real> f;
   f.change = e;
-  f.depth = {s.depth, s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin * half),
-             s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin)};
-  f.normal = normal_force<Real>(m, f.depth, law.dt);
+  f.depth.start = s.depth;
+  f.depth.end = s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin * half);
+  f.depth.late = law.turns ? s.depth - law.dt * dot(s.normal, s.smooth.lin + e.lin) : f.depth.end;
+  f.normal = normal_force<Real>(m, f.depth, law.dt, law.turns);
   f.late = s.smooth * constant<Real>(1.5) - s.start * half + e;
   f.slide = slip_of(tangential(s.normal, f.late.lin), m.creep);
   f.drag = {zero3<Real>(), f.slide.direction * m.friction};

@@ -80,7 +80,8 @@ BACKDRIVE_CALLED bool find_points_of(Space& ws, const MeetingPair<typename Space
   TouchingPair<Real>& pair = space.touching[space.touching_count];
   pair = touching_pair(ws, number, shift);
   const Real margin = space.constants[pair.a].margin + space.constants[pair.b].margin;
-  pair.law.material.turn_loss = turn_loss(A, ga, ws.dt) + turn_loss(B, gb, ws.dt);
+  pair.law.turns = TurnLoss<Real>::has(A, ga) || TurnLoss<Real>::has(B, gb);
+  if (pair.law.turns) pair.law.material.turn_loss = turn_loss(A, ga, ws.dt) + turn_loss(B, gb, ws.dt);
   const Spatial<Real> start = relative(pair, [&](int i) { return start_of(ws, i); });
   const Spatial<Real> smooth = relative(pair, [&](int i) { return space.link[i].smooth; });
   bool alone = false;

@@ -133,6 +133,12 @@ BACKDRIVE_INLINE SpringBar<Real> adj_spring_force(const SpringForce<Real>& s, co
           z_bar * (d.late - d.start)};
 }
 
+/// α_φ/Δt, of pairs that have it.
+template <class Real>
+BACKDRIVE_INLINE Real late_rate(const PairMaterial<Real>& m, const Real& dt, bool turns) {
+  return turns ? m.turn_loss / dt : constant<Real>(0);
+}
+
 /// Whether a path reaches the second spring in any lane.
 template <class Real>
 BACKDRIVE_INLINE bool reaches_core(const PairMaterial<Real>& m, const DepthPath<Real>& d) {
@@ -142,10 +148,11 @@ BACKDRIVE_INLINE bool reaches_core(const PairMaterial<Real>& m, const DepthPath<
 /// Of the second spring, which begins at D. What leaves it by D in a step takes nothing along: of shapes that move so
 /// far the nearest features change from step to step, and what a spring stores at one pair another would give back.
 template <class Real>
-BACKDRIVE_CALLED SpringForce<Real> core_force(const PairMaterial<Real>& m, const DepthPath<Real>& d, const Real& dt) {
+BACKDRIVE_CALLED SpringForce<Real> core_force(const PairMaterial<Real>& m, const DepthPath<Real>& d, const Real& dt,
+                                              bool turns) {
   return spring_force<Real>(path_average<Real>(d.start - m.core, d.end - m.core, m.core), d,
                             constant<Real>(kCoreDissipation) * m.dissipation / dt + constant<Real>(1) / m.core,
-                            m.turn_loss / dt);
+                            late_rate(m, dt, turns));
 }
 
 /// N and κ = ∂N/∂d₁ + 2 ∂N/∂d₂ ≥ 0; N is convex and grows with d₁.
@@ -153,17 +160,21 @@ template <class Real>
 struct NormalForce {
   SpringForce<Real> spring;  ///< the first
   Real value, stiffness;     ///< of both
+  bool turns;
 };
 
+/// `turns`: whether the pair may have α_φ; without, neither that nor d₂ is read.
 template <class Real>
-BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, const DepthPath<Real>& d, const Real& dt) {
+BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, const DepthPath<Real>& d, const Real& dt,
+                                                bool turns = true) {
   NormalForce<Real> n;
-  n.spring = spring_force<Real>(path_average(d.start, d.end, m.width), d, m.dissipation / dt, m.turn_loss / dt);
+  n.turns = turns;
+  n.spring = spring_force<Real>(path_average(d.start, d.end, m.width), d, m.dissipation / dt, late_rate(m, dt, turns));
   n.value = m.stiffness * n.spring.value;
   n.stiffness = m.stiffness * n.spring.stiffness;
   // A lane that is not deep adds zeros: its bits are those of a world by itself.
   if (!reaches_core(m, d)) return n;
-  const SpringForce<Real> core = core_force(m, d, dt);
+  const SpringForce<Real> core = core_force(m, d, dt, turns);
   const Real hard = m.stiffness * m.hardening;
   n.value += hard * core.value;
   n.stiffness += hard * core.stiffness;
@@ -190,7 +201,7 @@ BACKDRIVE_INLINE DepthPath<Real> adj_normal_force(const PairMaterial<Real>& m, c
   m_bar.dissipation += spring.rate / dt;
   m_bar.turn_loss += spring.late_rate / dt;
   if (!reaches_core(m, d)) return spring.depth;
-  const SpringForce<Real> core = core_force(m, d, dt);
+  const SpringForce<Real> core = core_force(m, d, dt, n.turns);
   const SpringBar<Real> c = adj_spring_force<Real>(core, d, m.stiffness * m.hardening * bar);
   m_bar.hardening += m.stiffness * bar * core.value;
   m_bar.dissipation += c.rate * constant<Real>(kCoreDissipation) / dt;

@@ -331,7 +331,7 @@ BACKDRIVE_HD TouchingPair<typename Space::Real> touching_pair(const Space& ws, i
   t.moves[0] = !first.fixed, t.moves[1] = second.link >= 0 && !second.fixed;
   t.shift = shift;
   t.law = {pair_material<Real>(a, b, ws.dt), turn_material<Real>(a, b),
-           ws.contact.shapes[pair.a].resists_turns || ws.contact.shapes[pair.b].resists_turns, ws.dt};
+           ws.contact.shapes[pair.a].resists_turns || ws.contact.shapes[pair.b].resists_turns, false, ws.dt};
   if (has_core(ws, pair.a, pair.b)) {
     const CorePair<Real> core{ws.contact.geometry[pair.a], a.scale, ws.contact.geometry[pair.b], b.scale};
     t.law.material.core = core_depth(core);
