@@ -1,7 +1,7 @@
 // Gradients through contact with known answers (docs/known_gradients.md), through tape and engine: (K3) a bounce, (K4)
 // the same under gravity, (K5) two balls, (K6) sliding to a stop. At 480 steps per second and k/m = 1e4 the worst of 40
 // phases of touch-down counts. benchmarks/contact_convergence.cpp prints how the errors shrink with the step; what
-// fails these bounds is in contact_law_test.cpp.
+// fails these bounds is in contact_point_mass_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
