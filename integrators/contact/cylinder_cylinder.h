@@ -6,8 +6,9 @@
 //   12-13  side at side, as of capsules: at both ends of what parallel cylinders have in common, else at the crossing
 //   14-15  the deepest of A's rims at B's side
 //   16-17  of B's at A's
-//   18-19  the rims of the ends that look at each other: where the circles cross, n along tangent × tangent
-// The axis of the pair is the normal that separates best of all these; what is more than kAlignment off it is left out.
+//   18-19  rims at rims: where the circles cross, n along tangent × tangent
+// The axis of the pair is, of the normals of all these, the one along which planes hold the two furthest apart; what is
+// more than kAlignment off it is left out.
 // Where none of these touches though a place of one's axis is in the other, the lowest sample speaks for the end face
 // that separates best, wherever it is.
 //
@@ -94,63 +95,160 @@ BACKDRIVE_INLINE ContactPoint<N> rims_touch(const Shape<N>& a, const Shape<N>& b
   return {dot(n, on_b.at - on_a.at), (on_a.at + on_b.at) * constant<N>(0.5), n};
 }
 
-/// Of the rims of two ends: from `which`, −1 or 1, of the two places where they cross as seen along A. Valid: with each
-/// cylinder on its side.
+/// A place where rims cross, and whether they do.
 template <class Real>
-BACKDRIVE_CALLED MaskOf<Real> find_rims(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2], double which,
-                                        RimsTouch<Real>& touch, ContactPoint<Real>& point) {
-  const Real zero = constant<Real>(0), half = constant<Real>(0.5), slack = constant<Real>(kRimsSlack);
+struct RimCrossing {
+  MaskOf<Real> valid;
+  RimsTouch<Real> touch;
+  ContactPoint<Real> point;
+};
+
+/// From places of two ends' rims that are near. Valid: with each cylinder on its side.
+template <class Real>
+BACKDRIVE_CALLED RimCrossing<Real> crossing_near(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2],
+                                                 RimPoint<Real> on_a, RimPoint<Real> on_b) {
+  const Real zero = constant<Real>(0), slack = constant<Real>(kRimsSlack);
+  for (int k = 0; k < 8; ++k) approach(a, b, on_a, on_b);
+  const Vec3<Real> area = cross(on_a.tangent, on_b.tangent), out_a = on_a.radial + a.pose.axes.cz * end[0];
+  const Real sign = select(less(dot(area, out_a), zero), -constant<Real>(1), constant<Real>(1));
+  RimCrossing<Real> found;
+  found.touch = {{on_a.place(a, end[0]), on_b.place(b, end[1])}, sign};
+  found.point = rims_touch(a, b, found.touch);
+  const Vec3<Real>& n = found.point.normal;
+  const auto stands = [&](const Vec3<Real>& outward, const Real& side) __attribute__((always_inline)) {
+    return !less(side * dot(n, outward), -slack);
+  };
+  const Vec3<Real> e = on_a.at - on_b.at, aside = e - n * dot(n, e);
+  const Real least = minimum(a.scale.x, b.scale.x);
+  found.valid = stands(on_a.radial, constant<Real>(1)) && stands(a.pose.axes.cz, end[0]) &&
+                stands(on_b.radial, constant<Real>(-1)) && stands(b.pose.axes.cz, -end[1]) &&
+                less(constant<Real>(kLeastAngle * kLeastAngle), dot(area, area)) &&
+                less(dot(aside, aside), least * least * constant<Real>(1e-8));
+  return found;
+}
+
+/// Of the rims of two ends: from `which`, −1 or 1, of the two places where they cross as seen along A.
+template <class Real>
+BACKDRIVE_CALLED RimCrossing<Real> crossing_seen(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2],
+                                                 double which) {
+  const Real zero = constant<Real>(0), half = constant<Real>(0.5);
   const Vec3<Real> centre = b.pose.origin + b.pose.axes.cz * (b.scale.y * end[1]);
   const Vec3<Real> d = local_point(a.pose, centre), to = direction(Vec3<Real>{d.x, d.y, zero});
   const Real off = length(Vec3<Real>{d.x, d.y, zero});
   const Real along = half * (off + (a.scale.x * a.scale.x - b.scale.x * b.scale.x) / off);
   const Real across = constant<Real>(which) * square_root(maximum(a.scale.x * a.scale.x - along * along, zero));
   const Vec3<Real> out = direction(Vec3<Real>{to.x * along - to.y * across, to.y * along + to.x * across, zero});
-  RimPoint<Real> on_a(a, {end[0], out.x, out.y});
+  const RimPoint<Real> on_a(a, {end[0], out.x, out.y});
   const Vec3<Real> q = local_point(b.pose, on_a.at), in_b = direction(Vec3<Real>{q.x, q.y, zero});
-  RimPoint<Real> on_b(b, {end[1], in_b.x, in_b.y});
-  for (int k = 0; k < 8; ++k) approach(a, b, on_a, on_b);
-  const Vec3<Real> area = cross(on_a.tangent, on_b.tangent), out_a = on_a.radial + a.pose.axes.cz * end[0];
-  touch.sign = select(less(dot(area, out_a), zero), -constant<Real>(1), constant<Real>(1));
-  touch.place[0] = on_a.place(a, end[0]), touch.place[1] = on_b.place(b, end[1]);
-  point = rims_touch(a, b, touch);
-  const Vec3<Real>& n = point.normal;
-  const auto stands = [&](const Vec3<Real>& outward, const Real& sign) __attribute__((always_inline)) {
-    return !less(sign * dot(n, outward), -slack);
-  };
-  const Vec3<Real> e = on_a.at - on_b.at, aside = e - n * dot(n, e);
-  const Real least = minimum(a.scale.x, b.scale.x);
-  return stands(on_a.radial, constant<Real>(1)) && stands(a.pose.axes.cz, end[0]) &&
-         stands(on_b.radial, constant<Real>(-1)) && stands(b.pose.axes.cz, -end[1]) &&
-         less(constant<Real>(kLeastAngle * kLeastAngle), dot(area, area)) &&
-         less(dot(aside, aside), least * least * constant<Real>(1e-8));
+  return crossing_near(a, b, end, on_a, {b, {end[1], in_b.x, in_b.y}});
 }
 
-/// The places where rims of two ends cross, found from where they do as seen along either axis; normals lead out of A.
+/// The place of a cylinder that is furthest along a direction n, at a rim, and how far that bends there: R/ρ, with ρ
+/// the length of n as seen along the axis.
+template <class Real>
+struct FurthestAtRim {
+  Real end;
+  RimPoint<Real> on;
+  Real bend;
+};
+template <class Real>
+BACKDRIVE_INLINE FurthestAtRim<Real> furthest_at_rim(const Shape<Real>& c, const Vec3<Real>& n) {
+  const Real one = constant<Real>(1), zero = constant<Real>(0);
+  const Vec3<Real> m = transposed_times(c.pose.axes, n), flat{m.x, m.y, zero}, out = direction(flat);
+  const Real end = select(less(m.z, zero), -one, one);
+  return {end, {c, {end, out.x, out.y}}, c.scale.x / maximum(length(flat), constant<Real>(kLeastAngle))};
+}
+
+/// How far planes with that normal that hold the two are apart, from A to B.
+template <class Real>
+BACKDRIVE_INLINE Real apart_along(const Shape<Real>& a, const Shape<Real>& b, const Vec3<Real>& n) {
+  return dot(n, b.pose.origin - a.pose.origin) - cylinder_half_width(a, n) - cylinder_half_width(b, n);
+}
+
+/// From A to B, of the directions that are off the normal of an end face that looks at the other, towards the place of
+/// the other that is nearest to its plane, the one along which they are furthest apart: crossing_from() leads on.
+template <class Real>
+BACKDRIVE_CALLED Vec3<Real> tilted_face(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2]) {
+  const Shape<Real>* const shapes[2] = {&a, &b};
+  Vec3<Real> best = a.pose.axes.cz;
+  Real most = constant<Real>(-kFarGap);
+  for (int k = 0; k < 2; ++k) {
+    const Shape<Real>&own = *shapes[k], &other = *shapes[1 - k];
+    const Vec3<Real> outward = own.pose.axes.cz * end[k];
+    const Vec3<Real> nearest = local_point(own.pose, furthest_at_rim(other, -outward).on.at);
+    const Vec3<Real> aside = own.pose.axes * direction(Vec3<Real>{nearest.x, nearest.y, constant<Real>(0)});
+    for (const double tilt : {0.03, 0.1, 0.3}) {
+      const Vec3<Real> n = direction(outward + aside * constant<Real>(tilt)) * constant<Real>(k == 0 ? 1 : -1);
+      const Real apart = apart_along(a, b, n);
+      best = choose(less(most, apart), n, best);
+      most = maximum(most, apart);
+    }
+  }
+  return best;
+}
+
+/// Where rims cross at whichever ends: where planes with a normal n between them hold both furthest apart, from `start`
+/// on, from A to B. That is f(n) = n·e, e from A's place furthest along n to B's furthest along −n, on the sphere, by
+/// (Σ R/ρ t tᵀ + |f|) δ = e − f n, with the rims' tangents t: Newton's method for f ≥ 0, and below it still leads up.
+template <class Real>
+BACKDRIVE_CALLED RimCrossing<Real> crossing_from(const Shape<Real>& a, const Shape<Real>& b, const Vec3<Real>& start) {
+  constexpr int steps = 10;
+  Vec3<Real> n = start;
+  for (int k = 0; k < steps; ++k) {
+    const FurthestAtRim<Real> A = furthest_at_rim(a, n), B = furthest_at_rim(b, -n);
+    const Vec3<Real> e = B.on.at - A.on.at;
+    const Real f = dot(n, e), both = dot(A.on.tangent, B.on.tangent), lift = magnitude(f);
+    const Vec3<Real> up = e - n * f;
+    const Real by_a = A.bend * dot(A.on.tangent, up), by_b = B.bend * dot(B.on.tangent, up);
+    const Real bends = A.bend + B.bend + lift;
+    const Real determinant = lift * bends + A.bend * B.bend * (constant<Real>(1) - both * both);
+    const Vec3<Real> step = (up * bends - A.on.tangent * by_a - B.on.tangent * by_b) *
+                            (constant<Real>(1) / maximum(determinant, constant<Real>(kTinySquare)));
+    const Real far = length(step), most = constant<Real>(0.5);
+    n = direction(n + step * (most / maximum(far, most)));
+  }
+  const FurthestAtRim<Real> A = furthest_at_rim(a, n), B = furthest_at_rim(b, -n);
+  const Real end[2] = {A.end, B.end};
+  return crossing_near(a, b, end, A.on, B.on);
+}
+
+/// The places where rims cross: found from where those of the ends that look at each other do as seen along either
+/// axis, and from a tilted_face(), which may lead to other ends. Normals lead out of A.
 template <class Real>
 struct RimCrossings {
-  static constexpr int count = 4;
-  MaskOf<Real> valid[count];
-  RimsTouch<Real> touch[count];
-  ContactPoint<Real> point[count];
+  static constexpr int count = 5;
+  RimCrossing<Real> at[count];
 
   BACKDRIVE_INLINE RimCrossings(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2]) {
     const Real turned_end[2] = {end[1], end[0]};
     for (int k = 0; k < count; ++k) {
       const double which = k % 2 ? 1 : -1;
       if (k < 2) {
-        valid[k] = find_rims(a, b, end, which, touch[k], point[k]);
+        at[k] = crossing_seen(a, b, end, which);
+      } else if (k < 4) {
+        at[k] = turned(crossing_seen(b, a, turned_end, which));
       } else {
-        RimsTouch<Real> seen;
-        valid[k] = find_rims(b, a, turned_end, which, seen, point[k]);
-        touch[k] = {{seen.place[1], seen.place[0]}, seen.sign};
-        point[k].normal = -point[k].normal;
+        at[k] = crossing_from(a, b, tilted_face(a, b, end));
       }
-      for (int other = 0; other < k; ++other) {
-        const MaskOf<Real> same = is_same_place(touch[k].place[0], touch[other].place[0]) &&
-                                  is_same_place(touch[k].place[1], touch[other].place[1]);
-        valid[k] = valid[k] && !(valid[other] && same);
+      drop_if_known(k);
+    }
+  }
+
+ private:
+  static BACKDRIVE_INLINE RimCrossing<Real> turned(RimCrossing<Real> found) {
+    const RimPlace<Real> first = found.touch.place[0];
+    found.touch.place[0] = found.touch.place[1], found.touch.place[1] = first;
+    found.point.normal = -found.point.normal;
+    return found;
+  }
+  BACKDRIVE_INLINE void drop_if_known(int k) {
+    for (int other = 0; other < k; ++other) {
+      MaskOf<Real> same = at[other].valid;
+      for (int i = 0; i < 2; ++i) {
+        const RimPlace<Real>&own = at[k].touch.place[i], &known = at[other].touch.place[i];
+        same = same && less(constant<Real>(0), own.end * known.end) && is_same_place(own, known);
       }
+      at[k].valid = at[k].valid && !same;
     }
   }
 };
@@ -213,8 +311,11 @@ BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Sha
   const Real one = constant<Real>(1), zero = constant<Real>(0), far = constant<Real>(kFarGap);
   const Real slack = constant<Real>(kSupportSlack);
   const Shape<Real>* const shapes[2] = {&a, &b};
-  // the axis that separates best
+  // the axis that separates best: a feature that is past the other shape somewhere is none, whatever its own gap
   SeparatingAxis<Real> axis{a.pose.axes.cz};
+  const auto consider = [&](const MaskOf<Real>& valid, const Vec3<Real>& out_of_a) __attribute__((always_inline)) {
+    axis.consider(valid, apart_along(a, b, out_of_a), -out_of_a);
+  };
   Vec3<Real> outward[2];  // of the end faces that look at the other
   Real face_gap[2];
   for (int k = 0; k < 2; ++k) {
@@ -223,7 +324,7 @@ BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Sha
     f.part[k].end = select(less(dot(own.pose.axes.cz, to), zero), -one, one);
     outward[k] = own.pose.axes.cz * f.part[k].end;
     face_gap[k] = dot(outward[k], to) - own.scale.y - cylinder_half_width(other, outward[k]);
-    axis.consider(MaskOf<Real>(true), face_gap[k], k == 0 ? -outward[k] : outward[k]);
+    consider(MaskOf<Real>(true), k == 0 ? outward[k] : -outward[k]);
   }
   const Core<Real> A = core_of<ShapeKind::capsule>(a), B = core_of<ShapeKind::capsule>(b);
   const Real ends[2] = {f.part[0].end, f.part[1].end};
@@ -236,21 +337,17 @@ BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Sha
     const Real tilt_a = magnitude(dot(side[k].normal, a.pose.axes.cz));
     const Real tilt_b = magnitude(dot(side[k].normal, b.pose.axes.cz));
     f.sides_used[k] = less(tilt_a, slack) && less(tilt_b, slack);
-    axis.consider(f.sides_used[k], side[k].gap, side[k].normal);
+    consider(f.sides_used[k], -side[k].normal);
   }
   for (int k = 0; k < 2; ++k) {
-    for (const LineCandidate<Real>& found : rims[k].at) {
-      axis.consider(found.valid, found.gap, k == 0 ? -found.normal : found.normal);
-    }
+    for (const LineCandidate<Real>& found : rims[k].at) consider(found.valid, k == 0 ? found.normal : -found.normal);
   }
-  for (int k = 0; k < crossings.count; ++k) {
-    axis.consider(crossings.valid[k], crossings.point[k].gap, -crossings.point[k].normal);
-  }
+  for (const RimCrossing<Real>& found : crossings.at) consider(found.valid, found.point.normal);
 
   // what touches along it
-  for (int k = 0; k < crossings.count; ++k) {
-    const MaskOf<Real> used = crossings.valid[k] && axis.aligned(-crossings.point[k].normal);
-    f.rims.offer(select(used, crossings.point[k].gap, far), crossings.touch[k]);
+  for (const RimCrossing<Real>& found : crossings.at) {
+    const MaskOf<Real> used = found.valid && axis.aligned(-found.point.normal);
+    f.rims.offer(select(used, found.point.gap, far), found.touch);
   }
   Real least = f.rims.gap[0];
   for (int k = 0; k < 2; ++k) {
