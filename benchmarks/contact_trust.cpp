@@ -3,6 +3,7 @@
 //   contact_trust energy [worlds]      throws of one body: how many gain energy, how many have a step whose contact was
 //                                      not solved, the largest energy over that at the start
 //   contact_trust piles [worlds]       and of three that fall on one another
+//   contact_trust mixed [worlds]       and of three of which the others are of any thing, another size and mass
 //   contact_trust chains [throws]      and of chains of 20 links on a floor: all, and those that steps follow, with no
 //                                      joint that turns by more than a radian in one
 //   contact_trust gradients [worlds]   ∂x(T)/∂v of the adjoint against differences over 1 mm/s and 1 cm/s, and whether
@@ -47,10 +48,9 @@ void print_energy(Motion motion, const Part& part) {
         for (const double rate : {120., 240., 480., 1920.}) {
           for (const double mass : {1e-3, 0.03, 1., 30., 1000.}) {
             for (const double size : part.sizes) {
-              const Throw what{thing, mass, size, rate, 1, integrator};
+              const Throw what{thing, mass, size, rate, integrator};
               const Experiment e = thrown(what, motion, part.worlds, 1.5, part.seed_of(what));
-              for (const auto& [largest, is_solved] :
-                   single ? largest_energy<float>(e, what) : largest_energy<double>(e, what)) {
+              for (const auto& [largest, is_solved] : single ? largest_energy<float>(e) : largest_energy<double>(e)) {
                 ++throws;
                 gained += !(largest <= 1.001);
                 unsolved += !is_solved;
@@ -187,12 +187,15 @@ int main(int argc, char** argv) {
       benchmarks::print_energy(test::Motion::toss, part);
     } else if (what == "piles") {
       benchmarks::print_energy(test::Motion::pile, part);
+    } else if (what == "mixed") {
+      benchmarks::print_energy(test::Motion::mixed, part);
     } else if (what == "chains") {
       benchmarks::print_chains(part);
     } else if (what == "gradients") {
       benchmarks::print_gradients(part);
     } else {
-      std::fprintf(stderr, "usage: contact_trust energy|piles|chains|gradients [worlds [thing|motion|size|seed...]]\n");
+      std::fprintf(stderr,
+                   "usage: contact_trust energy|piles|mixed|chains|gradients [worlds [thing|motion|size|seed...]]\n");
       return 2;
     }
   } catch (const std::exception& error) {

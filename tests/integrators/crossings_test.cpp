@@ -308,7 +308,7 @@ TEST(Crossings, OrdinaryContactIsNotTold) {
       for (const Motion motion : kMotions) {
         for (const double mass : {1e-3, 1e3}) {
           if (test::kSanitized && mass > 1) continue;
-          const Throw what{thing, mass, 0.1, 240, 1, integrator};
+          const Throw what{thing, mass, 0.1, 240, integrator};
           Experiment e = thrown(what, motion, 4, test::kSanitized ? 0.4 : 1, 5);
           const Trajectory<double> t = e.run(true);
           for (int w = 0; w < 4; ++w) {

@@ -98,22 +98,49 @@ const char* name_of(Thing thing) {
   return names[static_cast<int>(thing)];
 }
 const char* name_of(Motion motion) {
-  constexpr const char* names[] = {"drop", "toss", "slide", "roll", "tip", "pile"};
+  constexpr const char* names[] = {"drop", "toss", "slide", "roll", "tip", "pile", "mixed"};
   return names[static_cast<int>(motion)];
 }
 
-Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::uint64_t seed) {
-  if (motion == Motion::pile) what.bodies = 3;
+namespace {
+
+struct ThrownBody {
+  Thing thing;
+  double mass, size;
+
+  Numbers3 half() const { return half_lengths(thing, size); }
+};
+
+/// Alike; of a mixed pile the others are of any thing, half to twice as large, a third to three times as heavy.
+std::vector<ThrownBody> bodies_of(const Throw& what, Motion motion, Random& random) {
+  const bool is_mixed = motion == Motion::mixed;
+  std::vector<ThrownBody> bodies(motion == Motion::pile || is_mixed ? 3 : 1, {what.thing, what.mass, what.size});
+  for (std::size_t i = 1; is_mixed && i < bodies.size(); ++i) {
+    do {
+      bodies[i].thing = kThings[static_cast<int>(random.uniform(0, std::size(kThings)))];
+    } while (bodies[i].thing == Thing::two_links);
+    bodies[i].size *= std::exp2(random.symmetric(1));
+    bodies[i].mass *= std::pow(3, random.symmetric(1));
+  }
+  return bodies;
+}
+
+}  // namespace
+
+Experiment thrown(const Throw& what, Motion motion, int worlds, double seconds, std::uint64_t seed) {
+  Random random(seed);
+  const std::vector<ThrownBody> bodies = bodies_of(what, motion, random);
   ModelBuilder builder;
   builder.set_integrator(what.integrator);
   builder.add_shape("floor", ModelBuilder::world, {.type = GeometryType::plane});
-  const Numbers3 inertia = inertia_of(what.thing, what.mass, what.size), half = half_lengths(what.thing, what.size);
   const bool links = what.thing == Thing::two_links;
-  for (int i = 0; i < what.bodies; ++i) {
+  for (std::size_t i = 0; i < bodies.size(); ++i) {
+    const auto& [thing, mass, size] = bodies[i];
+    const Numbers3 inertia = inertia_of(thing, mass, size), half = bodies[i].half();
     const std::string name = "body" + std::to_string(i);
-    const auto add = [&](const std::string& own, const Numbers3& centre) {
-      const BodyIndex body = builder.add_body(own, {what.mass, centre, {inertia[0], inertia[1], inertia[2], 0, 0, 0}});
-      ShapeOptions shape = shape_of(what.thing, what.size);
+    const auto add = [&, thing = thing, mass = mass, size = size](const std::string& own, const Numbers3& centre) {
+      const BodyIndex body = builder.add_body(own, {mass, centre, {inertia[0], inertia[1], inertia[2], 0, 0, 0}});
+      ShapeOptions shape = shape_of(thing, size);
       shape.frame.position = centre;
       builder.add_shape(own, body, shape);
       return body;
@@ -124,7 +151,7 @@ Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::ui
     JointOptions hinge;
     hinge.axis = {0, 1, 0};
     hinge.frame.position = {half[0] * 1.1, 0, 0};
-    hinge.damping = 0.02 * what.mass * what.size * what.size;
+    hinge.damping = 0.02 * mass * size * size;
     builder.add_joint(name + "_hinge", JointType::revolute, body, add(name + "_second", {half[0] * 1.1, 0, 0}), hinge);
   }
   Experiment e{builder.build(), {}};
@@ -132,7 +159,6 @@ Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::ui
   e.time_step = 1 / what.rate;
   e.steps = static_cast<int>(std::lround(seconds * what.rate));
   e.row = e.q_of("body0") + 4;
-  Random random(seed);
   const auto vector = [&](double bound) {
     return Numbers3{random.symmetric(bound), random.symmetric(bound), random.symmetric(bound)};
   };
@@ -140,18 +166,20 @@ Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::ui
   // m.
   const double lively = std::sqrt(what.size / 0.1), speed = std::min(1.0, lively), spin = 3 / lively;
   for (int w = 0; w < worlds; ++w) {
-    double below = 0;  // height of the body before
-    for (int i = 0; i < what.bodies; ++i) {
+    double top = 0;  // of the body before
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
       const std::string name = "body" + std::to_string(i);
+      const Numbers3 half = bodies[i].half();
       const int q = e.q_of(name.c_str()), v = e.v_of(name.c_str());
-      const bool random_attitude = motion == Motion::toss || motion == Motion::drop || motion == Motion::pile;
+      const bool random_attitude =
+          motion == Motion::toss || motion == Motion::drop || motion == Motion::pile || motion == Motion::mixed;
       const double lowest = std::sqrt(half[0] * half[0] + half[1] * half[1] + half[2] * half[2]);
       Numbers3 velocity{0, 0, 0}, turn{0, 0, 0};
       const double reach = (links ? 3 : 1) * lowest;
       double height = reach + random.uniform(0.2, 1) * what.size + 2.3 * lowest * i;
       // None of a pile begins in another: what their springs store would count as gained.
-      if (i > 0) height = std::max(height, below + 2 * reach);
-      below = height;
+      if (i > 0) height = std::max(height, top + reach);
+      top = height + reach;
       set_turn(vector(1), random_attitude ? random.uniform(0, 3) : 1e-9, q, w, e.state);
       switch (motion) {
         case Motion::drop:
@@ -179,6 +207,7 @@ Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::ui
           break;
         }
         case Motion::pile:
+        case Motion::mixed:
           velocity = {random.symmetric(0.1) * speed, random.symmetric(0.1) * speed, 0};
           break;
       }
@@ -234,22 +263,23 @@ struct EnergyRecord {
   bool is_solved = true;
 };
 template <class T>
-std::vector<EnergyRecord> energies(const Experiment& e, const Throw& what) {
+std::vector<EnergyRecord> energies(const Experiment& e) {
   RolloutOptions options;
   options.time_step = e.time_step;
   options.steps = e.steps;
   options.keep_states = true;
-  const int worlds = e.state.q.worlds(), bodies = e.state.q.rows() / kFreeQ;
+  const int worlds = e.state.q.worlds(), rows = e.state.q.rows() / kFreeQ;  // of loose bodies one more, the world
   const Trajectory<T> t = rollout<T>(e.model, start_of<T>(e, 0, worlds), {}, options);
-  const Numbers3 J = inertia_of(what.thing, what.mass, what.size);
+  const auto& of = e.model.bodies;
   std::vector<EnergyRecord> result(worlds);
   for (int w = 0; w < worlds; ++w) {
     result[w].is_solved = (*t.status)[w].unsolved_step < 0;
     for (int step = 0; step <= e.steps; ++step) {
       double energy = 0;
-      for (int body = 0; body < bodies; ++body) {
-        energy += kinetic_energy<T>(t, {what.mass, J, body, bodies}, step, w) +
-                  what.mass * kGravity * t.q((step * bodies + body) * kFreeQ + 6, w);
+      for (int body = 0; body < of.mass.items(); ++body) {
+        const FreeBody free{of.mass(body), {of.inertia(body, 0), of.inertia(body, 1), of.inertia(body, 2)}, body, rows};
+        energy +=
+            kinetic_energy<T>(t, free, step, w) + free.mass * kGravity * t.q((step * rows + body) * kFreeQ + 6, w);
       }
       const int stopped = (*t.status)[w].stopped_step;
       result[w].energy.push_back(stopped >= 0 && step > stopped ? HUGE_VAL : energy);
@@ -266,19 +296,19 @@ double largest(const std::vector<double>& numbers, double from, double to) {
 }  // namespace
 
 template <class T>
-std::vector<ThrownEnergy> largest_energy(const Experiment& e, const Throw& what) {
+std::vector<ThrownEnergy> largest_energy(const Experiment& e) {
   std::vector<ThrownEnergy> result;
-  for (const auto& [energy, is_solved] : energies<T>(e, what)) {
+  for (const auto& [energy, is_solved] : energies<T>(e)) {
     result.push_back({largest(energy, 0, 1) / energy[0], is_solved});
   }
   return result;
 }
-template std::vector<ThrownEnergy> largest_energy<float>(const Experiment&, const Throw&);
-template std::vector<ThrownEnergy> largest_energy<double>(const Experiment&, const Throw&);
+template std::vector<ThrownEnergy> largest_energy<float>(const Experiment&);
+template std::vector<ThrownEnergy> largest_energy<double>(const Experiment&);
 
-std::vector<double> energy_growth(const Experiment& e, const Throw& what) {
+std::vector<double> energy_growth(const Experiment& e) {
   std::vector<double> result;
-  for (const auto& [energy, is_solved] : energies<double>(e, what)) {
+  for (const auto& [energy, is_solved] : energies<double>(e)) {
     result.push_back((largest(energy, 2. / 3, 1) - largest(energy, 1. / 3, 2. / 3)) / energy[0]);
   }
   return result;

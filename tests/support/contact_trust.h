@@ -18,17 +18,18 @@ struct Throw {
   double mass = 1;    ///< kg, of each body
   double size = 0.1;  ///< largest half length, m
   double rate = 240;  ///< steps per second
-  int bodies = 1;     ///< several: a pile
   Integrator integrator = Integrator::featherstone;
 };
 
-/// Of a throw: what it stands out by, how fast it is, whether it turns.
-enum class Motion { drop, toss, slide, roll, tip, pile };
+/// Of a throw: what it stands out by, how fast it is, whether it turns. Three bodies fall on one another in a pile, of
+/// which all are alike, and in a mixed one, of which none but the first is what it says.
+enum class Motion { drop, toss, slide, roll, tip, pile, mixed };
+/// Those whose gradients are compared.
 constexpr Motion kMotions[] = {Motion::drop, Motion::toss, Motion::slide, Motion::roll, Motion::tip, Motion::pile};
 const char* name_of(Motion motion);
 
-/// `worlds` random ones of a kind, above or on the plane z = 0. A pile takes three bodies.
-Experiment thrown(Throw what, Motion motion, int worlds, double seconds, std::uint64_t seed);
+/// `worlds` random ones of a kind, above or on the plane z = 0.
+Experiment thrown(const Throw& what, Motion motion, int worlds, double seconds, std::uint64_t seed);
 /// Of the tables of docs/contact.md, so that a test can hold a row of them.
 std::uint64_t table_seed(const Throw& what);
 
@@ -52,10 +53,10 @@ struct ThrownEnergy {
 };
 /// Of each world, of free bodies, not of two links.
 template <class T>
-std::vector<ThrownEnergy> largest_energy(const Experiment& experiment, const Throw& what);
+std::vector<ThrownEnergy> largest_energy(const Experiment& experiment);
 /// The largest of that sum in the last third of the time less the largest in the second, over that at the start. With a
 /// floor in the way energy waits in its spring for a while: it is not to grow for longer.
-std::vector<double> energy_growth(const Experiment& experiment, const Throw& what);
+std::vector<double> energy_growth(const Experiment& experiment);
 
 /// ∂x(T)/∂v of one world: by the adjoint, and by differences over ± near and ± far.
 struct Slope {
