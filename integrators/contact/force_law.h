@@ -181,13 +181,12 @@ BACKDRIVE_INLINE NormalForce<Real> normal_force(const PairMaterial<Real>& m, con
   return n;
 }
 
-/// k ψ(d; w) + k H ψ(d − D; D), J: what the springs have stored at a depth, as the average force of the way there times
-/// that way.
+/// k ψ(d; w), J: what the first spring has stored at a depth, as the average force of the way there times that way. The
+/// second gives back what one step moves, and of shapes that are found deep in each other nothing was ever put into it.
 template <class Real>
 BACKDRIVE_CALLED Real stored_energy(const PairMaterial<Real>& m, const Real& depth) {
-  const Real zero = constant<Real>(0), in = positive_part(depth), deep = positive_part(depth - m.core);
-  const Real first = in * path_average(zero, in, m.width).mean;
-  return m.stiffness * (first + m.hardening * (deep * path_average(zero, deep, m.core).mean));
+  const Real zero = constant<Real>(0), in = positive_part(depth);
+  return m.stiffness * (in * path_average(zero, in, m.width).mean);
 }
 
 /// Adjoint of N at `n`, the result: returns the cotangents of the depths and adds to those of the material (L1).

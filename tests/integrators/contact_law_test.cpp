@@ -130,9 +130,9 @@ TEST(ContactLaw, WithoutDissipationTheForceIsTheQuotientOfBothPotentials) {
         << start << ' ' << end;
     const double first = normal_force<double>(plain, path(start, end), kStep).value;
     deep += N > 2 * first;
-    const long double stored = potential(start, kWidth) + kHardening * potential(start - core, core);
-    EXPECT_NEAR(stored_energy(m, start), m.stiffness * static_cast<double>(stored),
-                m.stiffness * 1e-14 * kHardening * scale * scale);
+    // What it stores itself counts for nothing where a step is not solved.
+    EXPECT_NEAR(stored_energy(m, start), m.stiffness * static_cast<double>(potential(start, kWidth)),
+                m.stiffness * 1e-14 * scale * scale);
     if (std::max(start, end) <= core) {
       EXPECT_EQ(N, first);
     }
