@@ -143,10 +143,9 @@ TEST(ContactTrust, MixedPilesGainNoEnergy) {
 TEST(ContactTrust, WhatIsNotSolvedGivesNothingBackOfCores) {
   for (const Integrator integrator : {Integrator::featherstone, Integrator::semi_implicit}) {
     const Throw what{Thing::capsule, 1000, 0.01, 240, integrator};
-    const Experiment e = thrown(what, Motion::mixed, 5, 0.5, table_seed(what));
-    const auto all = largest_energy<float>(e);
+    const auto all = largest_energy<float>(thrown(what, Motion::mixed, 24, 0.2, table_seed(what)));
     EXPECT_TRUE(std::ranges::any_of(all, [](const ThrownEnergy& x) { return !x.is_solved; }));
-    expect_no_gain<float>(e, what);
+    for (const ThrownEnergy& x : all) EXPECT_LE(x.largest, 1.001);
   }
 }
 
