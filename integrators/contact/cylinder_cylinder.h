@@ -103,6 +103,12 @@ struct RimCrossing {
   ContactPoint<Real> point;
 };
 
+/// Of the second cylinder with the first.
+template <class Real>
+BACKDRIVE_INLINE RimCrossing<Real> turned(const RimCrossing<Real>& c) {
+  return {c.valid, {{c.touch.place[1], c.touch.place[0]}, c.touch.sign}, turned(c.point)};
+}
+
 /// From places of two ends' rims that are near. Valid: with each cylinder on its side.
 template <class Real>
 BACKDRIVE_CALLED RimCrossing<Real> crossing_near(const Shape<Real>& a, const Shape<Real>& b, const Real (&end)[2],
@@ -235,12 +241,6 @@ struct RimCrossings {
   }
 
  private:
-  static BACKDRIVE_INLINE RimCrossing<Real> turned(RimCrossing<Real> found) {
-    const RimPlace<Real> first = found.touch.place[0];
-    found.touch.place[0] = found.touch.place[1], found.touch.place[1] = first;
-    found.point.normal = -found.point.normal;
-    return found;
-  }
   BACKDRIVE_INLINE void drop_if_known(int k) {
     for (int other = 0; other < k; ++other) {
       MaskOf<Real> same = at[other].valid;
@@ -314,17 +314,18 @@ BACKDRIVE_CALLED void cylinder_cylinder_features(const Shape<Real>& a, const Sha
   // the axis that separates best: a feature that is past the other shape somewhere is none, whatever its own gap
   SeparatingAxis<Real> axis{a.pose.axes.cz};
   const auto consider = [&](const MaskOf<Real>& valid, const Vec3<Real>& out_of_a) __attribute__((always_inline)) {
-    axis.consider(valid, apart_along(a, b, out_of_a), -out_of_a);
+    const Real apart = apart_along(a, b, out_of_a);
+    axis.consider(valid, apart, -out_of_a);
+    return apart;
   };
   Vec3<Real> outward[2];  // of the end faces that look at the other
   Real face_gap[2];
   for (int k = 0; k < 2; ++k) {
-    const Shape<Real>&own = *shapes[k], &other = *shapes[1 - k];
-    const Vec3<Real> to = other.pose.origin - own.pose.origin;
-    f.part[k].end = select(less(dot(own.pose.axes.cz, to), zero), -one, one);
-    outward[k] = own.pose.axes.cz * f.part[k].end;
-    face_gap[k] = dot(outward[k], to) - own.scale.y - cylinder_half_width(other, outward[k]);
-    consider(MaskOf<Real>(true), k == 0 ? outward[k] : -outward[k]);
+    const Vec3<Real>& own_axis = shapes[k]->pose.axes.cz;
+    const Vec3<Real> to = shapes[1 - k]->pose.origin - shapes[k]->pose.origin;
+    f.part[k].end = select(less(dot(own_axis, to), zero), -one, one);
+    outward[k] = own_axis * f.part[k].end;
+    face_gap[k] = consider(MaskOf<Real>(true), k == 0 ? outward[k] : -outward[k]);
   }
   const Core<Real> A = core_of<ShapeKind::capsule>(a), B = core_of<ShapeKind::capsule>(b);
   const Real ends[2] = {f.part[0].end, f.part[1].end};

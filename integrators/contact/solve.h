@@ -343,10 +343,10 @@ BACKDRIVE_CALLED Balance<typename Space::Real> newton(Space& ws, const Solver& s
   return last;
 }
 
-/// In `lanes`, whose step has not been solved, where what was found would give bodies more energy than the contacts
-/// have stored at the start: only so much of it acts as takes nothing of what they have. With p the impulses and s the
-/// share that acts, b = Σ p·J v_s and a = Σ p·J M̃⁻¹ Jᵀ p, their energy changes by s b + ½ s² a, which is zero at s =
-/// −2b/a; the way that bodies go along p, by v_s + ½ Δv, is zero there, too.
+/// In `lanes`, whose step has not been solved, where what was found would give bodies more energy than the contacts'
+/// first springs have stored at the start: only so much of it acts as takes nothing of what they have. With p the
+/// impulses and s the share that acts, b = Σ p·J v_s and a = Σ p·J M̃⁻¹ Jᵀ p, their energy changes by s b + ½ s² a,
+/// which is zero at s = −2b/a; the way that bodies go along p, by v_s + ½ Δv, is zero there, too.
 template <class Space, class Solver>
 BACKDRIVE_CALLED void feed_nothing(Space& ws, const Solver& solver, const MaskOf<typename Space::Real>& lanes) {
   using Real = typename Space::Real;

@@ -270,17 +270,24 @@ TEST(CylinderGaps, AreSeparations) {
   }
 }
 
+/// Puts A along a way from B, up to that far, where it stops being too near, by so many halvings.
+template <class TooNear>
+void part_along(PairCase& c, const V& way, double furthest, int halvings, const TooNear& too_near) {
+  const V from = c.b.pose.origin;
+  double low = 0, high = furthest;
+  for (int k = 0; k < halvings; ++k) {
+    const double middle = 0.5 * (low + high);
+    c.a.pose.origin = from + way * middle;
+    (too_near() ? low : high) = middle;
+  }
+}
+
 /// Two cylinders of these sizes at random, `depth` in each other by the depth of least penetration.
 PairCase cylinders_at(const V (&scale)[2], double depth, Random& random) {
   PairCase c = test::random_case({K::cylinder, K::cylinder}, random);
   c.a.scale = scale[0], c.b.scale = scale[1];
-  const V from = c.b.pose.origin, way = contact::direction(test::random_point(random, 1));
-  double low = 0, high = 1;
-  for (int k = 0; k < 14; ++k) {
-    const double middle = 0.5 * (low + high);
-    c.a.pose.origin = from + way * middle;
-    (greatest_separation(c, random) < -depth ? low : high) = middle;
-  }
+  const V way = contact::direction(test::random_point(random, 1));
+  part_along(c, way, 1, 14, [&] { return greatest_separation(c, random) < -depth; });
   return c;
 }
 
@@ -316,13 +323,8 @@ TEST(CylinderGaps, OfWhatIsDeepInsideAreNegative) {
 PairCase flat_case(K other, bool flat, double gap, Random& random) {
   PairCase c = test::random_case({K::ellipsoid, other}, random);
   if (flat) (random.uniform(0, 1) < 0.5 ? c.a.scale.x : c.a.scale.z) *= random.uniform(0.1, 1);
-  const V from = c.b.pose.origin, way = contact::direction(c.a.pose.origin - from);
-  double low = 0, high = 2;
-  for (int k = 0; k < 40; ++k) {
-    const double middle = 0.5 * (low + high);
-    c.a.pose.origin = from + way * middle;
-    (test::least_gap(test::points_of(c)) < gap ? low : high) = middle;
-  }
+  const V way = contact::direction(c.a.pose.origin - c.b.pose.origin);
+  part_along(c, way, 2, 40, [&] { return test::least_gap(test::points_of(c)) < gap; });
   return c;
 }
 
