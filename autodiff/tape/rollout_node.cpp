@@ -43,6 +43,7 @@ void run_part(const PartRun<T>& run, RolloutPart<T>& part) {
   if (!part.begin_reported.empty()) arguments.reported0 = part.begin_reported.address();
   if (!part.end_reported.empty()) arguments.reported_end = part.end_reported.write_address();
   if (!part.contact.empty()) arguments.contact = part.contact.write_address();
+  if (!part.touched.empty()) arguments.touched = part.touched.write_address();
   launch_rollout(arguments, run.model.tree, run.options.threads, run.memory);
   part.end.set_reported(part.end_reported);
 }
@@ -183,6 +184,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
   if (touches) {
     arguments.reported_bar = seeds_of(piece.reported, seeds.qd);
     arguments.reported = piece.reported.address();
+    arguments.touched = piece.touched.address();
     if (!out.reported.empty()) arguments.reported0_bar = out.reported.write_address();
     arguments.reported_end_bar = first_row(bars.find(final_reported_));
     if (!piece.contact.empty()) arguments.contact_bar = seeds_of(piece.contact, seeds.contact);

@@ -18,6 +18,7 @@ struct RolloutPart {
   Buffer<T> begin_reported, end_reported;  ///< begin.reported(), and what becomes end's; empty: no contact
   Buffer<T> q, qd;                         ///< every state, steps + 1 of them; empty: not kept
   Buffer<T> reported, contact;             ///< as Trajectory says
+  Buffer<T> touched;                       ///< as RolloutArguments says
 
   RolloutPart() = default;
   RolloutPart(const PartSteps& which, const State<T>& from, const Model& model, Memory& memory)
@@ -33,6 +34,7 @@ struct RolloutPart {
     q = Buffer<T>::uninitialized(memory, row_count(states, model.topology.nq), worlds);
     qd = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
     if (touches) reported = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
+    if (touches) touched = Buffer<T>::uninitialized(memory, steps, worlds);
     const int pair_rows = row_count(static_cast<std::int64_t>(model.topology.contact_pairs.size()), kContactRows);
     if (touches && which.keep_contact) contact = Buffer<T>::uninitialized(memory, row_count(steps, pair_rows), worlds);
   }

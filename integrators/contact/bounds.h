@@ -94,6 +94,7 @@ BACKDRIVE_INLINE Real greatest_speed(const ShapeBall<Real>& ball, const Spatial<
 template <class Space, class Pose>
 BACKDRIVE_INLINE void place_balls(Space& ws, int link, const Pose& pose, const Spatial<typename Space::Real>& v) {
   using Real = typename Space::Real;
+  if (!ws.contact.sought) return;
   const Real time = ws.dt * constant<Real>(2);
   each_ball_on(
       ws, link, [&](int shape, ShapeBall<Real>& ball) __attribute__((always_inline)) {
@@ -109,6 +110,7 @@ BACKDRIVE_INLINE void place_balls(Space& ws, int link, const Pose& pose, const S
 template <class Space>
 BACKDRIVE_INLINE void widen_balls(Space& ws, int link, const Spatial<typename Space::Real>& change) {
   using Real = typename Space::Real;
+  if (!ws.contact.sought) return;
   each_ball_on(
       ws, link, [&](int, ShapeBall<Real>& ball) __attribute__((always_inline)) {
         ball.reach += ws.dt * greatest_speed(ball, change);

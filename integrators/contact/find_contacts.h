@@ -177,6 +177,7 @@ BACKDRIVE_HD bool find_contacts(Space& ws, const Prepare& prepare) {
   forget_contacts(ws);
   const bool kept = keeps_for_contact(ws);
   if (space.close > 0) --space.close;
+  if (!space.sought) return true;
   const auto acting = find_meeting_pairs(ws);
   if (!any(acting)) return true;
   space.close = kStaysClose;

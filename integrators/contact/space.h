@@ -195,6 +195,7 @@ struct ContactSpace {
   KrylovContact<Real>* krylov;  ///< likewise
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
+  bool sought = true;  ///< whether contacts of this step are; an adjoint knows of steps in which nothing acted
   int close = 0;  ///< steps for which links still keep what contacts are made of: shapes were close (find_contacts)
   bool reported_apart = true;  ///< Workspace::reported may be another than q̇, as it may before a rollout's first step
   bool any_held = false;       ///< of the last step: whether friction's bound is held, and in which lanes

@@ -148,8 +148,14 @@ template <class Layout>
 BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typename Layout::Real>>& a,
                                  AdjointScratch<Layout>& g, int step, int first_world) {
   if constexpr (Layout::contact) {
+    using Real = typename Layout::Real;
     const WorldGroup group(a.launch, first_world);
-    load_reported(group, a.reported, std::size_t(step) * g.ws.nv, g.ws.nv, g.ws.qd, g.ws.reported);
+    auto& contact = g.ws.contact;
+    contact.sought = may_have_touched<Real>(group, a.touched, step);
+    contact.reported_apart = may_have_touched<Real>(group, a.touched, step - 1);
+    if (contact.reported_apart) {
+      load_reported(group, a.reported, std::size_t(step) * g.ws.nv, g.ws.nv, g.ws.qd, g.ws.reported);
+    }
     seed_forces(a, g, step, first_world);
     recompute_with_contact(g.ws);
     step_adjoint_with_contact(g.ws, g.bar);

@@ -46,6 +46,8 @@ struct RolloutArguments {
   const T* reported0 = nullptr;  ///< may be reported_end
   T *reported = nullptr, *reported_end = nullptr;
   T* contact = nullptr;  ///< with contact only, [steps·pairs·kContactRows] rows (PairReport); null: not asked for
+  /// With contact only, [steps] rows, out: 0 in worlds where nothing can have acted in a step; null: not asked for.
+  T* touched = nullptr;
 };
 
 /// Windows of the rollout at whose first state the gradient is cut or clipped; counted from its first step.
@@ -73,6 +75,7 @@ struct RolloutAdjointArguments {
   WindowArguments<T> window{};      ///< with a clip, a launch holds whole windows
   /// With contact only, from here on: as recorded; null: q̇ of each state.
   const T* reported = nullptr;
+  const T* touched = nullptr;  ///< likewise; null: what acted is sought in all steps
   /// Out, as q0_bar. Null: qd0_bar has it, which is right for launches that are all of a rollout.
   T* reported0_bar = nullptr;
   const T* reported_bar = nullptr;      ///< seeds as those of qd; null: none

@@ -8,7 +8,8 @@
 //                                                           fills in the model
 //   step_group(a, set, step, number, first_world, halted)   one step: `step` of this launch, `number` of the rollout
 //   reported_of(set)                                           with contact: the velocity that moved q here
-//   joint_at_fault(set, lane)                               which joint made a lane non-finite
+//   in_touch(set)                                              with contact: whether something may have acted in the
+//   step joint_at_fault(set, lane)                               which joint made a lane non-finite
 //
 // and of an adjoint, `Scratch`, with the working set in `ws` and the cotangents in `bar`,
 //
@@ -55,6 +56,13 @@ BACKDRIVE_INLINE void load_reported(const WorldGroup& group, const StorageOf<Rea
   for (int k = 0; k < nv; ++k) reported[k] = qd[k];
 }
 
+/// Whether something may have acted in a step of a launch, in some lane: it is known of steps whose rows were kept.
+template <class Real>
+BACKDRIVE_INLINE bool may_have_touched(const WorldGroup& group, const StorageOf<Real>* touched, int step) {
+  if (!touched || step < 0) return true;
+  return any(value_of(load<Real>(touched + group.at(std::size_t(step)))) > value_of(constant<Real>(0)));
+}
+
 /// The rollout of one lane group, in a working set that a pack kernel or a GPU thread has laid out.
 template <class Set>
 BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::Real>>& a, Set& s, int first_world) {
@@ -79,6 +87,10 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
     s.control.take(group, a.control, std::size_t(step) * t.nu, t.nu, step + 1 < a.launch.steps);
     s.control.pad(a.launch.worlds, first_world, t.nu);
     step_group(a, s, step, first_step + step, first_world, halted);
+    if constexpr (Set::has_contact) {
+      const Real touched = constant<Real>(in_touch(s));
+      if (a.touched) store_rows(group, a.touched, std::size_t(step), 1, &touched, 1);
+    }
   }
   if (a.q) store_state(a.launch.steps, 0);
   store_rows(group, a.q_end, 0, t.nq, s.q);

@@ -38,6 +38,10 @@ template <class Real>
 BACKDRIVE_INLINE const Real* reported_of(const ContactSet<Real>& s) {
   return s.reported;
 }
+template <class Real>
+BACKDRIVE_INLINE bool in_touch(const ContactSet<Real>& s) {
+  return s.touching.contact.contact_count > 0;
+}
 
 /// [ω; velocity of the com] from that of the origin.
 template <class Real>
@@ -134,6 +138,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   const TablesView& t = s.tables;
   Workspace<Real>& end = g.touching.end;
   load_state_after(a, g, step, first_world);
+  g.touching.contact.sought = may_have_touched<Real>(WorldGroup(a.launch, first_world), a.touched, step);
   seed_forces(a, g, step, first_world);
   take_inputs(s);
   set_time(a.launch, a.launch.first_step + step, s);

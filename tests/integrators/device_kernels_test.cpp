@@ -87,6 +87,7 @@ class AllKernels {
     out_.qd = Buffer<T>((s_.steps + 1) * t_.nv, kWorlds);
     out_.reported = Buffer<T>((s_.steps + 1) * t_.nv, kWorlds);
     out_.reported_end = Buffer<T>(t_.nv, kWorlds);
+    touched_ = Buffer<T>(s_.steps, kWorlds);
     out_.q_end = batch_.state.q.clone(default_memory());
     out_.qd_end = batch_.state.qd.clone(default_memory());
     for (int part = 0; part < s_.parts; ++part) {
@@ -97,6 +98,7 @@ class AllKernels {
           out_.qd.write(first * t_.nv), q, qd, out_.status.write_address()};
       if (touches()) {
         a.reported = out_.reported.write(first * t_.nv), a.reported_end = out_.reported_end.write();
+        a.touched = touched_.write(first);
         if (part > 0) a.reported0 = a.reported_end;
       }
       table_.rollout(a, 0, groups_, scratch_.get());
@@ -134,6 +136,7 @@ class AllKernels {
                                    {s_.window.steps, s_.window.cut, T(s_.window.clip), out_.clipped.data()}};
       if (touches()) {
         a.reported = out_.reported.row(first * t_.nv), a.reported0_bar = out_.reported0_bar.write();
+        a.touched = touched_.row(first);
         a.reported_bar = reported_bar.row(first * t_.nv), a.reported_end_bar = reported_end_bar.row(0);
       }
       table_.rollout_adjoint(a, 0, groups_, scratch_.get());
@@ -170,6 +173,7 @@ class AllKernels {
   test::Batch<T> batch_;
   std::shared_ptr<std::byte> scratch_;
   Outcome<T> out_;
+  Buffer<T> touched_;
 };
 
 /// Largest difference over the largest number, of all rows of all worlds; infinite where only one is finite.
