@@ -24,6 +24,19 @@ BACKDRIVE_INLINE Spatial<Real> held_back(const TouchingPair<Real>& pair, const C
   return block_times(c.block, w) + coupling_transposed_times(c.block, w);
 }
 
+/// What a contact's equation says with the part E of K_t that its block has: E (K + C)ᵀ J w = E λ, the same λ for any
+/// E, whose tangential part it leaves E times. (M̃ + Jᵀ E K J) w = x̄ − (1 − E) Jᵀ λ is then solved for the next λ, by
+/// which what is wrong with it falls to some m/(m + E K_t) of that: the method of multipliers. Of two bodies λ is what
+/// their wrenches have with opposite signs. Returns it of a side: of its wrench, or what a step adds to that.
+template <class Real>
+BACKDRIVE_INLINE Spatial<Real> eased(const TouchingPair<Real>& pair, const Contact<Real>& c, int side,
+                                     Spatial<Real> ContactSide<Real>::*wrench) {
+  const Spatial<Real>& own = c.side[side].*wrench;
+  if constexpr (!softens<Real>()) return own;
+  const Vec3<Real> lambda = pair.shared() ? (own.lin - (c.side[1 - side].*wrench).lin) * constant<Real>(0.5) : own.lin;
+  return {own.ang, own.lin - tangential(c.block.axis, lambda) * (constant<Real>(1) - pair.eased)};
+}
+
 /// What is left of the whole system at w, into residual, where `active`; and how large that is.
 template <class Space>
 BACKDRIVE_CALLED Balance<typename Space::Real> adjoint_balance(Space& ws, const MaskOf<typename Space::Real>& active) {
@@ -35,7 +48,7 @@ BACKDRIVE_CALLED Balance<typename Space::Real> adjoint_balance(Space& ws, const 
     for (int side = 0; side < 2; ++side) {
       if (!pair.moves[side]) continue;
       ContactSide<Real>& s = c.side[side];
-      s.residual = only(active, zero6<Real>() - s.wrench - of_side(side, back));
+      s.residual = only(active, zero6<Real>() - eased(pair, c, side, &ContactSide<Real>::wrench) - of_side(side, back));
       for (int p = 0; p < sum.parts; ++p) {
         sum.residual[p] += square_of_part(s.residual, p);
         sum.impulse[p] += square_of_part(s.wrench, p) + square_of_part(back, p);
@@ -63,7 +76,8 @@ BACKDRIVE_INLINE void apply_to_step(Space& ws) {
     if (left_out(c)) return;
     const Spatial<Real> back = held_back(pair, c, &ContactSide<Real>::step);
     for (int side = 0; side < 2; ++side) {
-      if (pair.moves[side]) c.side[side].residual = c.side[side].step_wrench + of_side(side, back);
+      if (!pair.moves[side]) continue;
+      c.side[side].residual = eased(pair, c, side, &ContactSide<Real>::step_wrench) + of_side(side, back);
     }
   });
 }
@@ -192,7 +206,9 @@ BACKDRIVE_CALLED void refine_adjoint(Space& ws, const Solver& solver) {
   const Real none = select(slow, constant<Real>(NAN), constant<Real>(0));
   load_wrenches(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int side) {
     const Spatial<Real> held = block_times(c.block, c.side[side].twist) * pair.theta[side];
-    const Spatial<Real> load = held + of_side(side, bar_of(ws, c).change - held_back(pair, c));
+    Spatial<Real> load = held + of_side(side, bar_of(ws, c).change - held_back(pair, c));
+    // −λ, where K J w would magnify the rounding of w.
+    if constexpr (softens<Real>()) load = held + of_side(side, bar_of(ws, c).change) + c.side[side].wrench;
     return Spatial<Real>{{load.ang.x + none, load.ang.y, load.ang.z}, load.lin};
   });
 }

@@ -146,6 +146,9 @@ BACKDRIVE_INLINE ValueOf<Real> noise_of_part(const ContactBlock<Real>& b, bool t
   return turns ? slid + sizes(&Spatial<Real>::ang, b.torsion + b.rolling) : slid;
 }
 
+/// |û|² up to which friction counts as sticking, and up to which a known impulse tells the slip better than velocities.
+constexpr double kSticks = 0.96, kToldByImpulse = 0.99;
+
 /// The direction of a slip that is short enough to stick, else zero.
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> where_short(const Vec3<Real>& direction) {
@@ -155,15 +158,15 @@ BACKDRIVE_INLINE Vec3<Real> where_short(const Vec3<Real>& direction) {
 
 /// Takes the slip of a contact that sticks from the impulse that x makes it carry, not from x: where friction is stiff
 /// the bodies' balance knows it well, and a slip that is off by ε would change all of it. Returns by how much the slip
-/// is then another. p: the impulse on the first body.
+/// is then another. p: the impulse on the first body; most: |û|² up to which it is told so.
 template <class Real>
 BACKDRIVE_INLINE Vec3<Real> slip_from_impulse(const PairLaw<Real>& law, const Vec3<Real>& n, const Vec3<Real>& p,
-                                              const MaskOf<Real>& wanted, ContactForce<Real>& f) {
+                                              const MaskOf<Real>& wanted, double most, ContactForce<Real>& f) {
   const Real one = constant<Real>(1), least = no_impulse<Real>();
   const Real bound = law.dt * law.material.friction * f.normal.value;
   const Vec3<Real> direction = tangential(n, p) * (-one / (bound + least));
   const Real square = dot(direction, direction);
-  const auto sticks = wanted && value_of(square) < value_of(constant<Real>(0.96)) && value_of(bound) > value_of(least);
+  const auto sticks = wanted && value_of(square) < value_of(constant<Real>(most)) && value_of(bound) > value_of(least);
   const Real speed = law.material.creep / square_root(select(sticks, one - square, one));
   const Vec3<Real> gap = direction * speed - f.slide.direction * f.slide.speed;
   const Vec3<Real> drag = direction * law.material.friction;
@@ -312,7 +315,7 @@ BACKDRIVE_INLINE void evaluate_contact(const Space& ws, const TouchingPair<Real>
   [[maybe_unused]] Vec3<Real> gap = zero3<Real>();
   if (!Start && any(bold)) {
     const Spatial<Real> p = pair.moves[0] ? c.side[0].wrench : zero6<Real>() - c.side[1].wrench;
-    gap = slip_from_impulse(*law, c.state.normal, p.lin, bold, force);
+    gap = slip_from_impulse(*law, c.state.normal, p.lin, bold, kSticks, force);
   }
   c.block = block_of(*law, c.state.normal, force);
   soften(pair, c.state, force, c.block);

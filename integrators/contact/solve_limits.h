@@ -19,6 +19,11 @@ struct SolveLimits {
   /// How many times the mass of a body K_t is at most: while steps of Newton's lead somewhere, of bodies that fly alone
   /// and of links of trees, and in the last step.
   static constexpr double sticking_alone = 1e3, sticking = 3e3, sticking_last = 30;
+  /// In the matrix of adjoints, what part it is of the first two: see eased().
+  static constexpr double sticking_adjoint = 0.1;
+  /// Of the velocities: slips below it are told by impulses in adjoints, as those of a solved step are known to a
+  /// third.
+  static constexpr double told_slip = 1e-3;
   /// After which a step that helps little is not taken without looking where it leads.
   static constexpr int bold_steps = 6;
   /// Impulses on the way, or what was left of them, over those at the end: beyond that rounding of the steps is not that

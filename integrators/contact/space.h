@@ -83,6 +83,7 @@ struct Contact {
   ContactBlock<Real> block;  ///< K at the solution so far
   Spatial<Real> wrench;      ///< on the first body
   Spatial<Real> impulse;     ///< that Newton's linear model gives it at the solution so far
+  Vec3<Real> carried;        ///< of an adjoint in float32: the impulse that the step's last solve gave it
   Real bound;                ///< (C9): what friction's bound is held at, N; see ContactSpace::held
   bool idle;                 ///< apart in all lanes: K and residuals are zero
   bool still;                ///< was idle when the running Newton step began, which leaves its wrenches as they are
@@ -114,6 +115,7 @@ struct TouchingPair {
   Real turn_loss_bar;  ///< cotangent of the law's, from (A5) to (A6)
   Real theta[2];       ///< shares of the blocks of i and j
   Real sticking;       ///< what K_t is at most in Newton's steps in float32, see soften()
+  Real eased;          ///< of an adjoint in float32: what part of K_t the blocks have, E of eased()
 
   BACKDRIVE_INLINE bool shared() const { return moves[0] && moves[1]; }
   /// Of a contact on i (0) or j (1), from the O of that body's tree.

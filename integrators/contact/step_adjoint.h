@@ -46,11 +46,95 @@ BACKDRIVE_INLINE Spatial<typename Space::Real> seed_of(const Space&, const Touch
   return {zero3<Real>(), bar.pair_forces ? bar.pair_forces[pair.number] : zero3<Real>()};
 }
 
+/// In float32: what contacts carried, from the last solve of the step (load_last_step()) and its solution in
+/// link[].kick. Where friction sticks it says by how much, and a slip that is a difference of velocities does not: its
+/// rounding, of some 1e-7 of these, is a good part of what friction at ε needs.
+template <class Space>
+BACKDRIVE_CALLED void keep_impulses(Space& ws) {
+  using Real = typename Space::Real;
+  each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
+    c.carried = c.wrench.lin * ws.dt;
+    if (pair.shared() || left_out(c)) return;
+    const Spatial<Real> moved = change_of(ws, pair, c) - difference(pair, c, &ContactSide<Real>::twist);
+    c.carried = c.impulse.lin - block_times(c.block, moved).lin;
+  });
+}
+/// The law's force at the solution; in float32 with the slips that impulses tell, where these are short and the step
+/// was solved.
+template <class Space>
+BACKDRIVE_INLINE ContactForce<typename Space::Real> solved_force(const Space& ws,
+                                                                 const TouchingPair<typename Space::Real>& pair,
+                                                                 const Contact<typename Space::Real>& c) {
+  using Real = typename Space::Real;
+  ContactForce<Real> f = contact_force(pair.law, c.state, change_of(ws, pair, c));
+  if constexpr (softens<Real>()) {
+    const Vec3<Real>&a = c.state.start.lin, &b = c.state.smooth.lin;
+    const Real fast = constant<Real>(SolveLimits<Real>::told_slip) * square_root(dot(a, a) + dot(b, b));
+    const auto is_short = value_of(f.slide.speed) < value_of(fast + pair.law.material.creep * constant<Real>(10));
+    const auto solved = !(value_of(ws.contact.unsolved) > value_of(constant<Real>(0)));
+    slip_from_impulse(pair.law, c.state.normal, c.carried, solved && is_short, kToldByImpulse, f);
+  }
+  return f;
+}
+
+/// In float32: forces at the solution, and blocks of the law as it is, since a softer one would magnify cotangents by
+/// the ratio in every step; but for E of eased(), the same for all points of a pair, so that it is K_t as it is by
+/// which they share what they hold against each other.
+template <class Space>
+BACKDRIVE_CALLED void take_solved_forces(Space& ws) {
+  using Real = typename Space::Real;
+  for (int k = 0; k < ws.contact.touching_count; ++k) {
+    TouchingPair<Real>& pair = ws.contact.touching[k];
+    Real stiffest = constant<Real>(0);
+    const auto each = [&](const auto& visit) {
+      for (int n = pair.first; n < pair.first + pair.count; ++n) {
+        if (!left_out(ws.contact.contacts[n])) visit(ws.contact.contacts[n]);
+      }
+    };
+    each([&](Contact<Real>& c) {
+      const ContactForce<Real> f = solved_force(ws, pair, c);
+      c.block = block_of(pair.law, c.state.normal, f);
+      c.wrench = f.wrench;
+      stiffest = maximum(stiffest, c.block.tangential);
+    });
+    const Real one = constant<Real>(1), most = pair.sticking * constant<Real>(SolveLimits<Real>::sticking_adjoint);
+    const auto stiff = value_of(stiffest) > value_of(most) && value_of(most) > value_of(no_impulse<Real>());
+    pair.eased = select(stiff, most / select(stiff, stiffest, one), one);
+    each([&](Contact<Real>& c) { c.block.tangential = c.block.tangential * pair.eased; });
+  }
+}
+
+/// J w of a contact, for (A5). In float32 of what K_t is large for by λ = K J w, as refine_adjoint() has left it, and
+/// not by the links' twists, whose rounding K_t magnifies: λ_t = K_t (x − s s·x) of x = T J w. What slides is free
+/// along s, and twists tell that part.
+template <class Space>
+BACKDRIVE_INLINE Spatial<typename Space::Real> solution_at(const Space& ws,
+                                                           const TouchingPair<typename Space::Real>& pair,
+                                                           const Contact<typename Space::Real>& c) {
+  using Real = typename Space::Real;
+  Spatial<Real> w = relative_at(ws, pair, c, &TouchAdjointLink<Real>::w);
+  if constexpr (softens<Real>()) {
+    const Real one = constant<Real>(1), zero = constant<Real>(0);
+    const Vec3<Real>&n = c.state.normal, &s = c.block.slide;
+    const Real square = dot(s, s), stiffness = c.block.tangential;
+    const auto stiff = value_of(pair.eased) < value_of(one) && value_of(stiffness) > value_of(zero);
+    const auto sticks = value_of(square) < value_of(constant<Real>(kSticks));
+    const Vec3<Real> lambda =
+        tangential(n, difference(pair, c, &ContactSide<Real>::wrench).lin) * constant<Real>(pair.shared() ? -0.5 : -1);
+    const Vec3<Real> held = lambda * (pair.eased / select(stiff, stiffness, one));
+    const Real slid = select(sticks, dot(s, held) / select(sticks, one - square, one),
+                             (dot(s, w.lin) - dot(s, held)) / select(sticks, one, square));
+    w.lin = choose(stiff, n * dot(n, w.lin) + held + s * slid, w.lin);
+  }
+  return w;
+}
+
 /// Forces and blocks at the solution, Δv's twists, whose matrix the integrator then factors; and as loads what the
 /// forces' own cotangents make of those of Δv.
 template <class Space, class Bar>
 BACKDRIVE_CALLED void begin_adjoint(Space& ws, const Bar& bar) {
   using Real = typename Space::Real;
+  if constexpr (softens<Real>()) keep_impulses(ws);
   each_side(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int side) {
     c.side[side].twist = twist_at(ws.contact.link[pair.link(side)].kick, pair.arm(c, side));
     c.side[side].wrench = c.side[side].step = zero6<Real>();
@@ -60,22 +144,14 @@ BACKDRIVE_CALLED void begin_adjoint(Space& ws, const Bar& bar) {
   ws.contact.any_held = false;
   ws.contact.shared = one < zero;
   evaluate<false>(ws, zero < one, one < zero);
-  if constexpr (softens<Real>()) {
-    // Their adjoints are of the law as it is, and so must be the matrix: a softer one would magnify cotangents by the
-    // ratio in every step.
-    each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
-      if (left_out(c)) return;
-      const Spatial<Real> e = difference(pair, c, &ContactSide<Real>::twist);
-      c.block = block_of(pair.law, c.state.normal, contact_force(pair.law, c.state, e));
-    });
-  }
+  if constexpr (softens<Real>()) take_solved_forces(ws);
   load_blocks(ws);
   each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int number) {
     ContactBar<Real>& own = ws.contact.bars[number];
     own = {zero_state<Real>(), zero6<Real>()};
     if (!bar.pair_forces || left_out(c)) return;
     PairLawBar<Real> unused = zero_law_bar<Real>();
-    const ContactForce<Real> f = contact_force(pair.law, c.state, difference(pair, c, &ContactSide<Real>::twist));
+    const ContactForce<Real> f = solved_force(ws, pair, c);
     ContactBar<Real> of_force = own;
     adj_contact_force(pair.law, c.state, f, seed_of(ws, pair, bar), of_force, unused);
     own.change = of_force.change;
@@ -100,9 +176,8 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
       ContactBar<Real>& own = space.bars[n];
       own = {zero_state<Real>(), zero6<Real>()};
       if (left_out(c)) continue;
-      const ContactForce<Real> f = contact_force(pair.law, c.state, change_of(ws, pair, c));
-      const Spatial<Real> w = relative_at(ws, pair, c, &TouchAdjointLink<Real>::w);
-      adj_contact_force(pair.law, c.state, f, w * ws.dt + seed, own, law_bar);
+      const ContactForce<Real> f = solved_force(ws, pair, c);
+      adj_contact_force(pair.law, c.state, f, solution_at(ws, pair, c) * ws.dt + seed, own, law_bar);
     }
     pair.turn_loss_bar = law_bar.material.turn_loss;
     if (!bar.wants_parameters()) continue;
