@@ -24,17 +24,25 @@ BACKDRIVE_INLINE Spatial<Real> held_back(const TouchingPair<Real>& pair, const C
   return block_times(c.block, w) + coupling_transposed_times(c.block, w);
 }
 
+/// Of the force parts of a contact's wrenches what acts on the first body, and on the second the other way.
+template <class Real>
+BACKDRIVE_INLINE Vec3<Real> opposed(const TouchingPair<Real>& pair, const Contact<Real>& c,
+                                    Spatial<Real> ContactSide<Real>::*wrench = &ContactSide<Real>::wrench) {
+  const Vec3<Real> force = difference(pair, c, wrench).lin;
+  return pair.shared() ? force * constant<Real>(0.5) : force;
+}
+
 /// What a contact's equation says with the part E of K_t that its block has: E (K + C)ᵀ J w = E λ, the same λ for any
 /// E, whose tangential part it leaves E times. (M̃ + Jᵀ E K J) w = x̄ − (1 − E) Jᵀ λ is then solved for the next λ, by
 /// which what is wrong with it falls to some m/(m + E K_t) of that: the method of multipliers. Of two bodies λ is what
-/// their wrenches have with opposite signs. Returns it of a side: of its wrench, or what a step adds to that.
+/// their wrenches have opposed(). Returns it of a side: of its wrench, or what a step adds to that.
 template <class Real>
 BACKDRIVE_INLINE Spatial<Real> eased(const TouchingPair<Real>& pair, const Contact<Real>& c, int side,
                                      Spatial<Real> ContactSide<Real>::*wrench) {
   const Spatial<Real>& own = c.side[side].*wrench;
   if constexpr (!softens<Real>()) return own;
-  const Vec3<Real> lambda = pair.shared() ? (own.lin - (c.side[1 - side].*wrench).lin) * constant<Real>(0.5) : own.lin;
-  return {own.ang, own.lin - tangential(c.block.axis, lambda) * (constant<Real>(1) - pair.eased)};
+  const Vec3<Real> less = tangential(c.block.axis, opposed(pair, c, wrench)) * (constant<Real>(1) - pair.eased);
+  return {own.ang, side == 0 ? own.lin - less : own.lin + less};
 }
 
 /// What is left of the whole system at w, into residual, where `active`; and how large that is.

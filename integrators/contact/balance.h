@@ -181,10 +181,14 @@ template <class Real>
 constexpr bool softens() {
   return SolveLimits<Real>::narrow && !kIsDual<Real>;
 }
-/// A small part of the velocities that a contact meets.
+/// A part of the velocities that a contact meets.
+template <class Real>
+BACKDRIVE_INLINE Real part_of_velocities(double part, const Vec3<Real>& start, const Vec3<Real>& smooth) {
+  return constant<Real>(part) * square_root(dot(start, start) + dot(smooth, smooth));
+}
 template <class Real>
 BACKDRIVE_INLINE Real least_slip(const Vec3<Real>& start, const Vec3<Real>& smooth) {
-  return constant<Real>(SolveLimits<Real>::least_slip) * square_root(dot(start, start) + dot(smooth, smooth));
+  return part_of_velocities(SolveLimits<Real>::least_slip, start, smooth);
 }
 /// In float32, where slips cannot be told by impulses (far from a solution) and differences of velocities know them to
 /// some 1e-7 of these: stiction velocities are at least a small part of the velocities. Against the world, where the

@@ -68,8 +68,7 @@ BACKDRIVE_INLINE ContactForce<typename Space::Real> solved_force(const Space& ws
   using Real = typename Space::Real;
   ContactForce<Real> f = contact_force(pair.law, c.state, change_of(ws, pair, c));
   if constexpr (softens<Real>()) {
-    const Vec3<Real>&a = c.state.start.lin, &b = c.state.smooth.lin;
-    const Real fast = constant<Real>(SolveLimits<Real>::told_slip) * square_root(dot(a, a) + dot(b, b));
+    const Real fast = part_of_velocities(SolveLimits<Real>::told_slip, c.state.start.lin, c.state.smooth.lin);
     const auto is_short = value_of(f.slide.speed) < value_of(fast + pair.law.material.creep * constant<Real>(10));
     const auto solved = !(value_of(ws.contact.unsolved) > value_of(constant<Real>(0)));
     slip_from_impulse(pair.law, c.state.normal, c.carried, solved && is_short, kToldByImpulse, f);
@@ -119,9 +118,8 @@ BACKDRIVE_INLINE Spatial<typename Space::Real> solution_at(const Space& ws,
     const Real square = dot(s, s), stiffness = c.block.tangential;
     const auto stiff = value_of(pair.eased) < value_of(one) && value_of(stiffness) > value_of(zero);
     const auto sticks = value_of(square) < value_of(constant<Real>(kSticks));
-    const Vec3<Real> lambda =
-        tangential(n, difference(pair, c, &ContactSide<Real>::wrench).lin) * constant<Real>(pair.shared() ? -0.5 : -1);
-    const Vec3<Real> held = lambda * (pair.eased / select(stiff, stiffness, one));
+    // λ_t/K_t: wrenches are −λ.
+    const Vec3<Real> held = tangential(n, -opposed(pair, c)) * (pair.eased / select(stiff, stiffness, one));
     const Real slid = select(sticks, dot(s, held) / select(sticks, one - square, one),
                              (dot(s, w.lin) - dot(s, held)) / select(sticks, one, square));
     w.lin = choose(stiff, n * dot(n, w.lin) + held + s * slid, w.lin);

@@ -3,13 +3,12 @@
 // again on the way back. The same for all integrators, of which a working set `Set` says
 //
 //   Real, has_contact, q, qd, control                       and with contact: reported
-//   lay_out(a, first_world, arena, set)                     takes its arrays from the arena and, unless that only
-//   counts,
-//                                                           fills in the model
+//   lay_out(a, first_world, arena, set)                     takes its arrays from the arena and fills in the model,
+//                                                           unless the arena only counts
 //   step_group(a, set, step, number, first_world, halted)   one step: `step` of this launch, `number` of the rollout
-//   reported_of(set)                                           with contact: the velocity that moved q here
-//   in_touch(set)                                              with contact: whether something may have acted in the
-//   step joint_at_fault(set, lane)                               which joint made a lane non-finite
+//   reported_of(set)                                        with contact: the velocity that moved q here
+//   in_touch(set)                                           with contact: whether something may have acted in the step
+//   joint_at_fault(set, lane)                               which joint made a lane non-finite
 //
 // and of an adjoint, `Scratch`, with the working set in `ws` and the cotangents in `bar`,
 //
@@ -88,8 +87,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
     s.control.pad(a.launch.worlds, first_world, t.nu);
     step_group(a, s, step, first_step + step, first_world, halted);
     if constexpr (Set::has_contact) {
-      const Real touched = constant<Real>(in_touch(s));
-      if (a.touched) store_rows(group, a.touched, std::size_t(step), 1, &touched, 1);
+      if (a.touched) store<Real>(a.touched + group.at(std::size_t(step)), constant<Real>(in_touch(s)));
     }
   }
   if (a.q) store_state(a.launch.steps, 0);
