@@ -43,13 +43,14 @@ double step_defect(const Problem& problem, RolloutOptions options) {
   double most = 0;
   options.steps = 1;
   options.keep_states = false;
-  for (int first = 0; first < steps; first += kStepsAtOnce) {
+  // The first step begins the motion, and others do not.
+  for (int first = 0, worlds = 1; first < steps; first += worlds) {
     using D = Dual<double>;
-    const int worlds = std::min(kStepsAtOnce, steps - first);
+    if (first > 0) worlds = std::min(kStepsAtOnce, steps - first);
     State<D> state;
     state.q = as_worlds<D>(motion.q, first, worlds, nq);
     state.qd = as_worlds<D>(motion.qd, first, worlds, nv);
-    if (!motion.reported.empty()) state.set_reported(as_worlds<D>(motion.reported, first, worlds, nv));
+    if (first > 0 && !motion.reported.empty()) state.set_reported(as_worlds<D>(motion.reported, first, worlds, nv));
     Control<D> own;
     if (!control.u.empty()) own.u = as_worlds<D>(control.u, first, worlds, nu);
     const Parameters still = zero_parameters(model);

@@ -42,6 +42,9 @@ struct State {
     static const Buffer<T> none;
     return of_q_ == stamp(q) && of_qd_ == stamp(qd) ? reported_ : none;
   }
+  /// Whether a motion begins here, of which contact may bear what rests (docs/contact.md, (C12)): no rollout ended
+  /// here, whatever was written to q and qd since.
+  bool begins() const { return reported_.empty(); }
   /// Of q and qd as they are now: other numbers in them, and it is forgotten.
   void set_reported(const Buffer<T>& velocity) {
     reported_ = velocity;

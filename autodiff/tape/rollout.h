@@ -91,7 +91,7 @@ Buffer<T> detach(const Buffer<T>& buffer, Memory& memory = default_memory()) {
 }
 template <class T>
 State<T> detach(const State<T>& state, Memory& memory = default_memory()) {
-  State<T> copy;
+  State<T> copy = state;
   copy.q = state.q.clone(memory);
   copy.qd = state.qd.clone(memory);
   if (!state.reported().empty()) copy.set_reported(state.reported().clone(memory));

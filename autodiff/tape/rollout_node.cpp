@@ -39,6 +39,7 @@ void run_part(const PartRun<T>& run, RolloutPart<T>& part) {
                                 part.end.qd.write_address(),
                                 run.status.write_address()};
   arguments.launch.steps_before = run.steps_before;
+  arguments.launch.fresh = part.fresh;
   if (!part.reported.empty()) arguments.reported = part.reported.write_address();
   if (!part.begin_reported.empty()) arguments.reported0 = part.begin_reported.address();
   if (!part.end_reported.empty()) arguments.reported_end = part.end_reported.write_address();
@@ -182,6 +183,7 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
       out.resume,
       {window.steps, window.cut, T(window.clip), out.clipped.empty() ? nullptr : out.clipped.write_address()}};
   if (touches) {
+    arguments.launch.fresh = piece.fresh;
     arguments.reported_bar = seeds_of(piece.reported, seeds.qd);
     arguments.reported = piece.reported.address();
     arguments.touched = piece.touched.address();

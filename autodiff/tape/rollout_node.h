@@ -16,6 +16,7 @@ struct RolloutPart {
   int first_step = 0, steps = 0;
   State<T> begin, end;                     ///< may be the same buffers
   Buffer<T> begin_reported, end_reported;  ///< begin.reported(), and what becomes end's; empty: no contact
+  bool fresh = false;                      ///< as in Launch
   Buffer<T> q, qd;                         ///< every state, steps + 1 of them; empty: not kept
   Buffer<T> reported, contact;             ///< as Trajectory says
   Buffer<T> touched;                       ///< as RolloutArguments says
@@ -29,6 +30,7 @@ struct RolloutPart {
     const int nv = model.topology.nv, worlds = from.q.worlds();
     const bool touches = !model.topology.contact_pairs.empty();
     if (touches) begin_reported = from.reported(), end_reported = Buffer<T>::uninitialized(memory, nv, worlds);
+    fresh = touches && from.begins();
     if (!which.keep_states) return;
     const std::int64_t states = std::int64_t{steps} + 1;
     q = Buffer<T>::uninitialized(memory, row_count(states, model.topology.nq), worlds);

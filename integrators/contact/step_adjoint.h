@@ -159,6 +159,23 @@ BACKDRIVE_CALLED void begin_adjoint(Space& ws, const Bar& bar) {
   });
 }
 
+/// From the cotangents of a pair's law to those of its shapes.
+template <class Space, class Bar>
+BACKDRIVE_CALLED void adj_pair_law(const Space& ws, const TouchingPair<typename Space::Real>& pair,
+                                   const PairLawBar<typename Space::Real>& law_bar, const Bar& bar) {
+  using Real = typename Space::Real;
+  const auto& space = ws.contact;
+  const ShapeConstants<Real> a = space.constants[pair.a], b = space.constants[pair.b];
+  adj_pair_material<Real>(a, b, pair.law, law_bar.material, bar.shapes[pair.a], bar.shapes[pair.b]);
+  if (has_core(ws, pair.a, pair.b)) {
+    adj_core_depth<Real>({space.geometry[pair.a], a.scale, space.geometry[pair.b], b.scale}, law_bar.material.core,
+                         bar.shapes[pair.a].scale, bar.shapes[pair.b].scale);
+  }
+  if (!pair.law.resists_turns) return;
+  adj_turn_material(law_bar.turning, bar.shapes[pair.a]);
+  adj_turn_material(law_bar.turning, bar.shapes[pair.b]);
+}
+
 /// (A5), from the twists of w to the cotangents of the contacts' changes, states and constants; those of v_s become
 /// loads.
 template <class Space, class Bar>
@@ -178,16 +195,7 @@ BACKDRIVE_CALLED void adj_forces(Space& ws, const Bar& bar) {
       adj_contact_force(pair.law, c.state, f, solution_at(ws, pair, c) * ws.dt + seed, own, law_bar);
     }
     pair.turn_loss_bar = law_bar.material.turn_loss;
-    if (!bar.wants_parameters()) continue;
-    const ShapeConstants<Real> a = space.constants[pair.a], b = space.constants[pair.b];
-    adj_pair_material<Real>(a, b, pair.law, law_bar.material, bar.shapes[pair.a], bar.shapes[pair.b]);
-    if (has_core(ws, pair.a, pair.b)) {
-      adj_core_depth<Real>({space.geometry[pair.a], a.scale, space.geometry[pair.b], b.scale}, law_bar.material.core,
-                           bar.shapes[pair.a].scale, bar.shapes[pair.b].scale);
-    }
-    if (!pair.law.resists_turns) continue;
-    adj_turn_material(law_bar.turning, bar.shapes[pair.a]);
-    adj_turn_material(law_bar.turning, bar.shapes[pair.b]);
+    if (bar.wants_parameters()) adj_pair_law(ws, pair, law_bar, bar);
   }
   load_wrenches(ws, [&](const TouchingPair<Real>&, const Contact<Real>& c, int side) {
     return of_side(side, bar_of(ws, c).state.smooth);
@@ -365,7 +373,7 @@ BACKDRIVE_HD void adj_contact_places(Space& ws, const Bar& bar) {
   clear_bars(ws);
   for (int k = 0; k < ws.contact.touching_count; ++k) {
     const auto& pair = ws.contact.touching[k];
-    bool idle = true;
+    bool idle = !ws.contact.begins;  // else (C12) may know of what no force acts in
     for (int c = pair.first; c < pair.first + pair.count; ++c) idle = idle && left_out(ws.contact.contacts[c]);
     if (!idle) adj_contacts_of(ws, pair, bar);
   }

@@ -128,6 +128,7 @@ template <class T, class Layout>
 BACKDRIVE_HD void step_group(const RolloutArguments<T>& a, Workspace<Layout>& ws, [[maybe_unused]] int step, int number,
                              int first_world, typename Layout::Real& halted) {
   if constexpr (Layout::contact) {
+    ws.contact.begins = a.launch.begins(number);
     forward_dynamics_with_contact(ws);
     contact::report_contacts(a, ws, step, first_world);
     contact::note_unsolved(ws, number, first_world, a.launch.worlds, a.status);
@@ -151,6 +152,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typenam
     using Real = typename Layout::Real;
     const WorldGroup group(a.launch, first_world);
     auto& contact = g.ws.contact;
+    contact.begins = a.launch.begins(a.launch.first_step + step);
     contact.sought = may_have_touched<Real>(group, a.touched, step);
     contact.reported_apart = may_have_touched<Real>(group, a.touched, step - 1);
     if (contact.reported_apart) {

@@ -1,6 +1,7 @@
 #pragma once
 // Contact on trees: the working set as contact/space.h wants it, the linear solves of contact/solve.h, and the step.
 #include "integrators/contact/solve.h"
+#include "integrators/contact/support.h"
 #include "integrators/featherstone/half_way.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -56,6 +57,21 @@ BACKDRIVE_INLINE const auto& start_of(const Workspace<Layout>& ws, int link) {
 template <class Layout>
 BACKDRIVE_INLINE auto mass_of(const Workspace<Layout>& ws, int link) {
   return ws.constants[link].mass;
+}
+template <class Layout>
+BACKDRIVE_INLINE const auto& gravity_of(const Workspace<Layout>& ws) {
+  return ws.gravity;
+}
+template <class Layout>
+BACKDRIVE_INLINE auto fall_of(const Workspace<Layout>& ws, int link) {
+  return constant<typename Layout::Real>(1) - ws.constants[link].lift;
+}
+/// Trees on a free joint are held by nothing.
+template <class Layout>
+BACKDRIVE_INLINE int loose_root_of(const Workspace<Layout>& ws, int link) {
+  if (link < 0) return -1;
+  const int root = root_of(ws.links, link);
+  return ws.links[root].type == JointType::free ? root : -1;
 }
 /// Of bodies that fly alone contact is solved with the inertia that half a turn leads to, as it has shapes there
 /// ((C8) of docs/contact.md): the impulse is then that of a body on its way, and what rolls keeps its spin whatever its
@@ -217,8 +233,24 @@ struct TreeSolver {
   }
 };
 
+/// Whether (C12) may move something in this step.
+template <class Layout>
+BACKDRIVE_INLINE bool begins_supported(const Workspace<Layout>& ws) {
+  return ws.contact.begins && ws.contact.contact_count > 0;
+}
+/// Moves v_s of roots by what (C12) gives them, by their q̈; `sign`: 1, or −1 to take it away.
+template <class Layout, class Solution>
+BACKDRIVE_CALLED void add_rises(Workspace<Layout>& ws, Solution x, const typename Layout::Real& sign) {
+  for (int i = 0; i < ws.link_count; ++i) {
+    if (loose_root_of(ws, i) != i) continue;
+    typename Layout::Dof* const dof = ws.dof + ws.links[i].v;
+    for (int k = 3; k < 6; ++k) dof[k].*x += dot(dof[k].S.lin, ws.contact.supports[i].rise) * (sign / ws.dt);
+  }
+}
+
 /// (1)-(3), (C1): q̈ of all but contact into dof[].*x, the twists with v_s of the links, and the contacts; visit(link,
-/// δ) of q̈. Done twice, to the same bits, where shapes come close.
+/// δ) of q̈. Done twice, to the same bits, where shapes come close. In the step that begins a motion q̈ of roots has the
+/// rises of (C12), too.
 template <class Layout, class Solution, class Visit>
 BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, Solution x, const Visit& visit) {
   using Real = typename Layout::Real;
@@ -233,6 +265,10 @@ BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, Solution x, const Visit& 
   } while (!contact::find_contacts(ws, [&] {
     if (ws.middle.on) go_half_way(ws, x);
   }));
+  if (begins_supported(ws)) {
+    contact::support(ws);
+    add_rises(ws, x, constant<Real>(1));
+  }
 }
 
 /// (C1)-(C7), after smooth_motion, where something is in_touch: keep(dof, what contact adds to its velocity);

@@ -8,7 +8,7 @@
 //   Z = R + Σ_Y Y_p ×* G^Y        q̄ += Sᵀ Z        q̇̄ −= Sᵀ G^v        R = Σ (pose̅ + Y ×* y̅)  over its contacts.
 //
 // Where a tree is in the world enters nowhere but in the places of shapes of the world and of other trees.
-#include "integrators/contact/step_adjoint.h"
+#include "integrators/contact/support_adjoint.h"
 #include "integrators/featherstone/dynamics_adjoint.h"
 #include "integrators/featherstone/tree_contact.h"
 
@@ -77,6 +77,39 @@ BACKDRIVE_HD void adj_kick(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   solve_for_w(ws, false);
   contact::adj_forces(ws, bar);
   project_loads(ws, bar);
+}
+
+template <class Layout>
+BACKDRIVE_INLINE void add_mass_bar(const StepBar<Layout>& bar, int link, const typename Layout::Real& mass_bar,
+                                   const typename Layout::Real& lift_bar) {
+  bar.constants[link].mass += mass_bar;
+  bar.constants[link].lift += lift_bar;
+}
+/// What the axes of free joints receive, in which v_s has the rises of (C12), before contacts add to the cotangents of
+/// v_s in bar.qd: these have the rises as they are in the world.
+template <class Layout>
+BACKDRIVE_CALLED void adj_rise_axes(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  for (int i = 0; i < ws.link_count && bar.wants_parameters(); ++i) {
+    if (loose_root_of(ws, i) != i) continue;
+    Vec3<Real> smooth_bar = zero3<Real>();
+    for (int k = ws.links[i].v + 3; k < ws.links[i].v + 6; ++k) smooth_bar += ws.dof[k].S.lin * bar.qd[k];
+    const Vec3<Real> turn = cross(smooth_bar, ws.contact.supports[i].rise);
+    bar.constants[i].rotation += transposed_times(broadcast<Real>(ws.constants[i].rotation), turn);
+  }
+}
+/// (C12), with the cotangents of v_s in bar.qd. From here on q̈ is that of the smooth motion.
+template <class Layout>
+BACKDRIVE_CALLED void adj_rises(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  for (int i = 0; i < ws.link_count; ++i) {
+    if (loose_root_of(ws, i) != i) continue;
+    for (int k = ws.links[i].v + 3; k < ws.links[i].v + 6; ++k) {
+      ws.contact.supports[i].rise_bar += ws.dof[k].S.lin * bar.qd[k];
+    }
+  }
+  contact::adj_support(ws, bar);
+  add_rises(ws, &Layout::Dof::qdd, constant<Real>(-1));
 }
 
 /// What a tree's origin receives: position of a free root, placement of its root joint.
@@ -304,7 +337,10 @@ BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar
     bar.qd[k] += bar.reported[k];
     bar.reported[k] = constant<Real>(0);
   }
+  const bool rises = begins_supported(ws);
+  if (rises) adj_rise_axes(ws, bar);
   if (kicked) adj_kick(ws, bar);
+  if (rises) adj_rises(ws, bar);
   for (int k = 0; k < ws.nv; ++k) ws.dof[k].x = ws.dt * bar.qd[k];
   if (kicked) adj_contacts(ws, bar);
   go_back(ws);

@@ -31,6 +31,11 @@ struct Launch {
   const contact::Geometry<ScalarOf<T>>* geometry = nullptr;  ///< [contact shape], where the kernel runs
   /// Of models that semi_implicit steps, whose kernels run then; arrays where the kernel runs. Null: none.
   const semi_implicit::TablesView* bodies = nullptr;
+  /// The rollout's first state begins a motion: contact may bear what rests there (contact/support.h).
+  bool fresh = false;
+
+  /// Whether step `number` of the rollout begins such a motion.
+  BACKDRIVE_HD bool begins(int number) const { return fresh && number == 0; }
 };
 
 template <class T>

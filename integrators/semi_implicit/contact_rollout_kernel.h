@@ -77,6 +77,7 @@ BACKDRIVE_HD void step_group(const RolloutArguments<StorageOf<Real>>& a, Contact
                              int first_world, Real& halted) {
   take_inputs(s);
   set_time(a.launch, number, s);
+  s.touching.contact.begins = a.launch.begins(number);
   step_with_contact(s.touching, s.state, {s.inputs, nullptr}, s.state, halted);
   contact::report_contacts(a, s.touching, step, first_world);
   contact::note_unsolved(s.touching, number, first_world, a.launch.worlds, a.status);
@@ -138,6 +139,7 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<Real>>&
   const TablesView& t = s.tables;
   Workspace<Real>& end = g.touching.end;
   load_state_after(a, g, step, first_world);
+  g.touching.contact.begins = a.launch.begins(a.launch.first_step + step);
   g.touching.contact.sought = may_have_touched<Real>(WorldGroup(a.launch, first_world), a.touched, step);
   seed_forces(a, g, step, first_world);
   take_inputs(s);

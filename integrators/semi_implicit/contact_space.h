@@ -2,7 +2,7 @@
 // Bodies as contact sees them (contact/space.h), and what is kept of a step with contact: every body is a
 // tree of its own, whose O is its centre of mass. So its twist there is [ω; velocity of the com], with which the step
 // works anyhow, its O moves by the com and its twists do not turn with it.
-#include "integrators/contact/step_adjoint.h"
+#include "integrators/contact/support_adjoint.h"
 #include "integrators/semi_implicit/step_adjoint.h"
 
 namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
@@ -89,6 +89,7 @@ struct Touching {
   contact::ContactSpace<TouchLayout<R, Adjoint>> contact{};
   BlockFactors<R> with_blocks{};
   bool* alone = nullptr;             ///< [body_count]: no joint holds it in this step
+  int* loose = nullptr;              ///< [body_count]: loose_root_of(), in the step that begins a motion
   Spatial<R>* start = nullptr;       ///< [body_count]: start_of()
   Spatial<R>* reported = nullptr;    ///< [body_count]: v_d after the step, of the links' origins
   TouchRows<R>* rows = nullptr;      ///< [joint_count]; adjoint only, as what follows
@@ -132,6 +133,23 @@ template <class R, bool Adjoint>
 BACKDRIVE_INLINE bool flies_alone(const Touching<R, Adjoint>& s, int body) {
   return s.alone[body];
 }
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE const Vec3<R>& gravity_of(const Touching<R, Adjoint>& s) {
+  return s.system.gravity;
+}
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE R fall_of(const Touching<R, Adjoint>& s, int body) {
+  return weight_share(s.system.bodies[body]);
+}
+template <class R, bool Adjoint>
+BACKDRIVE_INLINE int loose_root_of(const Touching<R, Adjoint>& s, int body) {
+  return body < 0 ? -1 : s.loose[body];
+}
+template <class R>
+BACKDRIVE_INLINE void add_mass_bar(const StepBar<R>& bar, int body, const R& mass_bar, const R& lift_bar) {
+  bar.bodies[body].mass += mass_bar;
+  bar.bodies[body].lift += lift_bar;
+}
 /// M̃ is the start's: what it makes of an impulse is carried on whole.
 template <class R, bool Adjoint>
 BACKDRIVE_INLINE Sym3<R> kicked_inertia(const Touching<R, Adjoint>&, int) {
@@ -168,6 +186,25 @@ BACKDRIVE_INLINE void find_alone(Touching<R, Adjoint>& s) {
   }
 }
 
+/// Finds the trees that no joint holds to the world: of each the body of the least number, which joints hand on.
+template <class R, bool Adjoint>
+BACKDRIVE_CALLED void find_loose(Touching<R, Adjoint>& s) {
+  for (int i = 0; i < s.system.body_count; ++i) s.loose[i] = i;
+  for (bool settled = false; !settled;) {
+    settled = true;
+    for (int j = 0; j < s.system.joint_count; ++j) {
+      const Joint& joint = s.system.joints[j];
+      if (joint.type == JointType::free || !s.system.holds(j)) continue;
+      const int parent = joint.parent < 0 ? -1 : s.loose[joint.parent], child = s.loose[joint.child];
+      if (parent == child) continue;
+      settled = false;
+      const int least = parent < child ? parent : child;
+      s.loose[joint.child] = least;
+      if (joint.parent >= 0) s.loose[joint.parent] = least;
+    }
+  }
+}
+
 /// Takes room for it from a block of memory, or only counts.
 template <class R, bool Adjoint>
 BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Touching<R, Adjoint>& s) {
@@ -178,6 +215,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Touching<R, A
   s.with_blocks.rows = take_factors(s.system, arena);
   s.response = take_response(s.system, arena);
   s.alone = arena.take<bool>(bodies);
+  s.loose = arena.take<int>(bodies);
   s.start = arena.take<Spatial<R>>(bodies);
   s.reported = arena.take<Spatial<R>>(bodies);
   if constexpr (Adjoint) {

@@ -72,6 +72,20 @@ BACKDRIVE_INLINE void keep_rates(Space& s, const RowsOf& rows_of) {
   }
 }
 
+/// Whether (C12) may move something in this step.
+template <class Space>
+BACKDRIVE_INLINE bool begins_supported(const Space& s) {
+  return s.contact.begins && s.contact.contact_count > 0;
+}
+
+/// Moves v_s by what (C12) gives the trees; `sign`: 1, or −1 to take it away.
+template <class Space>
+BACKDRIVE_CALLED void add_rises(Space& s, const typename Space::Real& sign) {
+  for (int i = 0; i < s.system.body_count; ++i) {
+    if (s.loose[i] >= 0) s.ws.body[i].next.lin += s.contact.supports[s.loose[i]].rise * sign;
+  }
+}
+
 /// (C1)-(C7) after the kick: Δv into body[].u. False: nothing is in reach of anything, and Δv is zero.
 template <class Space>
 BACKDRIVE_CALLED bool contact_kick(Space& s) {
@@ -91,6 +105,11 @@ BACKDRIVE_CALLED bool contact_kick(Space& s) {
     contact::widen_balls(s, i, smooth - body.velocity);
   }
   contact::find_contacts(s, [] {});
+  if (begins_supported(s)) {
+    find_loose(s);
+    contact::support(s);
+    add_rises(s, constant<Real>(1));
+  }
   if (!contact::solve_contacts(s, BodySolver<Space>{s})) {
     for (int i = 0; i < s.system.body_count; ++i) s.ws.body[i].u = zero6<Real>();
     return false;

@@ -46,7 +46,8 @@ BACKDRIVE_PART TouchFlightBar<Real> adj_touch_flight(const FlightStart<Real>& st
   return result;
 }
 
-/// (A3)-(A6): from the cotangents of Δv in body[].u; adds to those of v_s.
+/// (A3)-(A6), and (C12): from the cotangents of Δv in body[].u; adds to those of v_s, which from
+/// here on is that of the smooth motion.
 template <class Real>
 BACKDRIVE_HD void adj_contact_kick(Touching<Real, true>& s, const StepBar<Real>& bar) {
   const int bodies = s.system.body_count;
@@ -72,6 +73,12 @@ BACKDRIVE_HD void adj_contact_kick(Touching<Real, true>& s, const StepBar<Real>&
     const auto& touch = s.contact.link[i];
     if (touch.touched) s.smooth_bar[i] += touch.load;
   }
+  if (!begins_supported(s)) return;
+  for (int i = 0; i < bodies; ++i) {
+    if (s.loose[i] >= 0) s.contact.supports[s.loose[i]].rise_bar += s.smooth_bar[i].lin;
+  }
+  contact::adj_support(s, bar);
+  add_rises(s, constant<Real>(-1));
 }
 
 /// −w·M Δv of one body: to its turn, mass and inertia.

@@ -10,6 +10,7 @@
 #include "integrators/semi_implicit/pose_kernel.h"
 #include "tests/autodiff/semi_implicit_touching.h"
 #include "tests/faults/planted.h"
+#include "tests/support/borne_case.h"
 
 namespace backdrive {
 namespace {
@@ -28,7 +29,8 @@ std::vector<std::pair<std::string, double>> along_mutant(const Model& model, con
   const State<double> start = place_bodies<double>(nullptr, model, batch.state, options);
   const Trajectory<double> run = rollout(model, start, batch.control, options);
   const KernelModel<double> kernel_model(model, nullptr, 1, memory);
-  const Launch<double> launch = launch_of(kernel_model, options.time_step, kSteps, start.q);
+  Launch<double> launch = launch_of(kernel_model, options.time_step, kSteps, start.q);
+  launch.fresh = true;
   const auto rows = [&](int count) { return Buffer<double>(memory, count, 1); };
   Buffer<double> q = rows(t.nq), qd = rows(t.nv), q0 = rows(t.nq), qd0 = rows(t.nv), control = rows(kSteps * t.nu);
   Buffer<double> of_rollout = rows(gradient_rows_of<double>(model, true));
@@ -85,13 +87,12 @@ struct Case {
   test::BlockSums duals;
 };
 
-/// Largest error of a block, of trees with loops, couplings and both, of one that slides, and of loose bodies.
+/// Largest error of a block, of trees with loops, couplings and both, of one that slides, of loose bodies, and of such
+/// as a floor bears when they begin.
 double worst_error() {
-  static const Case cases[] = {{1, test::touching_model(1)},
-                               {2, test::touching_model(2)},
-                               {3, test::touching_model(3)},
-                               {2, test::touching_model(2, true)},
-                               {3, test::loose_model()}};
+  static const Case cases[] = {{1, test::touching_model(1)}, {2, test::touching_model(2)},
+                               {3, test::touching_model(3)}, {2, test::touching_model(2, true)},
+                               {3, test::loose_model()},     {1, test::borne_model(Integrator::semi_implicit)}};
   double worst = 0;
   for (const Case& c : cases) {
     for (const auto& [block, error] : test::block_errors(c.duals, c.backward())) {
@@ -108,7 +109,7 @@ TEST(SemiImplicitContactMutants, SoundAdjointPasses) {
 // What contact adds to the adjoint of a step here, what it shares with trees, and couplings.
 TEST(SemiImplicitContactMutants, EveryFaultIsCaught) {
   std::vector<test::FaultEntry> faults = test::faults_of("contact_on_bodies");
-  for (const char* const more : {"contact", "couplings_of_bodies"}) {
+  for (const char* const more : {"contact", "support", "couplings_of_bodies"}) {
     for (const test::FaultEntry& entry : test::faults_of(more)) faults.push_back(entry);
   }
   for (const test::FaultEntry& entry : faults) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/integrators/mutant_kernels.h"
+#include "tests/support/borne_case.h"
 #include "tests/support/gradient_case.h"
 #include "tests/support/models.h"
 #include "tests/support/rigid_case.h"
@@ -102,6 +103,15 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(frozen_change, 1e-3),
     BACKDRIVE_TRAP(held_wrench, 1e-3),
     BACKDRIVE_TRAP(smooth_of_contacts, 1.1e-1),
+    BACKDRIVE_TRAP(support_start, 1e-6),
+    BACKDRIVE_TRAP(support_gravity, 1e-6),
+    BACKDRIVE_TRAP(support_depth, 1e-6),
+    BACKDRIVE_TRAP(support_normal, 1e-6),
+    BACKDRIVE_TRAP(support_of_normal, 1e-6),
+    BACKDRIVE_TRAP(support_weight, 1e-6),
+    BACKDRIVE_TRAP(support_mass, 1e-6),
+    BACKDRIVE_TRAP(support_rise, 1e-6),
+    BACKDRIVE_TRAP(support_axes, 1e-6),
     BACKDRIVE_TRAP(contact_start, 5e-3),
     BACKDRIVE_TRAP(contact_normal, 6e-4),
     BACKDRIVE_TRAP(turn_loss, 1e-6),
@@ -173,9 +183,9 @@ constexpr Trap kTraps[] = {
 #undef BACKDRIVE_TRAP
 
 /// Where faults show: with hinges, slides and fixed joints, with all other types, with those and contact, where bodies
-/// in touch turn fast, with couplings and contact, with couplings and trees whose turns begin to count or do, where
-/// trees whip, where contact kicks such trees, or where several bodies fly as one.
-enum class Stage { plain, rotations, contact, turning, couplings, beginning, fast, whips, kicks, rigid };
+/// in touch turn fast or contacts bear what begins, with couplings and contact, with couplings and trees whose turns
+/// begin to count or do, where trees whip, where contact kicks such trees, or where several bodies fly as one.
+enum class Stage { plain, rotations, contact, turning, borne, couplings, beginning, fast, whips, kicks, rigid };
 
 /// Speed limits, and of balls those of the angle, are moved to where their ramps begin in the first world: by chance
 /// few motions are on them.
@@ -203,6 +213,7 @@ void begin_on_ramps(GradientCase& c) {
 GradientCase mutation_case(Stage stage) {
   if (stage == Stage::turning) return test::turning_case();
   if (stage == Stage::rigid) return test::rigid_case();
+  if (stage == Stage::borne) return test::borne_case();
   test::TreeOptions options;
   options.links = 9;
   options.forces = options.shapes = true;
@@ -240,6 +251,7 @@ Stage stage_of(Fault fault) {
   const std::string_view table = test::kFaults[static_cast<int>(fault) - 1].table;
   if (table == "couplings") return Stage::couplings;
   if (table == "rigid") return Stage::rigid;
+  if (table == "support" || fault == Fault::support_rise || fault == Fault::support_axes) return Stage::borne;
   for (const Fault kicked : {Fault::whip_kicked, Fault::whip_kicked_twice, Fault::whip_time_back, Fault::whip_time_now,
                              Fault::whip_kick_before, Fault::half_way_share, Fault::half_way_gap_share}) {
     if (fault == kicked) return Stage::kicks;
@@ -256,8 +268,9 @@ Stage stage_of(Fault fault) {
 }
 
 TEST(MutantKernels, SoundKernelsPass) {
-  for (const Stage stage : {Stage::plain, Stage::rotations, Stage::contact, Stage::turning, Stage::couplings,
-                            Stage::beginning, Stage::fast, Stage::whips, Stage::kicks, Stage::rigid}) {
+  for (const Stage stage :
+       {Stage::plain, Stage::rotations, Stage::contact, Stage::turning, Stage::borne, Stage::couplings,
+        Stage::beginning, Stage::fast, Stage::whips, Stage::kicks, Stage::rigid}) {
     // Stiffer than random trees that are slow.
     const double tolerance = stage == Stage::turning || stage == Stage::kicks ? 1e-11 : 1e-12;
     for (const BlockError& e : errors_with(Fault::none, stage)) EXPECT_LT(e.error, tolerance) << e.block;
@@ -265,7 +278,7 @@ TEST(MutantKernels, SoundKernelsPass) {
 }
 
 TEST(MutantKernels, EveryFaultIsPlanted) {
-  for (const char* table : {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees",
+  for (const char* table : {"joint_forces", "trees", "rotations", "balls", "contact", "contact_on_trees", "support",
                             "turn_friction", "couplings", "middle", "whip", "half_way", "rigid"}) {
     const std::vector<test::FaultEntry> faults = test::faults_of(table);
     EXPECT_FALSE(faults.empty()) << table;

@@ -143,6 +143,7 @@ Experiment rolling_ball(Support support, const Turning& turning, double seconds,
   e.row = rows.q_along;
   for (int w = 0; w < kPhases; ++w) {
     e.state.q.set(rows.q_height, w, kRadius - kDepth);
+    if (support == Support::free) continue;  // which begins at rest by itself
     e.state.qd.set(rows.height, w, 0.5 * kGravity * kStep * std::cos(slope));
   }
   return e;

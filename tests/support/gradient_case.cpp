@@ -219,7 +219,8 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   Buffer<double> q(memory, (steps + 1) * t.nq, worlds), qd(memory, (steps + 1) * t.nv, worlds);
   State<double> end(c.model, worlds, memory);
   WorldStatuses status(worlds);
-  const Launch<double> launch = launch_of(model, c.options.time_step, steps, start.q);
+  Launch<double> launch = launch_of(model, c.options.time_step, steps, start.q);
+  launch.fresh = !c.reported_bar.empty();
   const std::shared_ptr<std::byte> scratch = memory.allocate(table.scratch_bytes(launch));
   const int groups = (worlds + table.lanes - 1) / table.lanes;
   const bool touches = !c.reported_bar.empty();

@@ -30,6 +30,7 @@ State<T> states_of(const Trajectory<double>& motion, const Model& model) {
     for (int k = 0; k < t.nv; ++k) states.qd.set(k, w, static_cast<float>(motion.qd(w * t.nv + k, 0)));
   }
   if constexpr (std::is_same_v<T, double>) normalize_quaternions(model, states);
+  states.set_reported(states.qd);  // they begin no motion
   return states;
 }
 
