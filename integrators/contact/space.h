@@ -147,13 +147,13 @@ struct alignas(kRecordAlignment<Real>) ShapeBall {
   Vec3<Real> half;  ///< from the centre to the middle of the capsule's end; zero of a ball
 };
 
-/// Of a tree that nothing holds what contacts bear of its weight when a motion begins (support.h).
+/// Of a tree that nothing holds what contacts bear of its weight when a motion begins (support.h). Also its cotangents.
 template <class Real>
 struct Support {
-  Real mass;                  ///< of the tree, kg; 0: something holds it
-  Real weight;                ///< over g
-  Real borne;                 ///< Σ −N n·g
-  Vec3<Real> rise, rise_bar;  ///< what its velocity begins with beside q̇, world axes
+  Real mass;        ///< of the tree, kg
+  Real weight;      ///< over g
+  Real borne;       ///< Σ −N n·g
+  Vec3<Real> rise;  ///< what its velocity begins with beside q̇, world axes
 };
 
 /// What of a pair no step changes.
@@ -206,7 +206,8 @@ struct ContactSpace {
   KrylovContact<Real>* krylov;  ///< likewise
   TouchingPair<Real>* touching;
   int touching_count, contact_count;
-  Support<Real>* supports;  ///< [link], at the roots of trees
+  Support<Real>* supports;      ///< [link], at the roots of trees
+  Support<Real>* support_bars;  ///< likewise, adjoint only
   bool begins = false;      ///< this step begins a motion of whose start positions and velocities are all that is known
   bool sought = true;  ///< whether contacts of this step are; an adjoint knows of steps in which nothing acted
   int close = 0;  ///< steps for which links still keep what contacts are made of: shapes were close (find_contacts)
@@ -561,6 +562,7 @@ BACKDRIVE_HD void take_contact_arrays(const TopologyView& t, int links, bool adj
   space.krylov = arena.take<KrylovContact<Real>>(adjoint ? t.contact_point_count : 0);
   space.touching = arena.take<TouchingPair<Real>>(t.contact_pair_count);
   space.supports = arena.take<Support<Real>>(links);
+  space.support_bars = arena.take<Support<Real>>(adjoint ? links : 0);
 }
 
 }  // namespace backdrive::contact::inline BACKDRIVE_KERNELS

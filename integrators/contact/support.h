@@ -23,20 +23,39 @@
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
-/// r, and s and its derivative by r.
+/// r, and s and its derivative by r; and what lies under fractions, 0 of what has no weight.
 template <class Real>
 struct BorneShare {
+  Real by_borne, per_mass;  ///< 1/(w g²), 1/m
+  Real fall;                ///< w/m
   Real ratio, value, slope;
 
-  BACKDRIVE_INLINE BorneShare(const Real& borne, const Real& most) {
+  BACKDRIVE_INLINE BorneShare(const Support<Real>& tree, const Vec3<Real>& g) {
     const Real zero = constant<Real>(0), one = constant<Real>(1), two = constant<Real>(2), three = constant<Real>(3);
+    const Real most = tree.weight * dot(g, g);
     const auto has_weight = value_of(most) > value_of(zero);
-    ratio = clamped(borne / select(has_weight, most, one), zero, one);
-    ratio = select(has_weight, ratio, zero);
+    by_borne = select(has_weight, one / select(has_weight, most, one), zero);
+    per_mass = select(has_weight, one / select(has_weight, tree.mass, one), zero);
+    fall = tree.weight * per_mass;
+    ratio = clamped(tree.borne * by_borne, zero, one);
     value = ratio * ratio * (three - two * ratio);
     slope = constant<Real>(6) * ratio * (one - ratio);
   }
 };
+
+/// Whether (C12) may move something in this step.
+template <class Space>
+BACKDRIVE_INLINE bool begins_supported(const Space& ws) {
+  return ws.contact.begins && ws.contact.contact_count > 0;
+}
+
+/// visit(root) of every tree that nothing holds.
+template <class Space, class Visit>
+BACKDRIVE_INLINE void each_loose_tree(const Space& ws, const Visit& visit) {
+  for (int i = 0; i < ws.contact.link_count; ++i) {
+    if (loose_root_of(ws, i) == i) visit(i);
+  }
+}
 
 /// N(d₀, d₀): of a contact whose depth does not change.
 template <class Real>
@@ -51,7 +70,7 @@ BACKDRIVE_INLINE void each_loose_root(const Space& ws, const TouchingPair<typena
   using Real = typename Space::Real;
   for (int side = 0; side < 2; ++side) {
     const int root = loose_root_of(ws, pair.link(side));
-    if (root >= 0) visit(ws.contact.supports[root], constant<Real>(side == 0 ? 1 : -1));
+    if (root >= 0) visit(root, constant<Real>(side == 0 ? 1 : -1));
   }
 }
 
@@ -62,7 +81,7 @@ BACKDRIVE_CALLED void support(Space& ws) {
   auto& space = ws.contact;
   const Real zero = constant<Real>(0);
   const Vec3<Real>& g = gravity_of(ws);
-  for (int i = 0; i < space.link_count; ++i) space.supports[i] = {zero, zero, zero, zero3<Real>(), zero3<Real>()};
+  each_loose_tree(ws, [&](int i) { space.supports[i] = {zero, zero, zero, zero3<Real>()}; });
   for (int i = 0; i < space.link_count; ++i) {
     const int root = loose_root_of(ws, i);
     if (root < 0) continue;
@@ -72,20 +91,18 @@ BACKDRIVE_CALLED void support(Space& ws) {
   }
   each_contact(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int) {
     const Real N = normal_force<Real>(pair.law.material, still_path(c), pair.law.dt, false).value;
-    each_loose_root(ws, pair,
-                    [&](Support<Real>& tree, const Real& sign) { tree.borne -= sign * N * dot(c.state.normal, g); });
+    each_loose_root(
+        ws, pair, [&](int root, const Real& sign) { space.supports[root].borne -= sign * N * dot(c.state.normal, g); });
   });
-  for (int i = 0; i < space.link_count; ++i) {
-    if (loose_root_of(ws, i) != i) continue;
-    Support<Real>& tree = space.supports[i];
-    const BorneShare<Real> s(tree.borne, tree.weight * dot(g, g));
-    const Real one = constant<Real>(1), mass = select(value_of(tree.mass) > value_of(zero), tree.mass, one);
-    tree.rise = g * (constant<Real>(-0.5) * ws.dt * s.value * tree.weight / mass);
-  }
+  each_loose_tree(ws, [&](int i) {
+    const BorneShare<Real> s(space.supports[i], g);
+    space.supports[i].rise = g * (constant<Real>(-0.5) * ws.dt * s.value * s.fall);
+  });
   each_contact(ws, [&](const TouchingPair<Real>& pair, Contact<Real>& c, int) {
-    each_loose_root(ws, pair, [&](const Support<Real>& tree, const Real& sign) {
-      c.state.start.lin += tree.rise * sign;
-      c.state.smooth.lin += tree.rise * sign;
+    each_loose_root(ws, pair, [&](int root, const Real& sign) {
+      const Vec3<Real> rise = space.supports[root].rise * sign;
+      c.state.start.lin += rise;
+      c.state.smooth.lin += rise;
     });
   });
 }

@@ -7,44 +7,38 @@
 
 namespace backdrive::contact::inline BACKDRIVE_KERNELS {
 
-/// Its adjoint, after adj_forces() of the step: supports[].rise_bar has the cotangents of v_s of the trees' roots, in
-/// world axes; adds to those of the contacts' depths and normals and of parameters.
+/// (A11), after adj_forces() of the step: support_bars[].rise has the cotangents of v_s of the trees' roots, in world
+/// axes; adds to those of the contacts' depths and normals and of parameters.
 template <class Space, class Bar>
 BACKDRIVE_CALLED void adj_support(Space& ws, const Bar& bar) {
   using Real = typename Space::Real;
   auto& space = ws.contact;
-  const Real zero = constant<Real>(0), one = constant<Real>(1), half = constant<Real>(0.5);
+  const Real zero = constant<Real>(0), two = constant<Real>(2), half = constant<Real>(0.5) * ws.dt;
   const Vec3<Real> g = gravity_of(ws);
-  const Real square = dot(g, g);
   Vec3<Real> g_bar = zero3<Real>();
   each_contact(ws, [&](const TouchingPair<Real>& pair, const Contact<Real>& c, int) {
-    each_loose_root(ws, pair, [&](Support<Real>& tree, const Real& sign) {
-      tree.rise_bar += bar_of(ws, c).state.start.lin * sign;
+    each_loose_root(ws, pair, [&](int root, const Real& sign) {
+      space.support_bars[root].rise += bar_of(ws, c).state.start.lin * sign;
     });
   });
-  for (int i = 0; i < space.link_count; ++i) {
-    if (loose_root_of(ws, i) != i) continue;
-    Support<Real>& tree = space.supports[i];
-    const Real most = tree.weight * square;
-    const BorneShare<Real> s(tree.borne, most);
-    const Real mass = select(value_of(tree.mass) > value_of(zero), tree.mass, one);
-    const Real part = half * ws.dt * s.value / mass;  // rise = −g w part
-    const Real along = dot(g, tree.rise_bar);
-    const Real ratio_bar = -(half * ws.dt * tree.weight / mass) * along * s.slope;
-    const Real most_or_one = select(value_of(most) > value_of(zero), most, one);
-    // From here on these are cotangents.
-    g_bar -= tree.rise_bar * (tree.weight * part);
-    tree.borne = ratio_bar / most_or_one;
-    const Real most_bar = -(tree.borne * s.ratio);
-    g_bar += g * (constant<Real>(2) * most_bar * tree.weight);
-    tree.mass = along * tree.weight * part / mass;
-    tree.weight = most_bar * square - along * part;
-  }
+  each_loose_tree(ws, [&](int i) {
+    const Support<Real>& tree = space.supports[i];
+    Support<Real>& own = space.support_bars[i];
+    const BorneShare<Real> s(tree, g);
+    const Real part = half * s.value * s.fall;  // rise = −g part
+    const Real along = dot(g, own.rise);
+    own.borne = -(half * s.fall * along * s.slope) * s.by_borne;
+    const Real most_bar = -(own.borne * s.ratio);  // of w g²
+    g_bar += g * (two * most_bar * tree.weight) - own.rise * part;
+    const Real per_fall = half * s.value * s.per_mass * along;
+    own.mass = per_fall * s.fall;
+    own.weight = most_bar * dot(g, g) - per_fall;
+  });
   for (int k = 0; k < space.touching_count; ++k) {
     const TouchingPair<Real>& pair = space.touching[k];
     PairLawBar<Real> law_bar = zero_law_bar<Real>();
     Real along_bar = zero;  // of N n·g
-    each_loose_root(ws, pair, [&](const Support<Real>& tree, const Real& sign) { along_bar -= sign * tree.borne; });
+    each_loose_root(ws, pair, [&](int root, const Real& sign) { along_bar -= sign * space.support_bars[root].borne; });
     for (int n = pair.first; n < pair.first + pair.count; ++n) {
       const Contact<Real>& c = space.contacts[n];
       const DepthPath<Real> path = still_path(c);
@@ -63,9 +57,9 @@ BACKDRIVE_CALLED void adj_support(Space& ws, const Bar& bar) {
   for (int i = 0; i < space.link_count; ++i) {
     const int root = loose_root_of(ws, i);
     if (root < 0) continue;
-    const Support<Real>& tree = space.supports[root];
+    const Support<Real>& own = space.support_bars[root];
     const Real mass = zero + mass_of(ws, i);
-    add_mass_bar(bar, i, tree.mass + tree.weight * fall_of(ws, i), -(tree.weight * mass));
+    add_mass_bar(bar, i, own.mass + own.weight * fall_of(ws, i), -(own.weight * mass));
   }
 }
 

@@ -233,19 +233,13 @@ struct TreeSolver {
   }
 };
 
-/// Whether (C12) may move something in this step.
-template <class Layout>
-BACKDRIVE_INLINE bool begins_supported(const Workspace<Layout>& ws) {
-  return ws.contact.begins && ws.contact.contact_count > 0;
-}
 /// Moves v_s of roots by what (C12) gives them, by their q̈; `sign`: 1, or −1 to take it away.
 template <class Layout, class Solution>
 BACKDRIVE_CALLED void add_rises(Workspace<Layout>& ws, Solution x, const typename Layout::Real& sign) {
-  for (int i = 0; i < ws.link_count; ++i) {
-    if (loose_root_of(ws, i) != i) continue;
+  contact::each_loose_tree(ws, [&](int i) {
     typename Layout::Dof* const dof = ws.dof + ws.links[i].v;
     for (int k = 3; k < 6; ++k) dof[k].*x += dot(dof[k].S.lin, ws.contact.supports[i].rise) * (sign / ws.dt);
-  }
+  });
 }
 
 /// (1)-(3), (C1): q̈ of all but contact into dof[].*x, the twists with v_s of the links, and the contacts; visit(link,
@@ -265,7 +259,7 @@ BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, Solution x, const Visit& 
   } while (!contact::find_contacts(ws, [&] {
     if (ws.middle.on) go_half_way(ws, x);
   }));
-  if (begins_supported(ws)) {
+  if (contact::begins_supported(ws)) {
     contact::support(ws);
     add_rises(ws, x, constant<Real>(1));
   }

@@ -85,31 +85,31 @@ BACKDRIVE_INLINE void add_mass_bar(const StepBar<Layout>& bar, int link, const t
   bar.constants[link].mass += mass_bar;
   bar.constants[link].lift += lift_bar;
 }
+/// What moves a free root along, of the cotangents of its rates; world axes.
+template <class Layout>
+BACKDRIVE_INLINE Vec3<typename Layout::Real> linear_bar(const Workspace<Layout>& ws, int root,
+                                                        const StepBar<Layout>& bar) {
+  Vec3<typename Layout::Real> sum = zero3<typename Layout::Real>();
+  for (int v = ws.links[root].v + 3; v < ws.links[root].v + 6; ++v) sum += ws.dof[v].S.lin * bar.qd[v];
+  return sum;
+}
 /// What the axes of free joints receive, in which v_s has the rises of (C12), before contacts add to the cotangents of
 /// v_s in bar.qd: these have the rises as they are in the world.
 template <class Layout>
-BACKDRIVE_CALLED void adj_rise_axes(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+BACKDRIVE_CALLED void adj_rise_axes(const Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
-  for (int i = 0; i < ws.link_count && bar.wants_parameters(); ++i) {
-    if (loose_root_of(ws, i) != i) continue;
-    Vec3<Real> smooth_bar = zero3<Real>();
-    for (int k = ws.links[i].v + 3; k < ws.links[i].v + 6; ++k) smooth_bar += ws.dof[k].S.lin * bar.qd[k];
-    const Vec3<Real> turn = cross(smooth_bar, ws.contact.supports[i].rise);
+  if (!bar.wants_parameters()) return;
+  contact::each_loose_tree(ws, [&](int i) {
+    const Vec3<Real> turn = cross(linear_bar(ws, i, bar), ws.contact.supports[i].rise);
     bar.constants[i].rotation += transposed_times(broadcast<Real>(ws.constants[i].rotation), turn);
-  }
+  });
 }
-/// (C12), with the cotangents of v_s in bar.qd. From here on q̈ is that of the smooth motion.
+/// (A11), with the cotangents of v_s in bar.qd. From here on q̈ is that of the smooth motion.
 template <class Layout>
 BACKDRIVE_CALLED void adj_rises(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
-  using Real = typename Layout::Real;
-  for (int i = 0; i < ws.link_count; ++i) {
-    if (loose_root_of(ws, i) != i) continue;
-    for (int k = ws.links[i].v + 3; k < ws.links[i].v + 6; ++k) {
-      ws.contact.supports[i].rise_bar += ws.dof[k].S.lin * bar.qd[k];
-    }
-  }
+  contact::each_loose_tree(ws, [&](int i) { ws.contact.support_bars[i].rise = linear_bar(ws, i, bar); });
   contact::adj_support(ws, bar);
-  add_rises(ws, &Layout::Dof::qdd, constant<Real>(-1));
+  add_rises(ws, &Layout::Dof::qdd, constant<typename Layout::Real>(-1));
 }
 
 /// What a tree's origin receives: position of a free root, placement of its root joint.
@@ -337,7 +337,7 @@ BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar
     bar.qd[k] += bar.reported[k];
     bar.reported[k] = constant<Real>(0);
   }
-  const bool rises = begins_supported(ws);
+  const bool rises = contact::begins_supported(ws);
   if (rises) adj_rise_axes(ws, bar);
   if (kicked) adj_kick(ws, bar);
   if (rises) adj_rises(ws, bar);

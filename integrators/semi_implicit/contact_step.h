@@ -72,12 +72,6 @@ BACKDRIVE_INLINE void keep_rates(Space& s, const RowsOf& rows_of) {
   }
 }
 
-/// Whether (C12) may move something in this step.
-template <class Space>
-BACKDRIVE_INLINE bool begins_supported(const Space& s) {
-  return s.contact.begins && s.contact.contact_count > 0;
-}
-
 /// Moves v_s by what (C12) gives the trees; `sign`: 1, or −1 to take it away.
 template <class Space>
 BACKDRIVE_CALLED void add_rises(Space& s, const typename Space::Real& sign) {
@@ -105,7 +99,7 @@ BACKDRIVE_CALLED bool contact_kick(Space& s) {
     contact::widen_balls(s, i, smooth - body.velocity);
   }
   contact::find_contacts(s, [] {});
-  if (begins_supported(s)) {
+  if (contact::begins_supported(s)) {
     find_loose(s);
     contact::support(s);
     add_rises(s, constant<Real>(1));

@@ -73,9 +73,10 @@ BACKDRIVE_HD void adj_contact_kick(Touching<Real, true>& s, const StepBar<Real>&
     const auto& touch = s.contact.link[i];
     if (touch.touched) s.smooth_bar[i] += touch.load;
   }
-  if (!begins_supported(s)) return;
+  if (!contact::begins_supported(s)) return;
+  contact::each_loose_tree(s, [&](int i) { s.contact.support_bars[i].rise = zero3<Real>(); });
   for (int i = 0; i < bodies; ++i) {
-    if (s.loose[i] >= 0) s.contact.supports[s.loose[i]].rise_bar += s.smooth_bar[i].lin;
+    if (s.loose[i] >= 0) s.contact.support_bars[s.loose[i]].rise += s.smooth_bar[i].lin;
   }
   contact::adj_support(s, bar);
   add_rises(s, constant<Real>(-1));
