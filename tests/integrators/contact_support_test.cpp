@@ -78,7 +78,8 @@ double fastest(const Trajectory<T>& t, int nv, int count = 1) {
 TEST(ContactSupport, WhatRestsAtItsDepthStays) {
   for (const Integrator integrator : kIntegrators) {
     for (const double rate : {120., 240., 480., 1920.}) {
-      for (const auto& [mass, size] : {std::pair{1e-3, 0.005}, {1., 0.05}, {1e3, 5.}}) {
+      for (const auto& body : {std::pair{1e-3, 0.005}, {1., 0.05}, {1e3, 5.}}) {
+        const double mass = body.first, size = body.second;  // clang captures no structured bindings
         const Model model = boxes(integrator, mass, size);
         const double depth = rest_depth(rate);
         const auto speed = [&](auto number) {
