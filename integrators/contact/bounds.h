@@ -118,14 +118,13 @@ BACKDRIVE_INLINE void widen_balls(Space& ws, int link, const Spatial<typename Sp
       });
 }
 
-/// In which lanes a ball of this radius may be nearer than `reach` to another, or to a plane of this normal; negative
-/// radius: to what has no bound. halves(direction): by how much more both go there than balls. O(1).
+/// In which lanes balls of these radii, whose centres are `apart`, may be nearer than `reach` to each other; negative
+/// `other`: to what has no bound. halves(direction): by how much more both go there than balls. O(1).
 template <class Real, class Halves>
 BACKDRIVE_INLINE MaskOf<Real> may_meet(const Real& radius, const Real& other, const Vec3<Real>& apart,
-                                       const Real& reach, const Vec3<Real>* plane_normal, const Halves& halves) {
-  const Real near = radius + reach;
-  if (plane_normal) return !(value_of(dot(*plane_normal, apart) - halves(*plane_normal)) > value_of(near));
-  const Real zero = constant<Real>(0), sum = near + other, square = dot(apart, apart), along = square - halves(apart);
+                                       const Real& reach, const Halves& halves) {
+  const Real zero = constant<Real>(0), sum = radius + reach + other, square = dot(apart, apart);
+  const Real along = square - halves(apart);
   const auto boundless = value_of(other) < value_of(zero);
   const auto apart_by_more = value_of(along) > value_of(zero) && value_of(along * along) > value_of(sum * sum * square);
   return boundless || !apart_by_more;
@@ -134,17 +133,30 @@ BACKDRIVE_INLINE MaskOf<Real> may_meet(const Real& radius, const Real& other, co
 /// between their centres, d/|d|: d·d − |d·half_a| − |d·half_b| over |d|, less the radii.
 template <class Real>
 BACKDRIVE_INLINE MaskOf<Real> may_meet(const ShapeBall<Real>& a, const ShapeBall<Real>& b, const Vec3<Real>& apart,
-                                       const Real& reach, bool capsules, const Vec3<Real>* plane_normal) {
-  const auto halves = [&](const Vec3<Real>& way) __attribute__((always_inline)) {
-    return capsules ? magnitude(dot(way, a.half)) + magnitude(dot(way, b.half)) : constant<Real>(0);
-  };
-  return may_meet(a.radius, b.radius, apart, reach, plane_normal, halves);
+                                       const Real& reach, bool capsules) {
+  return may_meet(
+      a.radius, b.radius, apart, reach, [&](const Vec3<Real>& way) __attribute__((always_inline)) {
+        return capsules ? magnitude(dot(way, a.half)) + magnitude(dot(way, b.half)) : constant<Real>(0);
+      });
 }
+/// A plane as a tree sees it.
+template <class Real>
+struct PlaneBelow {
+  Vec3<Real> normal;
+  Real height;  ///< of the tree's O above it
 
-/// Of the plane of a pair that has one: planes belong to the world.
+  /// In which lanes a ball or capsule of the tree may be nearer than `reach` to it. O(1).
+  BACKDRIVE_INLINE MaskOf<Real> may_meet(const ShapeBall<Real>& a, const Real& reach, bool capsule) const {
+    const Real centre = dot(normal, a.centre) + height;
+    const Real lowest = capsule ? centre - magnitude(dot(normal, a.half)) : centre;
+    return !(value_of(lowest) > value_of(a.radius + reach));
+  }
+};
+
+/// Of a plane; they belong to the world.
 template <class Space>
-BACKDRIVE_INLINE Vec3<typename Space::Real> plane_normal(const Space& ws, int pair) {
-  return broadcast<typename Space::Real>(ws.contact.constants[ws.contact.pairs[pair].b].rotation).cz;
+BACKDRIVE_INLINE Vec3<typename Space::Real> plane_normal(const Space& ws, int shape) {
+  return broadcast<typename Space::Real>(ws.contact.constants[shape].rotation).cz;
 }
 
 /// A box about a shape: its axes are columns.

@@ -30,9 +30,9 @@ BACKDRIVE_HD void plan_contacts(Space& ws) {
     const ContactPair& pair = space.pairs[k];
     const GeometryType of_a = space.geometry[pair.a].kind, of_b = space.geometry[pair.b].kind;
     const bool boxes = !is_ground(of_b) && (has_box(of_a) || has_box(of_b));
-    const bool own = carrier_of(ws, pair.a).root == carrier_of(ws, pair.b).root;
-    space.plans[k] = {of_b == GeometryType::plane, space.balls[pair.a].capsule || space.balls[pair.b].capsule, boxes,
-                      own};
+    const int root_a = carrier_of(ws, pair.a).root, root_b = carrier_of(ws, pair.b).root;
+    const bool own = root_a == root_b, capsules = space.balls[pair.a].capsule || space.balls[pair.b].capsule;
+    space.plans[k] = {of_b == GeometryType::plane, capsules, boxes, own, root_a, root_b};
     if (own) space.balls[pair.a].meets_own = space.balls[pair.b].meets_own = true;
     if (boxes) space.balls[pair.a].boxed = has_box(of_a), space.balls[pair.b].boxed = has_box(of_b);
   }
@@ -132,27 +132,35 @@ BACKDRIVE_INLINE MaskOf<typename Space::Real> find_meeting_pairs(Space& ws) {
   space.meeting_count = 0;
   const Real zero = constant<Real>(0);
   auto acting = value_of(zero) < value_of(zero);
-  int root_a = -1, root_b = -1;
+  int root_a = -1, root_b = -1, plane = -1;
   Vec3<Real> shift = zero3<Real>();  // between two trees
+  PlaneBelow<Real> below{shift, zero};
   for (int n = 0; n < space.near_count; ++n) {
     const int k = space.near_pairs[n];
     const ContactPair& pair = space.pairs[k];
     const PairPlan& plan = space.plans[k];
-    if (!plan.own) {
-      const int of_a = carrier_of(ws, pair.a).root, of_b = carrier_of(ws, pair.b).root;
-      if (of_a != root_a || of_b != root_b) shift = tree_origin(ws, of_a) - tree_origin(ws, of_b);
-      root_a = of_a, root_b = of_b;
-    }
     const ShapeBall<Real>&a = space.balls[pair.a], &b = space.balls[pair.b];
+    if (!plan.own && (plan.root_a != root_a || plan.root_b != root_b)) {
+      root_a = plan.root_a, root_b = plan.root_b, plane = -1;
+      shift = tree_origin(ws, root_a) - tree_origin(ws, root_b);
+    }
+    if (plan.plane && pair.b != plane) {
+      plane = pair.b;
+      below.normal = plane_normal(ws, plane);
+      below.height = dot(below.normal, shift - b.centre);
+    }
     const PairReach<Real> reach(a, b, plan.own, ws.dt);
-    const Vec3<Real> normal = plane_normal(ws, k), between = a.centre - b.centre;
-    const Vec3<Real> apart = plan.own ? between : between + shift;
-    const auto within = [&](const Real& most) __attribute__((always_inline)) {
-      return may_meet(a, b, apart, most, plan.capsules, plan.plane ? &normal : nullptr);
-    };
-    auto lanes = within(reach.pushed);
+    if (plan.plane) {
+      const auto lanes = below.may_meet(a, reach.pushed, plan.capsules);
+      if (!any(lanes)) continue;
+      space.meeting[space.meeting_count++] = {k, lanes};
+      acting = acting || below.may_meet(a, reach.alone, plan.capsules);
+      continue;
+    }
+    const Vec3<Real> between = a.centre - b.centre, apart = plan.own ? between : between + shift;
+    auto lanes = may_meet(a, b, apart, reach.pushed, plan.capsules);
     if (!any(lanes)) continue;
-    auto alone = within(reach.alone);
+    auto alone = may_meet(a, b, apart, reach.alone, plan.capsules);
     if (plan.boxes) {
       const Real gap = gap_of_boxes(ws, pair.a, pair.b, apart);
       lanes = lanes && !(value_of(gap) > value_of(reach.pushed));

@@ -65,11 +65,12 @@ BACKDRIVE_CALLED void list_near_pairs(Space& ws) {
   for (int k = 0; k < space.pair_count; ++k) {
     const ContactPair& pair = space.pairs[k];
     const ListedShape<Real>&a = space.listed[pair.a], &b = space.listed[pair.b];
+    const Real reach = a.allowance + b.allowance, radius = space.balls[pair.a].extent;
     Vec3<Real> apart = a.centre - b.centre;
     if (!space.plans[k].own) apart += a.origin - b.origin;
-    const Vec3<Real> normal = plane_normal(ws, k);
-    const auto lanes = may_meet(space.balls[pair.a].extent, space.balls[pair.b].extent, apart,
-                                a.allowance + b.allowance, space.plans[k].plane ? &normal : nullptr, none);
+    const auto lanes = space.plans[k].plane
+                           ? !(value_of(dot(plane_normal(ws, pair.b), apart)) > value_of(radius + reach))
+                           : may_meet(radius, space.balls[pair.b].extent, apart, reach, none);
     if (any(lanes)) space.near_pairs[space.near_count++] = k;
   }
 }

@@ -158,10 +158,11 @@ struct Support {
 
 /// What of a pair no step changes.
 struct PairPlan {
-  bool plane;     ///< its second shape is one
-  bool capsules;  ///< one of its shapes is one
-  bool boxes;     ///< likewise with a box about it, and neither is boundless
-  bool own;       ///< both are of one tree
+  bool plane;          ///< its second shape is one
+  bool capsules;       ///< one of its shapes is one
+  bool boxes;          ///< likewise with a box about it, and neither is boundless
+  bool own;            ///< both are of one tree
+  int root_a, root_b;  ///< of the trees of its shapes; −1: the world
 };
 
 /// A pair whose bounds meet in this step.

@@ -218,7 +218,10 @@ struct RolloutWorld {
       alignas(64) std::byte own[kOwnBlock];
       Arena arena(blocks.of(world, own));
       take_arrays(arguments.launch.topology, arena, ws);
-      if constexpr (Layout::contact) contact::plan_contacts(ws);
+      if constexpr (Layout::contact) {
+        contact::plan_contacts(ws);
+        watch_trees(ws);
+      }
       rollout_worlds(arguments, ws, world);
     } else {
       ThreadArrays<Layout, Links> arrays;
@@ -251,7 +254,10 @@ struct RolloutAdjointWorld {
       alignas(64) std::byte own[kOwnBlock];
       Arena arena(blocks.of(world, own));
       take_arrays(t, Parameters && arguments.constants_bar, arena, g);
-      if constexpr (Layout::contact) contact::plan_contacts(g.ws);
+      if constexpr (Layout::contact) {
+        contact::plan_contacts(g.ws);
+        watch_trees(g.ws);
+      }
       rollout_adjoint_worlds(arguments, g, world);
     } else {
       ThreadAdjointArrays<Layout, Links> arrays;

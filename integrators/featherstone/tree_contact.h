@@ -2,6 +2,7 @@
 // Contact on trees: the working set as contact/space.h wants it, the linear solves of contact/solve.h, and the step.
 #include "integrators/contact/solve.h"
 #include "integrators/contact/support.h"
+#include "integrators/featherstone/apart_trees.h"
 #include "integrators/featherstone/half_way.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -248,6 +249,9 @@ BACKDRIVE_CALLED void add_rises(Workspace<Layout>& ws, Solution x, const typenam
 template <class Layout, class Solution, class Visit>
 BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, Solution x, const Visit& visit) {
   using Real = typename Layout::Real;
+  const bool sought = ws.contact.sought;
+  if (sought && ws.watch.pair_count > 0) look_at_trees(ws);
+  ws.contact.sought = sought && !ws.watch.apart;
   do {
     solve_step(
         ws, x, [&](int i, const Spatial<Real>& delta) __attribute__((always_inline)) {
@@ -256,9 +260,11 @@ BACKDRIVE_HD void smooth_motion(Workspace<Layout>& ws, Solution x, const Visit& 
           if (twists_wanted(ws, i)) ws.contact.link[i].smooth = velocity_of(ws, i) + delta * ws.dt;
           visit(i, delta);
         });
-  } while (!contact::find_contacts(ws, [&] {
+  } while (!trees_stayed_apart(ws, x) || !contact::find_contacts(ws, [&] {
     if (ws.middle.on) go_half_way(ws, x);
   }));
+  ws.contact.sought = sought;
+  ws.watch.apart = false;
   if (contact::begins_supported(ws)) {
     contact::support(ws);
     add_rises(ws, x, constant<Real>(1));

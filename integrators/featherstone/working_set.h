@@ -179,11 +179,14 @@ struct MiddleAdjointSpace : MiddleSpace<Real> {
 
 template <class Real>
 struct BlockFactors;  // tree_contact.h
+template <class Real>
+struct TreeWatch;  // apart_trees.h
 
 /// In place of contact::ContactSpace where there is no contact.
 struct NoContact {
   static constexpr int close = 0, contact_count = 0;
 };
+struct NoWatch {};
 
 /// The working set of one group of worlds. Nothing in it outlives a step but q, qd and the constants.
 template <class Layout>
@@ -207,6 +210,7 @@ struct Workspace {
   BlockFactors<Real>* with_blocks;  ///< with contact: of a degree of freedom
   void* stack;
   std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;
+  std::conditional_t<Layout::contact, TreeWatch<Real>, NoWatch> watch;
   std::conditional_t<Layout::coupled, CouplingSpace<Layout>, NoCouplings> coupling;
 };
 

@@ -101,6 +101,8 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Workspace<Lay
     ws.reported = arena.take<Real>(t.nv);
     ws.with_blocks = arena.take<BlockFactors<Real>>(t.nv);
     contact::take_contact_arrays(t, t.link_count, kIsAdjoint<Layout>, arena, ws.contact);
+    ws.watch.trees = arena.take<WatchedTree<Real>>(kMostWatchedTrees);
+    ws.watch.weights = arena.take<Real>(t.nv);
   }
   if constexpr (Layout::coupled) take_coupling_arrays(t, arena, ws.coupling);
 }
@@ -154,6 +156,7 @@ void prepare(const Launch<StorageOf<typename Layout::Real>>& launch, int first_w
   load_constants(launch, 0, first_world, numbers_of<Real>(constants), t.link_count * kLinkConstants<Real>);
   load_constants(launch, gravity_row<Real>(t.link_count), first_world, &ws.gravity.x, 3);
   ws.control.clear(t.nu);
+  if constexpr (Layout::contact) watch_trees(ws);
 }
 
 /// All of an adjoint, with or without room for gradients of parameters.

@@ -65,8 +65,11 @@ struct LooseShapes {
       }
     }
     for (const ContactPair& pair : pairs) {
-      plans.push_back(
-          {geometry[pair.b].kind == K::plane, balls[pair.a].capsule || balls[pair.b].capsule, false, far > 0});
+      const bool plane = geometry[pair.b].kind == K::plane;
+      plans.push_back({plane, balls[pair.a].capsule || balls[pair.b].capsule, false, far > 0, far > 0 ? 0 : pair.a,
+                       plane     ? -1
+                       : far > 0 ? 0
+                                 : pair.b});
     }
     listed.resize(balls.size()), near_pairs.resize(pairs.size());
   }
@@ -88,8 +91,9 @@ Vec3<double> tree_origin(const LooseShapes& s, int) {
 
 bool balls_may_meet(const LooseShapes& s, const ContactPair& pair, bool plane, double reach) {
   const auto &a = s.balls[pair.a], &b = s.balls[pair.b];
+  if (!plane) return contact::may_meet<double>(a, b, a.centre - b.centre, reach, a.capsule || b.capsule);
   const Vec3<double> normal = s.constants[pair.b].rotation.cz;
-  return contact::may_meet<double>(a, b, a.centre - b.centre, reach, a.capsule || b.capsule, plane ? &normal : nullptr);
+  return contact::PlaneBelow<double>{normal, -dot(normal, b.centre)}.may_meet(a, reach, a.capsule);
 }
 
 /// As find_contacts.h asks.
