@@ -27,7 +27,8 @@ struct alignas(kRecordAlignment<Real>) WatchedTree {
   Real span;    ///< s
   Real margin;  ///< greatest of its shapes'
   Real speed;   ///< bound on that of its points at the step's start
-  int root, v, end_v;
+  int root;
+  int first, end;  ///< of its rates
 };
 /// Two of them, or one and a shape of the world.
 struct WatchedPair {
@@ -39,19 +40,13 @@ struct WatchedPair {
 template <class Real>
 struct TreeWatch {
   WatchedTree<Real>* trees;  ///< [tree_count]
-  Real* weights;             ///< of degrees of freedom
+  Real* weights;             ///< of their rates, by how much these may move points
+  int* rates;                ///< their degrees of freedom, which themselves stand in the order of joints, not of trees
   WatchedPair pairs[kMostWatchedPairs];
   int tree_count, pair_count;
   int near;    ///< for so many steps more all shapes are looked at
   bool apart;  ///< no shape is looked at in this step
 };
-
-/// Of a joint's degrees of freedom by how much a rate may move points: visit(v, whether it slides).
-template <class Visit>
-BACKDRIVE_INLINE void each_rate(const Link& link, const Visit& visit) {
-  const int turns = turning_dofs(link), count = joint_size(link.type).nv;
-  for (int k = 0; k < count; ++k) visit(link.v + k, k >= turns);
-}
 
 /// The watched tree of a root, which becomes one. Its span is yet to be found.
 template <class Layout>
@@ -63,8 +58,7 @@ BACKDRIVE_HD int watch_tree(Workspace<Layout>& ws, int root) {
   }
   WatchedTree<Real>& tree = watch.trees[watch.tree_count];
   const Real zero = constant<Real>(0);
-  const Link& last = ws.links[end_of_tree(ws, root) - 1];
-  tree = {zero, zero, zero, root, ws.links[root].v, last.v + joint_size(last.type).nv};
+  tree = {zero, zero, zero, root, 0, 0};
   return watch.tree_count++;
 }
 
@@ -90,11 +84,12 @@ BACKDRIVE_HD bool list_watched_pairs(Workspace<Layout>& ws) {
   return true;
 }
 
-/// Spans, margins and weights of the watched trees; false: one has slides. O(links + shapes).
+/// Spans, margins and rates of the watched trees; false: one has slides. O(links + shapes).
 template <class Layout>
 BACKDRIVE_HD bool bound_trees(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   auto& watch = ws.watch;
+  int rates = 0;
   for (int n = 0; n < watch.tree_count; ++n) {
     WatchedTree<Real>& tree = watch.trees[n];
     Real* const way = ws.middle.share;  // to the links' origins, which no step has begun to write to
@@ -110,11 +105,16 @@ BACKDRIVE_HD bool bound_trees(Workspace<Layout>& ws) {
         tree.margin = maximum(tree.margin, broadcast<Real>(ws.contact.constants[shape].margin));
       }
     }
+    tree.first = rates;
     for (int i = tree.root; i < end; ++i) {
-      each_rate(ws.links[i], [&](int v, bool slides) {
-        watch.weights[v] = slides ? constant<Real>(kSlideWeight) : tree.span * constant<Real>(kTurnWeight);
-      });
+      const Link& link = ws.links[i];
+      for (int k = 0; k < joint_size(link.type).nv; ++k) {
+        const bool slides = k >= turning_dofs(link);
+        watch.weights[rates] = slides ? constant<Real>(kSlideWeight) : tree.span * constant<Real>(kTurnWeight);
+        watch.rates[rates++] = link.v + k;
+      }
     }
+    tree.end = rates;
   }
   return true;
 }
@@ -135,7 +135,7 @@ BACKDRIVE_INLINE typename Layout::Real greatest_speed(const Workspace<Layout>& w
                                                       const WatchedTree<typename Layout::Real>& tree,
                                                       const Rate& rate) {
   typename Layout::Real sum = constant<typename Layout::Real>(0);
-  for (int v = tree.v; v < tree.end_v; ++v) sum += ws.watch.weights[v] * magnitude(rate(v));
+  for (int n = tree.first; n < tree.end; ++n) sum += ws.watch.weights[n] * magnitude(rate(ws.watch.rates[n]));
   return sum;
 }
 

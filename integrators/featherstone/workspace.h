@@ -103,6 +103,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Workspace<Lay
     contact::take_contact_arrays(t, t.link_count, kIsAdjoint<Layout>, arena, ws.contact);
     ws.watch.trees = arena.take<WatchedTree<Real>>(kMostWatchedTrees);
     ws.watch.weights = arena.take<Real>(t.nv);
+    ws.watch.rates = arena.take<int>(t.nv);
   }
   if constexpr (Layout::coupled) take_coupling_arrays(t, arena, ws.coupling);
 }

@@ -25,7 +25,9 @@ constexpr int kTooMany = featherstone::kMostWatchedPairs;
 /// Shapes of a robot meet those of the world alone.
 const CollisionFilter kOfRobot{1, 2}, kOfWorld{2, 1};
 
-/// Some links at random on a free root or a ball, each with two shapes, over a floor and, a kilometre away, `balls`.
+/// Two trees at random, on a free root or a ball, each link with two shapes, over a floor and, a kilometre away,
+/// `balls`. Their joints are listed by turns and branches as they come, so that degrees of freedom stand in no order of
+/// links.
 Model robot(std::uint64_t seed, int balls = 0) {
   Random random(seed);
   ModelBuilder builder;
@@ -37,8 +39,10 @@ Model robot(std::uint64_t seed, int balls = 0) {
   const auto place = [&](double most) {
     return Numbers3{random.symmetric(most), random.symmetric(most), random.symmetric(most)};
   };
-  BodyIndex last = ModelBuilder::world;
-  for (int i = 0; i < 6; ++i) {
+  std::vector<BodyIndex> trees[2];
+  for (int i = 0; i < 10; ++i) {
+    std::vector<BodyIndex>& tree = trees[i % 2];
+    const bool root = tree.empty();
     const std::string name = std::to_string(i);
     const BodyIndex body = builder.add_body(name, {.mass = 1, .inertia = {0.01, 0.01, 0.01, 0, 0, 0}});
     for (const GeometryType type : {GeometryType::box, GeometryType::capsule}) {
@@ -50,9 +54,11 @@ Model robot(std::uint64_t seed, int balls = 0) {
                          .filter = kOfRobot});
     }
     const JointType types[] = {JointType::revolute, JointType::ball, JointType::fixed, JointType::universal};
-    const JointType type = i == 0 ? (seed % 3 == 0 ? JointType::ball : JointType::free) : types[(seed + i) % 4];
-    builder.add_joint(name, type, last, body, {.frame = {.position = i == 0 ? Numbers3{} : place(0.3)}});
-    if (i == 0 || random.chance(0.7)) last = body;
+    const JointType of_root = seed % 3 == 0 ? JointType::ball : JointType::free;
+    builder.add_joint(name, root ? of_root : types[random.index(4)],
+                      root ? ModelBuilder::world : tree[random.index(int(tree.size()))], body,
+                      {.frame = {.position = root ? Numbers3{5. * i, 0, 0} : place(0.3)}});
+    tree.push_back(body);
   }
   return builder.build();
 }
@@ -107,16 +113,13 @@ TEST(ApartTrees, NoShapeReachesFurtherThanItsTreeSays) {
     SCOPED_TRACE(seed);
     Step step(robot(seed));
     auto& ws = step.set;
-    ASSERT_EQ(ws.watch.pair_count, 1);
+    ASSERT_EQ(ws.watch.pair_count, 2);
     Random random(seed + 100);
     for (int round = 0; round < 50; ++round) {
       set_at_random(step, random, std::pow(10., random.uniform(-2, 3)));
       const int alone = round % 2 == 0 ? random.index(ws.nv) : -1;
       for (int v = 0; v < ws.nv && alone >= 0; ++v) ws.qd[v] *= v == alone, ws.dof[v].x *= v == alone;
       featherstone::kinematics(ws);
-      const auto& tree = ws.watch.trees[0];
-      const double speed = featherstone::greatest_speed(ws, tree, [&](int v) { return ws.qd[v]; });
-      const double change = featherstone::greatest_speed(ws, tree, [&](int v) { return ws.dt * ws.dof[v].x; });
       std::vector<Spatial<double>> twists(ws.link_count, zero6<double>());
       for (int i = 0; i < ws.link_count; ++i) {
         const Link& link = ws.links[i];
@@ -127,6 +130,9 @@ TEST(ApartTrees, NoShapeReachesFurtherThanItsTreeSays) {
       for (int k = 0; k < ws.contact.shape_count; ++k) {
         const auto& ball = ws.contact.balls[k];
         if (featherstone::carrier_of(ws, k).link < 0) continue;
+        const auto& tree = ws.watch.trees[featherstone::carrier_of(ws, k).root == ws.watch.trees[0].root ? 0 : 1];
+        const double speed = featherstone::greatest_speed(ws, tree, [&](int v) { return ws.qd[v]; });
+        const double change = featherstone::greatest_speed(ws, tree, [&](int v) { return ws.dt * ws.dof[v].x; });
         const double far = std::sqrt(dot(ball.centre, ball.centre)) + ball.extent;
         EXPECT_LE(far, tree.span * (1 + 1e-12));
         EXPECT_LE(ball.reach, tree.margin + ws.dt * (2 * speed + change + contact::kPush / 2));
@@ -142,23 +148,26 @@ TEST(ApartTrees, NoShapeReachesFurtherThanItsTreeSays) {
 TEST(ApartTrees, AreWatchedWhereThatPays) {
   Step step(robot(1));
   auto& ws = step.set;
-  EXPECT_EQ(ws.watch.pair_count, 1);
+  EXPECT_EQ(ws.watch.pair_count, 2);
+  const Link& other = ws.links[ws.watch.trees[1].root];
   const auto apart_at = [&](double height) {
-    ws.q[6] = height;
+    ws.q[6] = ws.q[other.q + 6] = height;
     ws.watch.near = 0;
     ws.watch.apart = false;
     featherstone::look_at_trees(ws);
     return ws.watch.apart;
   };
   const auto& tree = ws.watch.trees[0];
-  const double still = tree.span + tree.margin + ws.dt * contact::kPush;
+  // Neither of the two.
+  const auto reach_of = [&](const auto& x) { return x.span + x.margin + ws.dt * contact::kPush; };
+  const double still = std::max(reach_of(tree), reach_of(ws.watch.trees[1]));
   EXPECT_TRUE(apart_at(still + 0.001));
   EXPECT_FALSE(apart_at(still - 0.001));
   EXPECT_EQ(ws.watch.near, featherstone::kStaysNear);
   EXPECT_FALSE(apart_at(-100));  // under the floor
   EXPECT_FALSE(apart_at(NAN));
   // What falls at 20 m/s may be three times as far within a step: its way, once more, and as much as may be added.
-  ws.qd[5] = -20;
+  ws.qd[5] = ws.qd[other.v + 5] = -20;
   const double falling = still + 3 * ws.dt * 20 * featherstone::kSlideWeight;
   EXPECT_FALSE(apart_at(falling - 0.001));
   EXPECT_TRUE(apart_at(falling + 0.001));
@@ -175,11 +184,11 @@ TEST(ApartTrees, AreWatchedWhereThatPays) {
   EXPECT_TRUE(ws.contact.sought);
   EXPECT_FALSE(ws.watch.apart);
 
-  EXPECT_EQ(Step(robot(1, 3)).set.watch.pair_count, 4);
+  EXPECT_EQ(Step(robot(1, 3)).set.watch.pair_count, 8);
   EXPECT_EQ(Step(robot(1, kTooMany)).set.watch.pair_count, 0);
 }
 
-/// A robot thrown at the floor from near and far, in some worlds struck by its motors on the way.
+/// Robots thrown at the floor from near and far, in some worlds struck by their motors on the way.
 template <class T>
 void expect_the_same_bits() {
   constexpr int worlds = 19, steps = 120;
@@ -193,8 +202,8 @@ void expect_the_same_bits() {
     for (int w = 0; w < worlds; ++w) {
       for (const Link& link : watched.topology.links) {
         if (joint_size(link.type).nq >= 4) state.q.set(link.q + 3, w, T(1));
+        if (link.type == JointType::free) state.q.set(link.q + 6, w, T(0.8 + 0.2 * w));
       }
-      state.q.set(6, w, T(0.8 + 0.2 * w));
       for (int v = 0; v < watched.topology.nv; ++v) state.qd.set(v, w, T(random.symmetric(w % 3 == 0 ? 0.1 : 3)));
       if (w % 2 == 0) continue;
       const int strike = 5 + 9 * w % 100;
