@@ -33,9 +33,9 @@ auto members(const LossTerm& t) {
 /// What of a link is fixed by the document and not by parameter values (refresh_features finds those anew).
 auto members(const Link& l) {
   const auto& [type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, acts, touches,
-               lifted, turns_with, carrier, fixed_end, spins, rigid, unphysical_inertia] = l;
+               lifted, turns_with, carrier, fixed_end, spins, rigid, unphysical_inertia, way] = l;
   return std::tie(type, axis, joint, first, body, parent, q, v, loop_child, target, leaf, last_child, touches,
-                  turns_with, carrier, fixed_end, spins, rigid, unphysical_inertia);
+                  turns_with, carrier, fixed_end, spins, rigid, unphysical_inertia, way);
 }
 
 bool same_contacts(const Topology& a, const Topology& b) {

@@ -165,6 +165,21 @@ bool in_order(GeometryType a, GeometryType b) {
   return is_ground(b) || (!is_ground(a) && a <= b);
 }
 
+/// Link::way: of trees in which two joints that adjoin turn, and something may be touched.
+void number_ways(Topology& topology) {
+  topology.way_count = 0;
+  const std::size_t count = topology.links.size();
+  for (std::size_t root = 0, end; root < count; root = end) {
+    bool turns = false, touches = false;
+    for (end = root; end == root || (end < count && topology.links[end].parent >= 0); ++end) {
+      turns = turns || topology.links[end].turns_with >= 0;
+      touches = touches || topology.links[end].touches;
+    }
+    const bool has_way = turns && touches && !topology.has_bodies();
+    topology.links[root].way = has_way ? topology.way_count++ : -1;
+  }
+}
+
 }  // namespace
 
 bool can_touch(GeometryType a, GeometryType b) {
@@ -202,6 +217,7 @@ void find_contact_pairs(Model& model) {
       pairs.push_back({first, contact_shapes.index(b)});
     }
   }
+  number_ways(model.topology);
 }
 
 }  // namespace backdrive

@@ -147,6 +147,7 @@ struct Link {
   bool spins = false;  ///< the gyroscopic couple of all it carries is that of the whole step (JointOptions::spins)
   bool rigid = false;  ///< the free root of a tree in which all else is fixed: it flies as one body
   bool unphysical_inertia = false;  ///< of its body (Model::unphysical_inertias)
+  int way = -1;                     ///< of a root: which of State::ways() is its tree's; −1: none
 };
 
 /// A weighted sum of joint positions, s = Σ ratio·q + offset, on which a spring, a damper, limits, a drive and friction
@@ -169,6 +170,9 @@ struct CouplingTerm {
 /// origin; angular velocity and velocity of the origin. World axes; the quaternion's small turns stand on the left.
 constexpr int kBodyPositions = 7, kBodyVelocities = 6;
 
+/// What State::ways() has of a tree of whose last step nothing is known.
+constexpr double kUnknownWay = -1;
+
 /// What does not depend on any parameter's value, shared by all worlds.
 struct Topology {
   /// Those of the tree; behind them, without bodies, those of joints that close loops.
@@ -183,6 +187,7 @@ struct Topology {
   int nu = 0;
   PoolVector<ContactShape> contact_shapes;  ///< those of contact_pairs
   PoolVector<ContactPair> contact_pairs;
+  int way_count = 0;               ///< trees that may whip and touch something, of featherstone (Link::way)
   PoolVector<Coupling> couplings;  ///< as the model's
   PoolVector<CouplingTerm> coupling_terms;
 
@@ -205,6 +210,7 @@ struct TopologyView {
   int contact_pair_count = 0;
   int contact_point_count = 0;  ///< of all pairs
   int most_points_of_pair = 0;
+  int way_count = 0;
   bool resists_turns = false;           ///< any of the contact shapes does
   bool lifted = false;                  ///< any of the links is
   const Coupling* couplings = nullptr;  ///< [coupling_count]
@@ -217,6 +223,7 @@ inline TopologyView view_of(const Topology& t) {
   TopologyView view{
       t.links.data(),         count(t.links),        t.nq, t.nv, t.nu, t.contact_shapes.data(), count(t.contact_shapes),
       t.contact_pairs.data(), count(t.contact_pairs)};
+  view.way_count = t.way_count;
   for (const Link& link : t.links) view.lifted = view.lifted || link.lifted;
   view.couplings = t.couplings.data();
   view.coupling_count = count(t.couplings);

@@ -348,7 +348,8 @@ ObjectiveMemory plan_objective(const Problem& problem, const ExecutionOptions& o
   size.number_bytes = options.precision == Precision::float32 ? 4 : 8;
   const int pairs = static_cast<int>(t.contact_pairs.size());
   size.state_rows = t.nq + t.nv;
-  if (pairs > 0) size.state_rows += t.nv + 1;  // the velocities that led to them, and whether something acted
+  // The velocities that led to them, ways, and whether something acted.
+  if (pairs > 0) size.state_rows += t.nv + t.way_count + 1;
   if (scores_contact(problem)) size.state_rows += 2 * pairs * kContactRows;
   const auto is_control = [](const auto& x) { return x.is_control(); };
   const auto reads_control = [](const LossTerm& term) { return term.is_control() || term.is_effort(); };

@@ -250,6 +250,12 @@ Components moved_velocities(const Topology& topology, const LinkDependence& link
   return velocities_where(topology, links.moved);
 }
 
+Components moved_ways(const Topology& topology, const LinkDependence& links) {
+  return components_where(topology, links.moved, [](const Link& link, Components& components) {
+    if (link.way >= 0) components.add(link.way);
+  });
+}
+
 Components moved_controls(const Topology& topology, const LinkDependence& links) {
   Components moved = components_where(topology, links.moved, [](const Link& link, Components& components) {
     // Efforts stand at the indices of velocities.

@@ -75,5 +75,7 @@ Components posed_velocities(const Topology& topology, const LinkDependence& link
 Components moved_positions(const Topology& topology, const LinkDependence& links);
 Components moved_velocities(const Topology& topology, const LinkDependence& links);
 Components moved_controls(const Topology& topology, const LinkDependence& links);
+/// And of State::ways().
+Components moved_ways(const Topology& topology, const LinkDependence& links);
 
 }  // namespace backdrive

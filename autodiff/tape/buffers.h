@@ -38,23 +38,27 @@ struct State {
 
   /// As qd, where something can touch something: the velocity that moved q here, as Trajectory has it. Empty: q̇ did, or
   /// q or qd is not what it was then.
-  const Buffer<T>& reported() const {
-    static const Buffer<T> none;
-    return of_q_ == stamp(q) && of_qd_ == stamp(qd) ? reported_ : none;
-  }
+  const Buffer<T>& reported() const { return if_unchanged(reported_); }
+  /// Of each tree that may whip and touch something (Link::way) μ of the step that led here, which says how far along
+  /// that step its energy was to be had (docs/theory.md, "Trees that whip"); −1: nobody knows. Empty: of none of them.
+  const Buffer<T>& ways() const { return if_unchanged(ways_); }
   /// Whether a motion begins here, of which contact may bear what rests (docs/contact.md, (C12)): no rollout ended
   /// here, whatever was written to q and qd since.
   bool begins() const { return reported_.empty(); }
-  /// Of q and qd as they are now: other numbers in them, and it is forgotten.
-  void set_reported(const Buffer<T>& velocity) {
-    reported_ = velocity;
+  /// Of q and qd as they are now: other numbers in them, and both are forgotten.
+  void set_reported(const Buffer<T>& velocity, const Buffer<T>& ways = {}) {
+    reported_ = velocity, ways_ = ways;
     of_q_ = stamp(q), of_qd_ = stamp(qd);
   }
 
  private:
   using Stamp = std::pair<std::uint64_t, std::uint64_t>;
   static Stamp stamp(const Buffer<T>& buffer) { return {buffer.id(), buffer.version()}; }
-  Buffer<T> reported_;
+  const Buffer<T>& if_unchanged(const Buffer<T>& buffer) const {
+    static const Buffer<T> none;
+    return of_q_ == stamp(q) && of_qd_ == stamp(qd) ? buffer : none;
+  }
+  Buffer<T> reported_, ways_;
   Stamp of_q_, of_qd_;
 };
 
@@ -80,6 +84,7 @@ struct Trajectory {
   Buffer<T> q, qd;
   State<T> final;
   Buffer<T> reported, final_reported;  ///< as qd and final.qd; empty where nothing can touch anything
+  Buffer<T> ways;                      ///< State::ways() of every state, as `reported`; carries no gradient
 
   /// What touched in each step, row (step·pairs + pair)·7 + component: force on the first body of the pair (3), where
   /// it acts (3; both in the world), depth of the deepest point. Pairs as in Topology::contact_pairs. Empty unless

@@ -149,6 +149,8 @@ void check_state(const Model& model, const State<T>& state) {
   check_shape("state.qd", state.qd.rows(), state.qd.worlds(), t.nv, worlds);
   const Buffer<T>& reported = state.reported();
   if (!reported.empty()) check_shape("state.reported()", reported.rows(), reported.worlds(), t.nv, worlds);
+  const Buffer<T>& ways = state.ways();
+  if (!ways.empty()) check_shape("state.ways()", ways.rows(), ways.worlds(), t.way_count, worlds);
 }
 
 template <class T>
@@ -242,6 +244,7 @@ void check_rollout(const Model& model, const State<T>& state, const Control<T>& 
   };
   check_place("state.qd", state.qd);
   check_place("state.reported()", state.reported());
+  check_place("state.ways()", state.ways());
   check_place("control", control.u);
 }
 

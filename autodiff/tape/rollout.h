@@ -94,7 +94,9 @@ State<T> detach(const State<T>& state, Memory& memory = default_memory()) {
   State<T> copy = state;
   copy.q = state.q.clone(memory);
   copy.qd = state.qd.clone(memory);
-  if (!state.reported().empty()) copy.set_reported(state.reported().clone(memory));
+  if (!state.reported().empty()) {
+    copy.set_reported(state.reported().clone(memory), state.ways().empty() ? Buffer<T>() : state.ways().clone(memory));
+  }
   return copy;
 }
 

@@ -20,6 +20,7 @@ Trajectory<T> trajectory_of(const RolloutPart<T>& part, const std::shared_ptr<Wo
   trajectory.qd = part.qd;
   trajectory.final = part.end;
   trajectory.reported = part.reported;
+  trajectory.ways = part.ways;
   trajectory.contact = part.contact;
   trajectory.final_reported = part.end_reported;
   trajectory.status = status;
@@ -43,10 +44,13 @@ void run_part(const PartRun<T>& run, RolloutPart<T>& part) {
   if (!part.reported.empty()) arguments.reported = part.reported.write_address();
   if (!part.begin_reported.empty()) arguments.reported0 = part.begin_reported.address();
   if (!part.end_reported.empty()) arguments.reported_end = part.end_reported.write_address();
+  if (!part.ways.empty()) arguments.ways = part.ways.write_address();
+  if (!part.begin_ways.empty()) arguments.ways0 = part.begin_ways.address();
+  if (!part.end_ways.empty()) arguments.ways_end = part.end_ways.write_address();
   if (!part.contact.empty()) arguments.contact = part.contact.write_address();
   if (!part.touched.empty()) arguments.touched = part.touched.write_address();
   launch_rollout(arguments, run.model.tree, run.options.threads, run.memory);
-  part.end.set_reported(part.end_reported);
+  part.end.set_reported(part.end_reported, part.end_ways);
 }
 
 /// What the pieces hand on to one another on the way back, and add to.
@@ -54,6 +58,7 @@ template <class T>
 struct RolloutNode<T>::Bars {
   Buffer<T> q, qd, control, constants;
   Buffer<T> reported;  ///< empty: that of the first state is q̇'s, and no other is handed on
+  Buffer<T> ways;      ///< empty: nobody knew any of the first state, and no other is handed on
   bool resume = false;
   Buffer<int> clipped;  ///< windows, per world
 };
@@ -64,12 +69,13 @@ RolloutNode<T>::RolloutNode(Recorded<T> recorded, State<T> state, Control<T> con
     : recorded_(std::move(recorded)),
       state_(std::move(state)),
       reported_(state_.reported()),
+      ways_(state_.ways()),
       control_(std::move(control)),
       observer_(std::move(observer)),
       steps_(recorded_.options.steps) {
   const MemoryPlan& plan = recorded_.options.plan;
   piece_ = plan.keeps_all() ? steps_ : std::min(plan.piece, steps_);
-  for (const Buffer<T>* b : {&state_.q, &state_.qd, &reported_, &control_.u}) {
+  for (const Buffer<T>* b : {&state_.q, &state_.qd, &reported_, &ways_, &control_.u}) {
     if (!b->empty()) this->inputs.emplace_back(*b, b->version());
   }
 }
@@ -82,11 +88,12 @@ Trajectory<T> RolloutNode<T>::forward(Memory& memory) {
   observe(last_piece_);
   Trajectory<T> result = trajectory_of(last_piece_, this->status);
   result.steps = steps_;
-  if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.reported = result.contact = {};
+  if (!recorded_.options.plan.keeps_all()) result.q = result.qd = result.reported = result.ways = result.contact = {};
   final_ = result.final;
   final_reported_ = result.final_reported;
+  final_ways_ = last_piece_.end_ways;
   for (const Buffer<T>* b : {&result.q, &result.qd, &result.reported, &result.contact, &result.final.q,
-                             &result.final.qd, &result.final_reported}) {
+                             &result.final.qd, &result.final_reported, &final_ways_}) {
     if (b->id() != 0) this->outputs.emplace_back(*b, b->version());
   }
   return result;
@@ -189,6 +196,11 @@ void RolloutNode<T>::walk_back(const RolloutPart<T>& piece, Bars& out, Cotangent
     arguments.touched = piece.touched.address();
     if (!out.reported.empty()) arguments.reported0_bar = out.reported.write_address();
     arguments.reported_end_bar = first_row(bars.find(final_reported_));
+    if (!piece.ways.empty()) {
+      arguments.ways = piece.ways.address();
+      if (!out.ways.empty()) arguments.ways0_bar = out.ways.write_address();
+      arguments.ways_end_bar = first_row(bars.find(final_ways_));
+    }
     if (!piece.contact.empty()) arguments.contact_bar = seeds_of(piece.contact, seeds.contact);
   }
   launch_rollout_adjoint(arguments, recorded_.kernel_model.tree, recorded_.options.threads, bars.memory());
@@ -214,6 +226,11 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   }
   if (observer_) observer_->reads(q, qd);
   LinkDependence own(t.links.size());
+  if (const Components* read = reach.of(final_ways_.id())) {
+    for (std::size_t i = 0; i < t.links.size(); ++i) {
+      if (t.links[i].way >= 0 && read->has(t.links[i].way)) own.move_tree_of(t, static_cast<int>(i));
+    }
+  }
   if (const Components* read = reach.of(last_piece_.contact.id())) {
     for (std::size_t k = 0; k < t.contact_pairs.size(); ++k) {
       bool any = false;
@@ -235,6 +252,7 @@ LinkDependence RolloutNode<T>::trace(Reach& reach) const {
   reach.read(state_.q.id(), moved_positions(t, own));
   reach.read(state_.qd.id(), moved_velocities(t, own));
   if (!reported_.empty()) reach.read(reported_.id(), moved_velocities(t, own));
+  if (!ways_.empty()) reach.read(ways_.id(), moved_ways(t, own));
   if (!control_.u.empty()) reach.read(control_.u.id(), moved_controls(t, own));
   return own;
 }
@@ -250,6 +268,9 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   if (!final_reported_.empty() && (pieces() > 1 || !reported_.empty())) {
     out.reported = Buffer<T>::uninitialized(memory, state_.qd.rows(), worlds);
   }
+  if (!final_ways_.empty() && (pieces() > 1 || !ways_.empty())) {
+    out.ways = Buffer<T>::uninitialized(memory, final_ways_.rows(), worlds);
+  }
   if (!control_.u.empty()) out.control = Buffer<T>::uninitialized(memory, control_.u.rows(), worlds);
   out.constants = recorded_.constants_bar(memory, worlds, true);
   if (window.clip > 0) out.clipped = Buffer<int>(memory, 1, worlds);
@@ -264,6 +285,7 @@ void RolloutNode<T>::backward(Cotangents<T>& bars, Parameters& gradient, Paramet
   bars.add(state_.q, std::move(out.q));
   bars.add(state_.qd, std::move(out.qd));
   if (!out.reported.empty()) bars.add(reported_.empty() ? state_.qd : reported_, std::move(out.reported));
+  if (!out.ways.empty() && !ways_.empty()) bars.add(ways_, std::move(out.ways));
   if (!out.control.empty()) bars.add(control_.u, std::move(out.control));
   if (window.active()) {
     WindowCounts counts;

@@ -16,9 +16,11 @@ struct RolloutPart {
   int first_step = 0, steps = 0;
   State<T> begin, end;                     ///< may be the same buffers
   Buffer<T> begin_reported, end_reported;  ///< begin.reported(), and what becomes end's; empty: no contact
+  Buffer<T> begin_ways, end_ways;          ///< likewise of ways()
   bool fresh = false;                      ///< as in Launch
   Buffer<T> q, qd;                         ///< every state, steps + 1 of them; empty: not kept
   Buffer<T> reported, contact;             ///< as Trajectory says
+  Buffer<T> ways;                          ///< of every state, as `reported`
   Buffer<T> touched;                       ///< as RolloutArguments says
 
   RolloutPart() = default;
@@ -30,12 +32,15 @@ struct RolloutPart {
     const int nv = model.topology.nv, worlds = from.q.worlds();
     const bool touches = !model.topology.contact_pairs.empty();
     if (touches) begin_reported = from.reported(), end_reported = Buffer<T>::uninitialized(memory, nv, worlds);
+    const int way_count = model.topology.way_count;
+    if (way_count > 0) begin_ways = from.ways(), end_ways = Buffer<T>::uninitialized(memory, way_count, worlds);
     fresh = touches && from.begins();
     if (!which.keep_states) return;
     const std::int64_t states = std::int64_t{steps} + 1;
     q = Buffer<T>::uninitialized(memory, row_count(states, model.topology.nq), worlds);
     qd = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
     if (touches) reported = Buffer<T>::uninitialized(memory, row_count(states, nv), worlds);
+    if (way_count > 0) ways = Buffer<T>::uninitialized(memory, row_count(states, way_count), worlds);
     if (touches) touched = Buffer<T>::uninitialized(memory, steps, worlds);
     const int pair_rows = row_count(static_cast<std::int64_t>(model.topology.contact_pairs.size()), kContactRows);
     if (touches && which.keep_contact) contact = Buffer<T>::uninitialized(memory, row_count(steps, pair_rows), worlds);
@@ -92,12 +97,12 @@ class RolloutNode final : public Tape<T>::Node {
 
   Recorded<T> recorded_;
   State<T> state_;
-  Buffer<T> reported_;  ///< state_.reported()
+  Buffer<T> reported_, ways_;  ///< state_.reported(), state_.ways()
   Control<T> control_;
   std::shared_ptr<StateObserver<T>> observer_;
   int steps_, piece_;
   State<T> final_;
-  Buffer<T> final_reported_;
+  Buffer<T> final_reported_, final_ways_;
   RolloutPart<T> last_piece_;  ///< as the forward pass left it, until the walk back begins
   PoolVector<Checkpoint> checkpoints_;
 };

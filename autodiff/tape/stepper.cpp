@@ -23,6 +23,14 @@ struct Stepper<T>::Batch {
       part.end_reported.copy_from(part.begin_reported.empty() ? s.qd : part.begin_reported);
       part.begin_reported = part.end_reported;
     }
+    if (!part.end_ways.empty()) {
+      if (part.begin_ways.empty()) {
+        part.end_ways.fill(T(kUnknownWay));
+      } else {
+        part.end_ways.copy_from(part.begin_ways);
+      }
+      part.begin_ways = part.end_ways;
+    }
     options.time_step = dt;
     options.threads = threads;
     options.steps = 1;

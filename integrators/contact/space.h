@@ -8,7 +8,7 @@
 //   carrier_of(ws, contact shape)   what carries it
 //   pose_of(ws, link)               axes, and origin from the O of its tree
 //   velocity_of(ws, link)           twist about O with q̇
-//   start_of(ws, link)              the same as contact takes it
+//   start_of(ws, link)              the same as contact takes it, for slips
 //   pivot_of(ws, link)              from O: where its own turn leaves it in place
 //   mass_of(ws, link)
 //   flies_alone(ws, link)           whether no joint holds it to another or to the world
@@ -18,6 +18,7 @@
 // and where twists turn, which is where trees can be solved for half way along the step (featherstone/half_way.h),
 //
 //   way_of(ws, link)                by what part of that its tree is there, 0 to 1, when contacts are sought
+//   way_velocity_of(ws, link)       with what twist it came there
 //   origin_on_way(ws, root)         as tree_origin, there
 //   add_way_bar(ws, link, x)        its cotangent in an adjoint
 //
@@ -56,6 +57,7 @@ struct TouchLink {
 template <class Real>
 struct TouchLinkBar {
   Spatial<Real> v, start, smooth, kick, w;  ///< v: by the half turn; start: as contact takes it
+  Spatial<Real> way;                        ///< of v_s, by what leads half way
   Spatial<Real> turn;
 };
 template <class Real>
@@ -499,7 +501,8 @@ BACKDRIVE_INLINE TurningShape<typename Space::Real> turning_shape(const Space& w
     const Real way = way_of(ws, link);
     const Spatial<Real>& v = velocity_of(ws, link);
     const HalfTurn<Real> turn(pivot_of(ws, link) - shift, v.ang, ws.dt, constant<Real>(1) - way);
-    return {link, turn, about(v, shift) * (turn.half * way), start, {turn.turned(start.pose), start.scale}};
+    const Spatial<Real> moved = about(way_velocity_of(ws, link), shift) * (turn.half * way);
+    return {link, turn, moved, start, {turn.turned(start.pose), start.scale}};
   } else {
     const HalfTurn<Real> turn = half_turn(ws, link, shift);
     return {link, turn, none, start, {turn.turned(start.pose), start.scale}};

@@ -210,7 +210,7 @@ BACKDRIVE_HD void clear_bars(Space& ws) {
   const auto o = zero6<typename Space::Real>();
   for (int i = 0; i < ws.contact.link_count; ++i) {
     auto& t = ws.contact.link[i];
-    if (t.touched) t.bar = {o, o, o, o, o, o};
+    if (t.touched) t.bar = {o, o, o, o, o, o, o};
   }
 }
 
@@ -295,10 +295,11 @@ BACKDRIVE_HD void adj_half_turn(Space& ws, const TurningShape<typename Space::Re
   t.bar.v -= couple;
   if constexpr (Space::twists_turn) {  // and the pivot moves with the link; else it is O
     const Spatial<Real>& v = velocity_of(ws, s.link);
-    const Spatial<Real> way = back(bar.way, shift), of_v = way * (turn.half * (constant<Real>(1) - turn.rest));
-    add_way_bar(ws, s.link, turn.half * dot(way, v) - turn.adj_rest(bar.phi));
-    t.bar.v -= of_v;
-    t.bar.turn = plus_cross_force(t.bar.turn, v, of_v);
+    const Spatial<Real>& moving = way_velocity_of(ws, s.link);
+    const Spatial<Real> way = back(bar.way, shift), of_moving = way * (turn.half * (constant<Real>(1) - turn.rest));
+    add_way_bar(ws, s.link, turn.half * dot(way, moving) - turn.adj_rest(bar.phi));
+    t.bar.way -= of_moving;
+    t.bar.turn = plus_cross_force(t.bar.turn, moving, of_moving);
     t.bar.turn += back(Spatial<Real>{cross(turn.pivot, bar.pivot), bar.pivot}, shift);
     t.bar.turn = plus_cross_force(t.bar.turn, v, couple);
   }

@@ -85,27 +85,49 @@ template <class Real>
 struct PlacedLink : Pose<Real> {
   Spatial<Real> S[Free::dofs];
 };
-/// Those of link i at q ⊕ time · rates, of which `rates` has those of its joint.
-template <class Joint, class Layout>
-BACKDRIVE_PART void place_link(const Workspace<Layout>& ws, int i, [[maybe_unused]] const typename Layout::Real* rates,
-                               const typename Layout::Real& time, const Pose<typename Layout::Real>& parent,
-                               PlacedLink<typename Layout::Real>& own) {
-  using Real = typename Layout::Real;
-  constexpr int K = Joint::dofs;
-  const Link& link = ws.links[i];
-  Real q[4]{}, displacement[2];
-  if constexpr (K == 1) {
-    q[0] = ws.q[link.q] + time * rates[0];
-  } else if constexpr (K > 1) {
-    constexpr TurnSide side = Joint::fixed_in_world ? TurnSide::left : TurnSide::right;
-    const Quaternion<Real> at = turned<side>(load_quaternion(ws.q + link.q), vector_at(rates) * time);
-    q[0] = at.v.x, q[1] = at.v.y, q[2] = at.v.z, q[3] = at.w;
+/// What the motion about O sees of a joint's position: of a free root its quaternion.
+template <class Joint, class Real>
+struct JointPosition {
+  static constexpr int size = Joint::dofs > 1 ? 4 : Joint::dofs;
+  Real q[4];
+
+  BACKDRIVE_INLINE explicit JointPosition(const Real* from) : q{} {
+    for (int k = 0; k < size; ++k) q[k] = from[k];
   }
+  /// q ⊕ time · rates.
+  BACKDRIVE_INLINE JointPosition moved([[maybe_unused]] const Real* rates, const Real& time) const {
+    JointPosition to = *this;
+    if constexpr (Joint::dofs == 1) {
+      to.q[0] = q[0] + time * rates[0];
+    } else if constexpr (Joint::dofs > 1) {
+      constexpr TurnSide side = Joint::fixed_in_world ? TurnSide::left : TurnSide::right;
+      const Quaternion<Real> at = turned<side>(load_quaternion(q), vector_at(rates) * time);
+      to.q[0] = at.v.x, to.q[1] = at.v.y, to.q[2] = at.v.z, to.q[3] = at.w;
+    }
+    return to;
+  }
+};
+/// Those of link i with its joint at a position.
+template <class Joint, class Layout>
+BACKDRIVE_PART void place_link(const Workspace<Layout>& ws, int i,
+                               const JointPosition<Joint, typename Layout::Real>& at,
+                               const Pose<typename Layout::Real>& parent, PlacedLink<typename Layout::Real>& own) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  Real displacement[2];
   placement(link, ws.constants[i], parent, own.axes, own.origin);
   [[maybe_unused]] const Mat3<Real> placed = own.axes;
-  Joint::displace(q, displacement);
-  Joint::move(q, displacement, own.axes, own.origin);
-  if constexpr (K > 0) Joint::subspace(placed, own.axes, own.origin, own.S);
+  Joint::displace(at.q, displacement);
+  Joint::move(at.q, displacement, own.axes, own.origin);
+  if constexpr (Joint::dofs > 0) Joint::subspace(placed, own.axes, own.origin, own.S);
+}
+/// What a joint's rates make of its parent's twist.
+template <class Joint, class Real>
+BACKDRIVE_INLINE Spatial<Real> moved_by(const Spatial<Real>& parent, const PlacedLink<Real>& own,
+                                        [[maybe_unused]] const Real* rates) {
+  Spatial<Real> v = parent;
+  for (int k = 0; k < Joint::dofs; ++k) v += own.S[k] * rates[k];
+  return v;
 }
 
 /// Inertia and bias force of one body.

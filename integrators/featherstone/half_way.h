@@ -3,7 +3,7 @@
 //
 // A kick changes q̇, which is that of a step's middle. With places and inertias of its start, energy is off by some Δt ω
 // of what is kicked: a straight chain of 20 links that fell on one end at 4 rad/s and 120/s gained a tenth. So where
-// velocity terms are those of the middle (middle.h), and by the same share μ, links are taken to q_m = q ⊕ ½ μ Δt q̇
+// velocity terms are those of the middle (middle.h), and by the same share μ, links are taken to q_m = q ⊕ ½ μ Δt v_s
 // before contacts are sought; gaps found there are counted back to the start by the twists that lead there. What rests,
 // or flies alone, has μ = 0 and stays where it is, to the last bit.
 #include "integrators/contact/solve.h"
@@ -48,19 +48,17 @@ BACKDRIVE_PART void lead_link(Workspace<Layout>& ws, int i, Solution x, const Ma
                               const LinkHalfWay<typename Layout::Real>& parent,
                               LinkHalfWay<typename Layout::Real>& own) {
   using Real = typename Layout::Real;
-  const int v = ws.links[i].v;
+  const Link& link = ws.links[i];
+  Real* const smooth = ws.middle.rates + link.v;
+  for (int k = 0; k < Joint::dofs; ++k) smooth[k] = ws.qd[link.v + k] + ws.dt * ws.dof[link.v + k].*x;
+  const Real time = constant<Real>(0.5) * ws.dt * ws.middle.share[i];
   PlacedLink<Real> placed;
-  place_link<Joint>(ws, i, ws.qd + v, constant<Real>(0.5) * ws.dt * ws.middle.share[i], parent, placed);
+  place_link<Joint>(ws, i, JointPosition<Joint, Real>(ws.q + link.q).moved(smooth, time), parent, placed);
   own.axes = placed.axes;
   own.origin = placed.origin;
-  own.v = parent.v;
-  own.smooth = parent.smooth;
-  for (int k = 0; k < Joint::dofs; ++k) {
-    typename Layout::Dof& dof = ws.dof[v + k];
-    own.v += placed.S[k] * ws.qd[v + k];
-    own.smooth += placed.S[k] * (ws.qd[v + k] + ws.dt * dof.*x);
-    put<Real>(on, placed.S[k], dof.S);
-  }
+  own.v = moved_by<Joint>(parent.v, placed, ws.qd + link.v);
+  own.smooth = moved_by<Joint>(parent.smooth, placed, smooth);
+  for (int k = 0; k < Joint::dofs; ++k) put<Real>(on, placed.S[k], ws.dof[link.v + k].S);
 }
 
 /// Where links are at the start of the step, for the way back.
@@ -82,7 +80,7 @@ BACKDRIVE_CALLED void go_back(Workspace<Layout>& ws) {
 }
 
 /// Takes links to q_m with all that contact needs of them: S, inertias, twists with q̇ and v_s, of which q̈ is in
-/// dof[].*x, and poses. μ of all links into middle.share. O(links).
+/// dof[].*x, and poses. μ of all links into middle.share, v_s into middle.rates. O(links).
 template <class Layout, class Solution>
 BACKDRIVE_CALLED void go_half_way(Workspace<Layout>& ws, Solution x) {
   using Real = typename Layout::Real;

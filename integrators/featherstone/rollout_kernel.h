@@ -1,5 +1,6 @@
 #pragma once
 // What a rollout (rollout/shell.h) asks of this integrator: a step that moves the state on, and one back.
+#include "integrators/featherstone/straight_flight.h"
 #include "integrators/featherstone/workspace.h"
 #include "integrators/rollout/shell.h"
 
@@ -84,6 +85,10 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
         must_be_finite(select(value_of(excess * excess) < value_of(constant<Real>(0.01)), excess,
                               constant<Real>(__builtin_huge_val())));
       });
+  if constexpr (Layout::contact) {
+    if (ws.middle.whips) find_flight_shifts(ws, velocity);
+    each_flight_shift(ws, [&](int, const Real& shift, const auto&) { must_be_finite(shift); });
+  }
   const auto fine = is_finite(check);
   const auto put = [&](Real & at, const Real& next) __attribute__((always_inline)) {
     at = select(fine, next, at);
@@ -110,6 +115,13 @@ BACKDRIVE_PART void integrate(Workspace<Layout>& ws, int step, int first_world, 
         put(ws.q[q], next.v.x), put(ws.q[q + 1], next.v.y), put(ws.q[q + 2], next.v.z), put(ws.q[q + 3], next.w);
         for (int k = v; k < v + 3; ++k) put(ws.qd[k], velocity.next(k));
       });
+  if constexpr (Layout::contact) {
+    each_flight_shift(
+        ws, [&](int q, const Real& shift, const auto& on) { put(ws.q[q], select(on, ws.q[q] + shift, ws.q[q])); });
+    for (int i = 0; i < ws.link_count; ++i) {
+      if (ws.links[i].way >= 0) put(ws.ways[ws.links[i].way], ws.middle.share[i]);
+    }
+  }
   if (!any(!fine)) return;
   blame(ws, !fine, step, first_world, worlds, status);
   halted = check;
@@ -158,6 +170,8 @@ BACKDRIVE_HD void walk_step_back(const RolloutAdjointArguments<StorageOf<typenam
     if (contact.reported_apart) {
       load_reported(group, a.reported, std::size_t(step) * g.ws.nv, g.ws.nv, g.ws.qd, g.ws.reported);
     }
+    const int ways = a.launch.topology.way_count;
+    load_ways(group, a.ways, std::size_t(step) * ways, ways, g.ws.ways);
     seed_forces(a, g, step, first_world);
     recompute_with_contact(g.ws);
     step_adjoint_with_contact(g.ws, g.bar);

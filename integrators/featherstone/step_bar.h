@@ -21,6 +21,7 @@ struct StepBar {
   CouplingConstants<Real>* couplings;   ///< likewise
   Real* ratios;                         ///< likewise
   Real* reported;                       ///< with contact only: of what moved q to q⁺; out: of what moved it to q
+  Real* ways;                           ///< with contact only, [Link::way]: of μ; out: of μ⁻
   Vec3<Real>* pair_forces;              ///< in, with contact only: of the pairs' forces; null: nobody asked
 
   BACKDRIVE_INLINE bool wants_parameters() const { return Layout::parameters && constants; }

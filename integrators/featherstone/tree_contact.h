@@ -47,13 +47,24 @@ template <class Layout>
 BACKDRIVE_INLINE const auto& pivot_of(const Workspace<Layout>& ws, int link) {
   return motion_of(ws, link).pose.origin;
 }
+/// What leads links half way: v_s.
+template <class Layout>
+BACKDRIVE_INLINE const auto& way_velocity_of(const Workspace<Layout>& ws, int link) {
+  return ws.contact.link[link].smooth;
+}
 template <class Layout>
 BACKDRIVE_INLINE const auto& velocity_of(const Workspace<Layout>& ws, int link) {
   return motion_of(ws, link).v;
 }
+/// a of (C3). Where links whip q̇ says nothing of where they are now, but of where the step before left them, (21), and
+/// a slip that is half of that would point anywhere: by the share λ it is b, so that friction acts against v⁺.
 template <class Layout>
-BACKDRIVE_INLINE const auto& start_of(const Workspace<Layout>& ws, int link) {
-  return velocity_of(ws, link);
+BACKDRIVE_INLINE Spatial<typename Layout::Real> start_of(const Workspace<Layout>& ws, int link) {
+  const Spatial<typename Layout::Real>& v = velocity_of(ws, link);
+  if (!ws.middle.whips) return v;
+  const auto& share = ws.middle.whip[root_of(ws.links, link)];
+  return choose(value_of(share) > value_of(constant<typename Layout::Real>(0)),
+                v + (ws.contact.link[link].smooth - v) * share, v);
 }
 template <class Layout>
 BACKDRIVE_INLINE auto mass_of(const Workspace<Layout>& ws, int link) {
@@ -120,8 +131,10 @@ BACKDRIVE_INLINE typename Layout::Real way_of(const Workspace<Layout>& ws, int l
 }
 template <class Layout>
 BACKDRIVE_INLINE Vec3<typename Layout::Real> root_position_on_way(const Workspace<Layout>& ws, int root) {
-  const auto time = constant<typename Layout::Real>(0.5) * ws.dt * way_of(ws, root);
-  return root_position(ws, root) + vector_at(ws.qd + ws.links[root].v + 3) * time;
+  const Vec3<typename Layout::Real> start = root_position(ws, root);
+  if (!ws.middle.half_way) return start;
+  const auto time = constant<typename Layout::Real>(0.5) * ws.dt * ws.middle.share[root];
+  return start + vector_at(ws.middle.rates + ws.links[root].v + 3) * time;
 }
 template <class Layout>
 BACKDRIVE_INLINE Vec3<typename Layout::Real> origin_on_way(const Workspace<Layout>& ws, int root) {

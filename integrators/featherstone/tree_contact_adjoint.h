@@ -10,6 +10,7 @@
 // Where a tree is in the world enters nowhere but in the places of shapes of the world and of other trees.
 #include "integrators/contact/support_adjoint.h"
 #include "integrators/featherstone/dynamics_adjoint.h"
+#include "integrators/featherstone/straight_flight_adjoint.h"
 #include "integrators/featherstone/tree_contact.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
@@ -134,15 +135,15 @@ BACKDRIVE_HD void adj_tree_origin(Workspace<Layout>& ws, int root, const Vec3<ty
 
 // ---- (A8)-(A9) ------------------------------------------------------------------------------------------------------
 
-/// ∂φ/∂Y of a subtree, and R.
+/// ∂φ/∂Y of a subtree, and R; `way`: the part of `smooth` that (A5) knew nothing of.
 template <class Real>
 struct KickBar {
-  Spatial<Real> v, smooth, kick, w;
+  Spatial<Real> v, smooth, kick, w, way;
   Spatial<Real> turn;
 };
 template <class Real>
 BACKDRIVE_INLINE void operator+=(KickBar<Real>& a, const KickBar<Real>& b) {
-  a.v += b.v, a.smooth += b.smooth, a.kick += b.kick, a.w += b.w, a.turn += b.turn;
+  a.v += b.v, a.smooth += b.smooth, a.kick += b.kick, a.w += b.w, a.way += b.way, a.turn += b.turn;
 }
 
 /// Numbers of the largest that waits in a sweep with contact.
@@ -157,7 +158,22 @@ BACKDRIVE_INLINE void add_body(const contact::TouchAdjointLink<Real>& t, const R
   sum.w = plus_times(sum.w, I, t.kick);
   if (!t.touched) return;
   const auto& b = t.bar;
-  sum.v += b.v + b.start, sum.smooth += b.smooth, sum.kick += b.kick, sum.w += b.w, sum.turn += b.turn;
+  sum.v += b.v + b.start, sum.smooth += b.smooth + b.way, sum.kick += b.kick, sum.w += b.w, sum.turn += b.turn;
+  sum.way += b.way;
+}
+
+/// Of a link in touch, what it passes on of a (start_of()) to v_s and to λ.
+template <class Layout>
+BACKDRIVE_CALLED void adj_start(Workspace<Layout>& ws, int i) {
+  using Real = typename Layout::Real;
+  const int root = root_of(ws.links, i);
+  auto& t = ws.contact.link[i];
+  const Real& share = ws.middle.whip[root];
+  const auto on = value_of(share) > value_of(constant<Real>(0));
+  const Spatial<Real> late = choose(on, t.bar.start * share, zero6<Real>());
+  ws.whip[root].whip_bar -= select(on, dot(t.bar.start, t.smooth - velocity_of(ws, i)), constant<Real>(0));
+  t.bar.start -= late;
+  t.bar.way += late;
 }
 
 /// Σ Y ×* G^Y + R for the twists of one link, that carries the subtree.
@@ -182,6 +198,14 @@ BACKDRIVE_INLINE void kick_mass_adjoint(const ParameterLink<Real>& s, const Link
   less_bilinear(transposed_times(axes, X.ang), transposed_times(axes, Y.ang), gradient.inertia);
 }
 
+/// What v_s receives beside (A5), to q̇ and q̈.
+template <class Layout>
+BACKDRIVE_INLINE void add_smooth_bar(Workspace<Layout>& ws, int v, const typename Layout::Real& x,
+                                     const StepBar<Layout>& bar) {
+  bar.qd[v] += x;
+  ws.dof[v].x += ws.dt * x;
+}
+
 /// One joint of (A9).
 template <class Layout>
 BACKDRIVE_INLINE void kick_joint(Workspace<Layout>& ws, int i, const KickBar<typename Layout::Real>& own,
@@ -197,6 +221,9 @@ BACKDRIVE_INLINE void kick_joint(Workspace<Layout>& ws, int i, const KickBar<typ
     Z = turned_with_twists(own, ws.link[carrier].v, ws.contact.link[carrier]);
   }
   for (int k = 0; k < dofs; ++k) bar.qd[link.v + k] -= dot(dof[k].S, own.v);
+  for (int k = 0; k < dofs && (ws.middle.half_way || ws.middle.whips); ++k) {
+    add_smooth_bar(ws, link.v + k, -dot(dof[k].S, own.way), bar);
+  }
   const int turns = free ? 3 : dofs;  // the free root's position enters by the tree's origin
   for (int k = 0; k < turns; ++k) bar.q[link.q + k] += dot(dof[k].S, Z);
   if constexpr (Layout::parameters) {
@@ -216,6 +243,7 @@ BACKDRIVE_CALLED void kick_sweep(Workspace<Layout>& ws, const StepBar<Layout>& b
     const Link& link = ws.links[i];
     const auto& t = ws.contact.link[i];
     if (link.leaf) top = KickBar<Real>{};
+    if (ws.middle.whips && t.touched) adj_start(ws, i);
     add_body(t, ws.link[i].I, top);
     if constexpr (Layout::parameters) {
       if (bar.wants_parameters()) {
@@ -268,7 +296,7 @@ BACKDRIVE_INLINE void add_way_bar(Workspace<Layout>& ws, int link, const typenam
   ws.whip[root_of(ws.links, link)].half_way_bar += bar;
 }
 
-/// From the cotangents of q_m = q ⊕ ½ μ Δt q̇ in middle.q_bar to those of q, q̇ and μ.
+/// From the cotangents of q_m = q ⊕ ½ μ Δt v_s in middle.q_bar to those of q, v_s and μ.
 template <class Layout>
 BACKDRIVE_CALLED void adj_half_way(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
@@ -277,19 +305,20 @@ BACKDRIVE_CALLED void adj_half_way(Workspace<Layout>& ws, const StepBar<Layout>&
     const Link& link = ws.links[i];
     if (link.type == JointType::fixed) continue;
     const Real time = half * way_of(ws, i);
-    const Real *const from = ws.middle.q_bar + link.q, *const rates = ws.qd + link.v;
-    Real *const q_bar = bar.q + link.q, *const qd_bar = bar.qd + link.v;
+    Real* const from = ws.middle.q_bar + link.q;
+    const Real* const rates = ws.middle.rates + link.v;
     Real time_bar = constant<Real>(0);
     const auto along = [&](int q, int v) __attribute__((always_inline)) {
-      q_bar[q] += from[q];
-      qd_bar[v] += time * from[q];
+      add_smooth_bar(ws, link.v + v, time * from[q], bar);
       time_bar += from[q] * rates[v];
     };
     const auto around = [&](auto side) __attribute__((always_inline)) {
       Vec3<Real> theta_bar = vector_at(from), phi_bar = zero3<Real>();
       adj_turned<side()>(vector_at(rates) * time, theta_bar, phi_bar);
-      q_bar[0] += theta_bar.x, q_bar[1] += theta_bar.y, q_bar[2] += theta_bar.z;
-      qd_bar[0] += time * phi_bar.x, qd_bar[1] += time * phi_bar.y, qd_bar[2] += time * phi_bar.z;
+      from[0] = theta_bar.x, from[1] = theta_bar.y, from[2] = theta_bar.z;
+      add_smooth_bar(ws, link.v, time * phi_bar.x, bar);
+      add_smooth_bar(ws, link.v + 1, time * phi_bar.y, bar);
+      add_smooth_bar(ws, link.v + 2, time * phi_bar.z, bar);
       time_bar += dot(phi_bar, vector_at(rates));
     };
     if (link.type == JointType::ball) {
@@ -300,7 +329,7 @@ BACKDRIVE_CALLED void adj_half_way(Workspace<Layout>& ws, const StepBar<Layout>&
     } else {
       along(0, 0);
     }
-    if (ws.middle.half_way) add_way_bar(ws, i, half * time_bar);
+    add_way_bar(ws, i, half * time_bar);
   }
 }
 
@@ -314,7 +343,19 @@ BACKDRIVE_HD void adj_contacts(Workspace<Layout>& ws, const StepBar<Layout>& bar
   contact::adj_contact_places(ws, there);
   kick_sweep(ws, there);
   adj_kicked_inertia(ws, there);
-  adj_half_way(ws, bar);
+  if (ws.middle.half_way) adj_half_way(ws, bar);
+  for (int k = 0; k < ws.nq; ++k) bar.q[k] += ws.middle.q_bar[k];
+}
+
+/// The cotangents of ways become those of this step's μ; those of μ⁻ are none yet.
+template <class Layout>
+BACKDRIVE_INLINE void hand_over_ways(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
+  for (int i = 0; i < ws.link_count; ++i) {
+    const int way = ws.links[i].way;
+    if (way < 0) continue;
+    ws.whip[i].half_way_bar += bar.ways[way];
+    bar.ways[way] = constant<typename Layout::Real>(0);
+  }
 }
 
 /// Adjoint of one step with contact: as step_adjoint, after recompute_with_contact. bar.reported holds the cotangent of
@@ -323,15 +364,21 @@ template <class Layout>
 BACKDRIVE_HD void step_adjoint_with_contact(Workspace<Layout>& ws, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   const Real half = constant<Real>(0.5);
-  const bool kicked = in_touch(ws);
+  const bool kicked = in_touch(ws), straightened = ws.middle.whips;
+  const auto moved = [&](int v) __attribute__((always_inline)) {
+    const auto& dof = ws.dof[v];
+    const Real smooth = ws.qd[v] + ws.dt * dof.qdd;
+    return kicked ? smooth + half * dof.kick : smooth;
+  };
+  hand_over_ways(ws, bar);
+  if (straightened) {
+    Real* const rates = ws.middle.rates_bar;  // which is not needed yet
+    for (int v = 0; v < ws.nv; ++v) rates[v] = moved(v);
+    adj_straight_flights(ws, rates, bar);
+  }
   adj_move(
-      ws, bar,
-      [&](int v) __attribute__((always_inline)) {
-        const auto& dof = ws.dof[v];
-        const Real smooth = ws.qd[v] + ws.dt * dof.qdd;
-        return kicked ? smooth + half * dof.kick : smooth;
-      },
-      [&](int v, const Real& x) __attribute__((always_inline)) { bar.reported[v] += x; });
+      ws, bar, moved, [&](int v, const Real& x) __attribute__((always_inline)) { bar.reported[v] += x; });
+  for (int k = 0; k < ws.nq && straightened; ++k) bar.q[k] += ws.middle.q_bar[k];
   for (int k = 0; k < ws.nv; ++k) {  // (A2)
     if (kicked) ws.dof[k].x = bar.qd[k] + half * bar.reported[k];
     bar.qd[k] += bar.reported[k];

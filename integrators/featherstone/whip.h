@@ -3,9 +3,9 @@
 //
 // Those of a step's start (1), and of its middle (24), feed motions in which two joints that adjoin both turn far in a
 // step. There, by a share λ that grows with these turns, the points of bodies are taken to fly on straight from where
-// they were at q⁻ = q ⊖ Δt v_d, or half way to it where they whip by a kick (half_way.h), and q̇⁺ is what the joints
-// make of that: of all motions that they allow the nearest, in the metric of the masses, which for λ = 1 never has more
-// kinetic energy than before.
+// the step before left them their energy, its start or, where that did not whip or kicked them half way (half_way.h),
+// its middle; and q̇⁺ is what the joints make of that: of all motions that they allow the nearest, in the metric of the
+// masses, which for λ = 1 never has more kinetic energy than before.
 #include "engine/magnitude.h"
 #include "integrators/featherstone/dynamics.h"
 
@@ -95,59 +95,49 @@ BACKDRIVE_HD TreeTurns<typename Layout::Real> tree_turns(const Workspace<Layout>
   return turns;
 }
 
-/// Whether the step before may have kicked something, in some lane.
+/// How long after the start of the step before bodies had the momentum that they fly on with, ½ (μ⁻ − μ) Δt: where the
+/// share λ of that step and of this one are alike, at its start; else as much later as that had it nearer to its
+/// middle. 0 where nothing says what μ⁻ was.
 template <class Layout>
-BACKDRIVE_INLINE bool may_be_kicked(const Workspace<Layout>& ws) {
-  if constexpr (Layout::contact) return ws.contact.reported_apart;
-  return false;
-}
-
-/// What a tree did in the step before.
-template <class Real>
-struct KickedTree {
-  Real kick;              ///< Σ |v_d − q̇|: more than 0 in the lanes where it was kicked
-  TreeTurns<Real> turns;  ///< before that
-
-  BACKDRIVE_INLINE auto kicked() const { return value_of(kick) > value_of(constant<Real>(0)); }
-};
-/// Its velocities before the kick, v_s = 2 v_d − q̇, are left in middle.rates. O(links).
-template <class Layout>
-BACKDRIVE_HD KickedTree<typename Layout::Real> find_kick(Workspace<Layout>& ws, int root, int end) {
+BACKDRIVE_INLINE typename Layout::Real whip_delay(const Workspace<Layout>& ws, int root) {
   using Real = typename Layout::Real;
-  const Real* const moved = reported_of(ws);
-  Real kick = constant<Real>(0);
-  for (int i = root; i < end; ++i) {
-    const Link& link = ws.links[i];
-    for (int v = link.v; v < link.v + joint_size(link.type).nv; ++v) {
-      ws.middle.rates[v] = constant<Real>(2) * moved[v] - ws.qd[v];
-      kick += magnitude(moved[v] - ws.qd[v]);
+  if constexpr (Layout::contact) {
+    const int way = ws.links[root].way;
+    if (way >= 0) {
+      const Real zero = constant<Real>(0), &before = ws.ways[way];
+      return select(is_way_known(before), constant<Real>(0.5) * ws.dt * (before - ws.middle.share[root]), zero);
     }
   }
-  return {kick, tree_turns(ws, root, end, ws.middle.rates)};
-}
-/// How long before now bodies had the momentum that they fly on with: since the start of the step before or, as far as
-/// it is that step's kick by which links whip, since its middle, (1 − ½ (μ⁻ − μ)) Δt.
-template <class Layout>
-BACKDRIVE_INLINE typename Layout::Real time_since_kick(const Workspace<Layout>& ws,
-                                                       const KickedTree<typename Layout::Real>& before,
-                                                       const typename Layout::Real& share) {
-  using Real = typename Layout::Real;
-  const Real less = middle_share(before.turns, ws.dt) - share;
-  return select(before.kicked(), ws.dt - constant<Real>(0.5) * ws.dt * less, ws.dt);
+  return constant<Real>(0);
 }
 
-/// (1) of one link at q⁻, `since` ago.
+/// Where a joint was at q⁻ = (q ⊖ Δt v_d) ⊕ delay · v_s, v_s = 2 v_d − q̇.
 template <class Joint, class Layout>
-BACKDRIVE_PART void move_link_before(const Workspace<Layout>& ws, int i, const typename Layout::Real& since,
+BACKDRIVE_INLINE JointPosition<Joint, typename Layout::Real> position_before(const Workspace<Layout>& ws, int i,
+                                                                             const typename Layout::Real& delay) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const Real* const moved = reported_of(ws) + link.v;
+  const JointPosition<Joint, Real> start = JointPosition<Joint, Real>(ws.q + link.q).moved(moved, -ws.dt);
+  if constexpr (!Layout::contact || Joint::dofs == 0) {
+    return start;
+  } else {
+    Real smooth[Joint::dofs];
+    for (int k = 0; k < Joint::dofs; ++k) smooth[k] = constant<Real>(2) * moved[k] - ws.qd[link.v + k];
+    return start.moved(smooth, delay);
+  }
+}
+
+/// (1) of one link at q⁻.
+template <class Joint, class Layout>
+BACKDRIVE_PART void move_link_before(const Workspace<Layout>& ws, int i, const typename Layout::Real& delay,
                                      const Before<typename Layout::Real>& parent, Before<typename Layout::Real>& own) {
   using Real = typename Layout::Real;
-  const int v = ws.links[i].v;
   PlacedLink<Real> placed;
-  place_link<Joint>(ws, i, reported_of(ws) + v, -since, parent, placed);
+  place_link<Joint>(ws, i, position_before<Joint>(ws, i, delay), parent, placed);
   own.axes = placed.axes;
   own.origin = placed.origin;
-  own.v = parent.v;
-  for (int k = 0; k < Joint::dofs; ++k) own.v += placed.S[k] * ws.qd[v + k];
+  own.v = moved_by<Joint>(parent.v, placed, ws.qd + ws.links[i].v);
 }
 
 /// (21) of one body: the force m d at its centre of mass c, and a couple.
@@ -208,8 +198,7 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
   const Pose<Real> at_rest{identity3<Real>(), zero3<Real>()};
   const Real share = whip_share(turns).share;
   const auto on = whips(turns);
-  Real since = ws.dt;
-  if (may_be_kicked(ws)) since = time_since_kick(ws, find_kick(ws, root, end), ws.middle.share[root]);
+  const Real delay = whip_delay(ws, root);
   MotionAndBefore<Real> parent{{at_rest, rest, rest}, {at_rest, rest}};
   Stack<MotionAndBefore<Real>> branchings(ws.stack);
   for (int i = root; i < end; ++i) {
@@ -220,7 +209,7 @@ BACKDRIVE_CALLED void whip_tree(Workspace<Layout>& ws, int root, int end, const 
     visit_joint(
         link.type, [&](auto joint) __attribute__((always_inline)) {
           move_link<decltype(joint)>(ws, link, c, parent.now, own.now);
-          move_link_before<decltype(joint)>(ws, i, since, parent.before, own.before);
+          move_link_before<decltype(joint)>(ws, i, delay, parent.before, own.before);
         });
     const WhipBody<Real> body(c, own.now, own.now.v, own.now.a, own.before, ws.dt);
     const Vec3<Real> f = body.d * c.mass * share;
@@ -250,19 +239,24 @@ template <class Layout>
 BACKDRIVE_HD void step_kinematics(Workspace<Layout>& ws) {
   using Real = typename Layout::Real;
   kinematics(ws);
-  ws.middle.on = ws.middle.half_way = false;
+  ws.middle.on = ws.middle.half_way = ws.middle.whips = false;
   each_tree(ws, [&](int root, int end) {
     const TreeTurns<Real> turns = tree_turns(ws, root, end, ws.qd);
     if constexpr (kIsAdjoint<Layout>) {
       ws.whip[root].turns = turns;
-      ws.whip[root].half_way_bar = constant<Real>(0);
+      ws.whip[root].half_way_bar = ws.whip[root].whip_bar = constant<Real>(0);
     }
     Real& share = ws.middle.share[root] = constant<Real>(0);
     if (any(more_than(turns.joints, kMiddleFrom))) {
       share = middle_share(turns, ws.dt);
       ws.middle.on = ws.middle.on || any(value_of(share) > value_of(constant<Real>(0)));
     }
-    if (any(whips(turns.pairs))) whip_tree(ws, root, end, turns.pairs);
+    const bool on = any(whips(turns.pairs));
+    if constexpr (Layout::contact) {
+      ws.middle.whip[root] = on ? whip_share(turns.pairs).share : constant<Real>(0);
+      ws.middle.whips = ws.middle.whips || on;
+    }
+    if (on) whip_tree(ws, root, end, turns.pairs);
   });
 }
 

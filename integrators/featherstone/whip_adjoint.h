@@ -120,16 +120,56 @@ BACKDRIVE_PART typename Layout::Real whip_body_adjoint(Workspace<Layout>& ws, in
   return power + dot(delta, couple);
 }
 
-/// How long before now q⁻ was, and its cotangent.
+/// whip_delay() of a tree, and its cotangent.
 template <class Real>
-struct WhipTime {
-  Real since, bar;
+struct WhipDelay {
+  Real delay, bar;
 };
+
+/// Of one joint, with the cotangent of q⁻ in tangent rows, to q, v_d, q̇ and the delay.
+template <class Joint, class Layout>
+BACKDRIVE_PART void adj_position_before(Workspace<Layout>& ws, int i, Vec3<typename Layout::Real> theta_bar,
+                                        WhipDelay<typename Layout::Real>& time, const StepBar<Layout>& bar) {
+  using Real = typename Layout::Real;
+  const Link& link = ws.links[i];
+  const Real* const moved = reported_of(ws) + link.v;
+  Real* const moved_bar = bar.before() + link.v;
+  constexpr int turns = Joint::dofs == 1 ? 1 : 3;
+  // Rotations take their cotangent to what they turn from, and to what they turn by.
+  const auto adj_moved = [&](const Vec3<Real>& by) __attribute__((always_inline)) {
+    Vec3<Real> by_bar = theta_bar;
+    if constexpr (Joint::dofs > 1) {
+      by_bar = zero3<Real>();
+      adj_turned<Joint::fixed_in_world ? TurnSide::left : TurnSide::right>(by, theta_bar, by_bar);
+    }
+    return by_bar;
+  };
+  const auto vector_of = [](const auto& number) __attribute__((always_inline)) {
+    if constexpr (turns == 1)
+      return Vec3<Real>{number(0), constant<Real>(0), constant<Real>(0)};
+    else
+      return Vec3<Real>{number(0), number(1), number(2)};
+  };
+  const auto each = [](const Vec3<Real>& x, const auto& visit) __attribute__((always_inline)) {
+    visit(0, x.x);
+    if constexpr (turns == 3) visit(1, x.y), visit(2, x.z);
+  };
+  if constexpr (Layout::contact) {
+    const Real two = constant<Real>(2);
+    const Vec3<Real> smooth = vector_of([&](int k) { return two * moved[k] - ws.qd[link.v + k]; });
+    const Vec3<Real> by_bar = adj_moved(smooth * time.delay);
+    time.bar += dot(by_bar, smooth);
+    each(by_bar * time.delay, [&](int k, const Real& x) { moved_bar[k] += two * x, bar.qd[link.v + k] -= x; });
+  }
+  const Vec3<Real> by_bar = adj_moved(vector_of([&](int k) { return moved[k]; }) * -ws.dt);
+  each(by_bar * ws.dt, [&](int k, const Real& x) { moved_bar[k] -= x; });
+  each(theta_bar, [&](int k, const Real& x) { bar.q[link.q + k] += x; });
+}
 
 /// One joint: q̄, q̇̄ and the gradient of its placement from the sums over its subtree, which become what its parent
 /// receives.
 template <class Joint, class Layout>
-BACKDRIVE_PART void whip_joint_adjoint(Workspace<Layout>& ws, int i, WhipTime<typename Layout::Real>& time,
+BACKDRIVE_PART void whip_joint_adjoint(Workspace<Layout>& ws, int i, WhipDelay<typename Layout::Real>& time,
                                        WhipBar<typename Layout::Real>& sum, const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
   constexpr int K = Joint::dofs;
@@ -158,25 +198,10 @@ BACKDRIVE_PART void whip_joint_adjoint(Workspace<Layout>& ws, int i, WhipTime<ty
     for (int k = 0; k < K; ++k) bar.qd[link.v + k] += dot(dof[k].S, rate_bar) + dot(before[k], sum.v_before);
     constexpr int turns = free ? 3 : K;
     for (int k = 0; k < turns; ++k) bar.q[link.q + k] += dot(dof[k].S, sum.turn);
-    // q⁻ = q ⊖ time v_d
-    const Real* const moved = reported_of(ws) + link.v;
-    Real* const moved_bar = bar.before() + link.v;
-    const auto less = [&](int k, const Real& phi_bar) __attribute__((always_inline)) {
-      moved_bar[k] -= time.since * phi_bar;
-      time.bar -= moved[k] * phi_bar;
-    };
-    if constexpr (K == 1) {
-      const Real q_bar = dot(before[0], sum.turn_before);
-      bar.q[link.q] += q_bar;
-      less(0, q_bar);
-    } else {
-      Vec3<Real> theta_bar{dot(before[0], sum.turn_before), dot(before[1], sum.turn_before),
-                           dot(before[2], sum.turn_before)};
-      Vec3<Real> phi_bar = zero3<Real>();
-      adj_turned<free ? TurnSide::left : TurnSide::right>(vector_at(moved) * -time.since, theta_bar, phi_bar);
-      bar.q[link.q] += theta_bar.x, bar.q[link.q + 1] += theta_bar.y, bar.q[link.q + 2] += theta_bar.z;
-      less(0, phi_bar.x), less(1, phi_bar.y), less(2, phi_bar.z);
-    }
+    Vec3<Real> theta_bar = zero3<Real>();
+    theta_bar.x = dot(before[0], sum.turn_before);
+    if constexpr (K > 1) theta_bar.y = dot(before[1], sum.turn_before), theta_bar.z = dot(before[2], sum.turn_before);
+    adj_position_before<Joint>(ws, i, theta_bar, time, bar);
   }
   if (link.parent < 0) return;  // turning and shifting all of a tree changes nothing
   if (bar.wants_parameters()) {
@@ -211,22 +236,22 @@ BACKDRIVE_PART void adj_tree_turns(Workspace<Layout>& ws, int root, int end, con
       });
 }
 
-/// From the cotangent of time_since_kick() to v_d and q̇, by μ⁻; that of what μ is of is returned. middle.rates are as
-/// find_kick() left them.
+/// From the cotangent of whip_delay() to μ⁻; that of what μ is of is returned.
 template <class Layout>
-BACKDRIVE_PART TreeTurns<typename Layout::Real> adj_time_since_kick(Workspace<Layout>& ws, int root, int end,
-                                                                    const KickedTree<typename Layout::Real>& before,
-                                                                    const typename Layout::Real& time_bar,
-                                                                    const StepBar<Layout>& bar) {
+BACKDRIVE_INLINE TreeTurns<typename Layout::Real> adj_whip_delay(Workspace<Layout>& ws, int root,
+                                                                 const typename Layout::Real& delay_bar,
+                                                                 const StepBar<Layout>& bar) {
   using Real = typename Layout::Real;
-  const Real less_bar = select(before.kicked(), constant<Real>(-0.5) * ws.dt * time_bar, constant<Real>(0));
-  const auto to_rates_before = [&](int v, const Real& x) __attribute__((always_inline)) {
-    bar.reported[v] += constant<Real>(2) * x;
-    bar.qd[v] -= x;
-  };
-  const TreeTurns<Real> before_bar = adj_middle_share(before.turns, ws.dt, less_bar);
-  adj_tree_turns(ws, root, end, ws.middle.rates, before_bar, to_rates_before);
-  return adj_middle_share(ws.whip[root].turns, ws.dt, -less_bar);
+  const Real zero = constant<Real>(0);
+  if constexpr (Layout::contact) {
+    const int way = ws.links[root].way;
+    if (way >= 0) {
+      const Real way_bar = select(is_way_known(ws.ways[way]), constant<Real>(0.5) * ws.dt * delay_bar, zero);
+      bar.ways[way] += way_bar;
+      return adj_middle_share(ws.whip[root].turns, ws.dt, -way_bar);
+    }
+  }
+  return {zero, zero};
 }
 
 template <class Layout>
@@ -235,13 +260,8 @@ BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end
   static_assert(sizeof(WhipBar<Real>) <= kStackNumbers<Real> * sizeof(Real));
   const TurnShare<Real> share = whip_share(ws.whip[root].turns.pairs);
   const Real weight = -share.share;
-  WhipTime<Real> time{ws.dt, constant<Real>(0)};
-  KickedTree<Real> before;
-  if (may_be_kicked(ws)) {
-    before = find_kick(ws, root, end);
-    time.since = time_since_kick(ws, before, ws.middle.share[root]);
-  }
-  Real share_bar = constant<Real>(0);
+  WhipDelay<Real> time{whip_delay(ws, root), constant<Real>(0)};
+  Real share_bar = ws.whip[root].whip_bar;
   WhipBar<Real> top;
   Stack<WhipBar<Real>> stack(ws.stack);
   for (int i = end - 1; i >= root; --i) {
@@ -257,12 +277,8 @@ BACKDRIVE_CALLED void whip_tree_adjoint(Workspace<Layout>& ws, int root, int end
     if (!link.last_child) top += stack.pop();
     if (link.parent != i - 1) stack.push(top);
   }
-  TreeTurns<Real> turns_bar{constant<Real>(0), share_bar * share.by_turns};
-  if (may_be_kicked(ws)) {
-    const TreeTurns<Real> now_bar = adj_time_since_kick(ws, root, end, before, time.bar, bar);
-    turns_bar.joints += now_bar.joints;
-    turns_bar.pairs += now_bar.pairs;
-  }
+  TreeTurns<Real> turns_bar = adj_whip_delay(ws, root, time.bar, bar);
+  turns_bar.pairs += share_bar * share.by_turns;
   const auto to_rates = [&](int v, const Real& x) __attribute__((always_inline)) {
     bar.qd[v] += x;
   };

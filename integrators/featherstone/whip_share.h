@@ -97,6 +97,12 @@ BACKDRIVE_INLINE TurnShare<Real> middle_share_of_joints(const Real& turns, const
   return found;
 }
 
+/// Whether State::ways() has it of a tree, by lane.
+template <class Real>
+BACKDRIVE_INLINE auto is_way_known(const Real& way) {
+  return value_of(way) >= value_of(constant<Real>(0));
+}
+
 /// How fast a tree turns, or the cotangents of that.
 template <class Real>
 struct TreeTurns {

@@ -29,7 +29,7 @@ struct Motion : Pose<Real> {
   Spatial<Real> a;  ///< bias acceleration
 };
 
-/// Where it was at q⁻ = q ⊖ Δt q̇, and how q̇ moved it there (whip.h).
+/// Where it was at q⁻, and how q̇ moved it there (whip.h).
 template <class Real>
 struct Before : Pose<Real> {
   Spatial<Real> v;
@@ -38,6 +38,14 @@ template <class Real>
 struct MotionAndBefore {
   Motion<Real> now;
   Before<Real> before;
+};
+
+/// Where it is at a step's start and at its end, but for (27), and how v_d moves it at the start (straight_flight.h);
+/// from O, wherever that is.
+template <class Real>
+struct FlyingLink {
+  Pose<Real> start, end;
+  Spatial<Real> v;
 };
 
 /// Per link, for a rollout.
@@ -144,10 +152,12 @@ struct alignas(kRecordAlignment<Real>) WhipLink {
   Spatial<Real> force;         ///< what (21) adds to the body's bias force
   Spatial<Real> force_change;  ///< and (24), as what follows, where MiddleSpace::on
   Real half_way_bar;           ///< of a root: cotangent of μ by where contact is solved
+  Real whip_bar;               ///< of a root: of λ by what contact makes of it
   Vec3<Real> spin;             ///< of a body that spins: what it loses of ω by itself up to the middle of a step, and
   Vec3<Real> spin_bar;         ///< that's cotangent, (24)
 };
 struct NoWhip {};
+struct NoFlights {};
 
 /// Of a step whose velocity terms are, in some tree and lane, those of its middle: (24). Arrays of one number a degree
 /// of freedom but for the shares'.
@@ -155,9 +165,11 @@ template <class Real>
 struct MiddleSpace {
   bool on = false;        ///< in this step
   bool half_way = false;  ///< and links are where contact is solved (half_way.h)
+  bool whips = false;     ///< with contact: some tree does in this step, in some lane
   Real* share;            ///< [link]: μ, of a root; half way of all links
+  Real* whip;             ///< with contact, [link]: λ, of a root
   Real* qdd;              ///< q̈₁
-  Real* rates;            ///< z
+  Real* rates;            ///< z; where contact is sought half way v_s, and at last what moves q where something whips
 };
 /// What contact needs of a link half way, as it is at the step's start.
 template <class Real>
@@ -192,7 +204,8 @@ struct NoWatch {};
 template <class Layout>
 struct Workspace {
   using Real = typename Layout::Real;
-  static constexpr bool has_contact = Layout::contact, twists_turn = true;  // rollout/shell.h, contact/space.h
+  static constexpr bool has_contact = Layout::contact, has_ways = Layout::contact;  // rollout/shell.h
+  static constexpr bool twists_turn = true;                                         // contact/space.h
   const Link* links;
   int link_count, nq, nv;
   typename Layout::Constants constants;  ///< [i]: LinkConstants
@@ -200,6 +213,7 @@ struct Workspace {
   typename Layout::Real dt;
   typename Layout::Real *q, *qd;
   typename Layout::Real* reported;   ///< with contact: reported_of() where that is not q̇
+  typename Layout::Real* ways;       ///< with contact: [Link::way]: μ of the step that led here, or kUnknownWay
   typename Layout::Control control;  ///< [k]: Real
   bool lifted;                       ///< gravity compensation acts on some body
   bool poses = false;                ///< of all links are wanted: parameters have gradients
@@ -207,6 +221,7 @@ struct Workspace {
   typename Layout::Dof* dof;
   std::conditional_t<kIsAdjoint<Layout>, WhipLink<Real>*, NoWhip> whip;
   std::conditional_t<kIsAdjoint<Layout>, MiddleAdjointSpace<Real>, MiddleSpace<Real>> middle;
+  std::conditional_t<kIsAdjoint<Layout> && Layout::contact, FlyingLink<Real>*, NoFlights> flights;
   BlockFactors<Real>* with_blocks;  ///< with contact: of a degree of freedom
   void* stack;
   std::conditional_t<Layout::contact, contact::ContactSpace<Layout>, NoContact> contact;

@@ -34,7 +34,7 @@ struct PackAdjoint : PackRollout<R, Contact> {
 template <class Layout>
 struct AdjointScratch {
   using Real = typename Layout::Real;
-  static constexpr bool has_contact = Layout::contact;
+  static constexpr bool has_contact = Layout::contact, has_ways = Layout::contact;
 
   Workspace<Layout> ws;
   StepBar<Layout> bar;
@@ -99,6 +99,9 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, Arena& arena, Workspace<Lay
   }
   if constexpr (Layout::contact) {
     ws.reported = arena.take<Real>(t.nv);
+    ws.ways = arena.take<Real>(t.way_count);
+    ws.middle.whip = arena.take<Real>(t.link_count);
+    if constexpr (kIsAdjoint<Layout>) ws.flights = arena.take<FlyingLink<Real>>(t.way_count > 0 ? t.link_count : 0);
     ws.with_blocks = arena.take<BlockFactors<Real>>(t.nv);
     contact::take_contact_arrays(t, t.link_count, kIsAdjoint<Layout>, arena, ws.contact);
     ws.watch.trees = arena.take<WatchedTree<Real>>(kMostWatchedTrees);
@@ -117,6 +120,7 @@ BACKDRIVE_HD void take_arrays(const TopologyView& t, bool parameters, Arena& are
   g.bar.qd = arena.take<Real>(t.nv);
   g.bar.rates = g.ws.qd;
   g.bar.reported = Layout::contact ? arena.take<Real>(t.nv) : nullptr;
+  g.bar.ways = Layout::contact ? arena.take<Real>(t.way_count) : nullptr;
   g.pair_forces = Layout::contact ? arena.take<Vec3<Real>>(t.contact_pair_count) : nullptr;
   name_parameters(t, parameters ? arena.take<Real>(g.parameter_rows(t)) : nullptr, g);
 }

@@ -50,6 +50,10 @@ struct RolloutArguments {
   /// and [nv] rows; null: q̇, not asked for.
   const T* reported0 = nullptr;  ///< may be reported_end
   T *reported = nullptr, *reported_end = nullptr;
+  /// Likewise State::ways() of the first state, of each and of the last, [way_count] rows a state; null: nothing is
+  /// known, not asked for.
+  const T* ways0 = nullptr;  ///< may be ways_end
+  T *ways = nullptr, *ways_end = nullptr;
   T* contact = nullptr;  ///< with contact only, [steps·pairs·kContactRows] rows (PairReport); null: not asked for
   /// With contact only, [steps] rows, out: 0 in worlds where nothing can have acted in a step; null: not asked for.
   T* touched = nullptr;
@@ -83,6 +87,9 @@ struct RolloutAdjointArguments {
   const T* touched = nullptr;  ///< likewise; null: what acted is sought in all steps
   /// Out, as q0_bar. Null: qd0_bar has it, which is right for launches that are all of a rollout.
   T* reported0_bar = nullptr;
+  const T* ways = nullptr;              ///< as recorded; null: nothing is known
+  T* ways0_bar = nullptr;               ///< out, as q0_bar; null: not asked for, of launches that are all of a rollout
+  const T* ways_end_bar = nullptr;      ///< seeds as q_end_bar
   const T* reported_bar = nullptr;      ///< seeds as those of qd; null: none
   const T* reported_end_bar = nullptr;  ///< likewise
   const T* contact_bar = nullptr;       ///< seeds as `contact`, of which those of the forces are read; null: none

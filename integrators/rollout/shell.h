@@ -3,6 +3,7 @@
 // again on the way back. The same for all integrators, of which a working set `Set` says
 //
 //   Real, has_contact, q, qd, control                       and with contact: reported
+//   has_ways                                                and where it has: ways
 //   lay_out(a, first_world, arena, set)                     takes its arrays from the arena and fills in the model,
 //                                                           unless the arena only counts
 //   step_group(a, set, step, number, first_world, halted)   one step: `step` of this launch, `number` of the rollout
@@ -55,6 +56,14 @@ BACKDRIVE_INLINE void load_reported(const WorldGroup& group, const StorageOf<Rea
   for (int k = 0; k < nv; ++k) reported[k] = qd[k];
 }
 
+/// What State::ways() has of a state: `rows` or, where they are null, that nothing is known.
+template <class Real>
+BACKDRIVE_INLINE void load_ways(const WorldGroup& group, const StorageOf<Real>* rows, std::size_t first_row, int count,
+                                Real* ways) {
+  if (rows) return load_rows(group, rows, first_row, count, ways);
+  for (int k = 0; k < count; ++k) ways[k] = constant<Real>(kUnknownWay);
+}
+
 /// Whether something may have acted in a step of a launch, in some lane: it is known of steps whose rows were kept.
 template <class Real>
 BACKDRIVE_INLINE bool may_have_touched(const WorldGroup& group, const StorageOf<Real>* touched, int step) {
@@ -72,6 +81,7 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   if constexpr (Set::has_contact) {
     load_reported(group, a.reported0, 0, t.nv, s.qd, s.reported);
   }
+  if constexpr (Set::has_ways) load_ways(group, a.ways0, 0, t.way_count, s.ways);
   Real halted = halted_before<Real>(a.status, first_world, a.launch.worlds);
   const int first_step = a.launch.first_step + (a.launch.steps_before ? *a.launch.steps_before : 0);
   const auto store_state = [&](int step, int next) {
@@ -79,6 +89,9 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
     store_rows(group, a.qd, std::size_t(step) * t.nv, t.nv, s.qd, next);
     if constexpr (Set::has_contact) {
       if (a.reported) store_rows(group, a.reported, std::size_t(step) * t.nv, t.nv, reported_of(s), next);
+    }
+    if constexpr (Set::has_ways) {
+      if (a.ways) store_rows(group, a.ways, std::size_t(step) * t.way_count, t.way_count, s.ways, next);
     }
   };
   for (int step = 0; step < a.launch.steps; ++step) {
@@ -95,6 +108,9 @@ BACKDRIVE_HD void rollout_worlds(const RolloutArguments<StorageOf<typename Set::
   store_rows(group, a.qd_end, 0, t.nv, s.qd);
   if constexpr (Set::has_contact) {
     if (a.reported_end) store_rows(group, a.reported_end, 0, t.nv, reported_of(s));
+  }
+  if constexpr (Set::has_ways) {
+    if (a.ways_end) store_rows(group, a.ways_end, 0, t.way_count, s.ways);
   }
 }
 
@@ -131,13 +147,16 @@ BACKDRIVE_HD void mark_stopped(const WorldGroup& group, const WorldStatus* statu
   }
 }
 
-/// visit(each running cotangent of a state): of q, q̇ and, with contact, of the velocity that moved q.
+/// visit(each running cotangent of a state): of q, q̇ and, with contact, of the velocity that moved q, and of ways.
 template <class Scratch, class Visit>
 BACKDRIVE_INLINE void each_state_bar(Scratch& g, const TopologyView& t, const Visit& visit) {
   for (int k = 0; k < t.nq; ++k) visit(g.bar.q[k]);
   for (int k = 0; k < t.nv; ++k) visit(g.bar.qd[k]);
   if constexpr (Scratch::has_contact) {
     for (int k = 0; k < t.nv; ++k) visit(g.bar.reported[k]);
+  }
+  if constexpr (Scratch::has_ways) {
+    for (int k = 0; k < t.way_count; ++k) visit(g.bar.ways[k]);
   }
 }
 template <class Scratch>
@@ -216,6 +235,7 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
     load_rows(group, a.q0_bar, 0, t.nq, g.bar.q);
     load_rows(group, a.qd0_bar, 0, t.nv, g.bar.qd);
     if constexpr (Scratch::has_contact) load_rows(group, a.reported0_bar, 0, t.nv, g.bar.reported);
+    if constexpr (Scratch::has_ways) load_rows(group, a.ways0_bar, 0, t.way_count, g.bar.ways);
     if (g.bar.wants_parameters() && !clips) {
       load_rows(group, a.constants_bar, 0, rows, g.parameter_bar);
     }
@@ -226,6 +246,7 @@ BACKDRIVE_HD void load_cotangents(const RolloutAdjointArguments<StorageOf<typena
   add_seeds(group, a.q_end_bar, 0, t.nq, g.bar.q);
   add_seeds(group, a.qd_end_bar, 0, t.nv, g.bar.qd);
   if constexpr (Scratch::has_contact) add_seeds(group, a.reported_end_bar, 0, t.nv, g.bar.reported);
+  if constexpr (Scratch::has_ways) add_seeds(group, a.ways_end_bar, 0, t.way_count, g.bar.ways);
 }
 
 /// Cotangents of the forces of a step.
@@ -283,6 +304,9 @@ BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typen
     if (a.reported0_bar) store_rows(group, a.reported0_bar, 0, t.nv, g.bar.reported);
     for (int k = 0; !a.reported0_bar && k < t.nv; ++k) g.bar.qd[k] += g.bar.reported[k];
   }
+  if constexpr (Scratch::has_ways) {
+    if (a.ways0_bar) store_rows(group, a.ways0_bar, 0, t.way_count, g.bar.ways);
+  }
   store_rows(group, a.q0_bar, 0, t.nq, g.bar.q);
   store_rows(group, a.qd0_bar, 0, t.nv, g.bar.qd);
   if (g.bar.wants_parameters() && !(value_of(a.window.clip) > 0)) {
@@ -296,6 +320,7 @@ BACKDRIVE_HD void store_cotangents(const RolloutAdjointArguments<StorageOf<typen
   mark(a.q0_bar, t.nq);
   mark(a.qd0_bar, t.nv);
   mark(a.reported0_bar, t.nv);
+  mark(a.ways0_bar, t.way_count);
   mark(a.constants_bar, rows);
 }
 

@@ -18,7 +18,7 @@ BACKDRIVE_HD void prepare(const Launch<StorageOf<R>>& launch, int first_world, A
 /// Not to be copied: its parts point at each other.
 template <class R>
 struct ContactSet : Space<R> {
-  static constexpr bool has_contact = true;
+  static constexpr bool has_contact = true, has_ways = false;
 
   Touching<R, false> touching{this->system, this->ws};
   R* reported = nullptr;  ///< [nv]: velocities that moved the state here, as qd
@@ -96,7 +96,7 @@ BACKDRIVE_HD void lay_out(const RolloutArguments<T>& a, int first_world, Arena& 
 /// Not to be copied, likewise.
 template <class R>
 struct ContactAdjointScratch : AdjointScratch<R> {
-  static constexpr bool has_contact = true;
+  static constexpr bool has_contact = true, has_ways = false;
 
   Touching<R, true> touching{this->ws.system, this->ws.ws};
   Vec3<R>* pair_forces = nullptr;      ///< [pair]

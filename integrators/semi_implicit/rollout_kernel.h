@@ -11,7 +11,7 @@ namespace backdrive::semi_implicit::inline BACKDRIVE_KERNELS {
 template <class R>
 struct Space {
   using Real = R;
-  static constexpr bool has_contact = false;
+  static constexpr bool has_contact = false, has_ways = false;
 
   TablesView tables;
   System<Real> system;
@@ -195,7 +195,7 @@ struct StateRowsBar {
 template <class R>
 struct AdjointScratch {
   using Real = R;
-  static constexpr bool has_contact = false;
+  static constexpr bool has_contact = false, has_ways = false;
 
   Space<Real> ws;
   Real *after_q, *after_qd;  ///< state after the step

@@ -56,6 +56,8 @@ struct Run {
     RolloutArguments<T> a{launch,        start.q.row(0), start.qd.row(0),       nullptr, q.write(), qd.write(),
                           q_end.write(), qd_end.write(), status.write_address()};
     a.reported = reported.write();
+    ways = rows((kStepCount + 1) * t.way_count);
+    if (t.way_count > 0) a.ways = ways.write();
     a.touched = touched.write();
     table.rollout(a, 0, groups(), scratch.get());
   }
@@ -83,6 +85,7 @@ struct Run {
                                  nullptr,
                                  constants_bar.write()};
     a.reported = reported.row(0);
+    if (t.way_count > 0) a.ways = ways.row(0);
     a.reported_end_bar = moved_bar.row(0);
     a.touched = known ? known->row(0) : nullptr;
     table.rollout_adjoint(a, 0, groups(), scratch.get());
@@ -102,7 +105,7 @@ struct Run {
   State<T> start;
   std::shared_ptr<std::byte> scratch;
   WorldStatuses status{kWorlds};
-  Buffer<T> q, qd, reported, touched;
+  Buffer<T> q, qd, reported, ways, touched;
 
  private:
   void throw_world(int world, test::Random& random) {

@@ -45,8 +45,9 @@ Buffer<T> random_rows(int rows, test::Random& random) {
 /// All that the four kernels put out for one batch.
 template <class T>
 struct Outcome {
-  Buffer<T> q, qd, q_end, qd_end, reported, reported_end, poses;
-  Buffer<T> q0_bar, qd0_bar, reported0_bar, control_bar, constants_bar, pose_q_bar, pose_qd_bar, pose_constants_bar;
+  Buffer<T> q, qd, q_end, qd_end, reported, reported_end, ways, ways_end, poses;
+  Buffer<T> q0_bar, qd0_bar, reported0_bar, ways0_bar, control_bar, constants_bar, pose_q_bar, pose_qd_bar,
+      pose_constants_bar;
   WorldStatuses status = WorldStatuses(kWorlds);
   std::vector<int> clipped = std::vector<int>(kWorlds);
 };
@@ -87,6 +88,8 @@ class AllKernels {
     out_.qd = Buffer<T>((s_.steps + 1) * t_.nv, kWorlds);
     out_.reported = Buffer<T>((s_.steps + 1) * t_.nv, kWorlds);
     out_.reported_end = Buffer<T>(t_.nv, kWorlds);
+    out_.ways = Buffer<T>((s_.steps + 1) * t_.way_count, kWorlds);
+    out_.ways_end = Buffer<T>(t_.way_count, kWorlds);
     touched_ = Buffer<T>(s_.steps, kWorlds);
     out_.q_end = batch_.state.q.clone(default_memory());
     out_.qd_end = batch_.state.qd.clone(default_memory());
@@ -100,6 +103,10 @@ class AllKernels {
         a.reported = out_.reported.write(first * t_.nv), a.reported_end = out_.reported_end.write();
         a.touched = touched_.write(first);
         if (part > 0) a.reported0 = a.reported_end;
+      }
+      if (t_.way_count > 0) {
+        a.ways = out_.ways.write(first * t_.way_count), a.ways_end = out_.ways_end.write();
+        if (part > 0) a.ways0 = a.ways_end;
       }
       table_.rollout(a, 0, groups_, scratch_.get());
     }
@@ -115,6 +122,8 @@ class AllKernels {
     out_.q0_bar = Buffer<T>(t_.nq, kWorlds);
     out_.qd0_bar = Buffer<T>(t_.nv, kWorlds);
     out_.reported0_bar = Buffer<T>(t_.nv, kWorlds);
+    const Buffer<T> ways_end_bar = random_rows<T>(t_.way_count, random);
+    out_.ways0_bar = Buffer<T>(t_.way_count, kWorlds);
     out_.control_bar = Buffer<T>(s_.steps * t_.nu, kWorlds);
     out_.constants_bar = Buffer<T>(parameter_rows(), kWorlds);
     for (int part = s_.parts; part-- > 0;) {
@@ -138,6 +147,10 @@ class AllKernels {
         a.reported = out_.reported.row(first * t_.nv), a.reported0_bar = out_.reported0_bar.write();
         a.touched = touched_.row(first);
         a.reported_bar = reported_bar.row(first * t_.nv), a.reported_end_bar = reported_end_bar.row(0);
+      }
+      if (t_.way_count > 0) {
+        a.ways = out_.ways.row(first * t_.way_count), a.ways0_bar = out_.ways0_bar.write();
+        a.ways_end_bar = ways_end_bar.row(0);
       }
       table_.rollout_adjoint(a, 0, groups_, scratch_.get());
     }
@@ -218,10 +231,13 @@ std::vector<NamedError> errors_between(const Outcome<T>& a, const Outcome<T>& b)
   compare("qd_end", &Outcome<T>::qd_end);
   compare("reported", &Outcome<T>::reported);
   compare("reported_end", &Outcome<T>::reported_end);
+  compare("ways", &Outcome<T>::ways);
+  compare("ways_end", &Outcome<T>::ways_end);
   compare("poses", &Outcome<T>::poses);
   compare("q0_bar", &Outcome<T>::q0_bar);
   compare("qd0_bar", &Outcome<T>::qd0_bar);
   compare("reported0_bar", &Outcome<T>::reported0_bar);
+  compare("ways0_bar", &Outcome<T>::ways0_bar);
   compare("control_bar", &Outcome<T>::control_bar);
   compare("constants_bar", &Outcome<T>::constants_bar);
   compare("pose_q_bar", &Outcome<T>::pose_q_bar);

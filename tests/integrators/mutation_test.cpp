@@ -144,9 +144,13 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(whip_bias, 1e-6),
     BACKDRIVE_TRAP(whip_carry, 1e-6),
     BACKDRIVE_TRAP(whip_way_back, 1e-6),
+    BACKDRIVE_TRAP(whip_way_on, 1e-6),
     BACKDRIVE_TRAP(whip_time_back, 1e-6),
     BACKDRIVE_TRAP(whip_time_now, 1e-6),
-    BACKDRIVE_TRAP(whip_kick_before, 1e-6),
+    BACKDRIVE_TRAP(whip_time_before, 1e-6),
+    BACKDRIVE_TRAP(whip_handed_over, 1e-6),
+    BACKDRIVE_TRAP(whip_slip, 1e-6),
+    BACKDRIVE_TRAP(whip_slip_share, 1e-6),
     BACKDRIVE_TRAP(whip_before, 1e-6),
     BACKDRIVE_TRAP(whip_attitude, 1e-6),
     BACKDRIVE_TRAP(whip_second_moment, 1e-6),
@@ -157,6 +161,14 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(whip_turned_back, 1e-6),
     BACKDRIVE_TRAP(whip_kicked, 1e-6),
     BACKDRIVE_TRAP(whip_kicked_twice, 1e-6),
+    BACKDRIVE_TRAP(flight_share, 1e-6),
+    BACKDRIVE_TRAP(flight_turn, 1e-6),
+    BACKDRIVE_TRAP(flight_end, 1e-6),
+    BACKDRIVE_TRAP(flight_start, 1e-6),
+    BACKDRIVE_TRAP(flight_velocity, 1e-6),
+    BACKDRIVE_TRAP(flight_mass, 1e-6),
+    BACKDRIVE_TRAP(flight_com, 1e-6),
+    BACKDRIVE_TRAP(flight_placement, 1e-6),
     BACKDRIVE_TRAP(middle_first_solve, 1e-6),
     BACKDRIVE_TRAP(middle_rates, 1e-6),
     BACKDRIVE_TRAP(middle_change, 1e-6),
@@ -175,6 +187,7 @@ constexpr Trap kTraps[] = {
     BACKDRIVE_TRAP(half_way_rate, 1e-6),
     BACKDRIVE_TRAP(half_way_turn, 1e-6),
     BACKDRIVE_TRAP(half_way_share, 1e-6),
+    BACKDRIVE_TRAP(half_way_smooth, 1e-6),
     BACKDRIVE_TRAP(half_way_back, 1e-6),
     BACKDRIVE_TRAP(half_way_gap, 1e-6),
     BACKDRIVE_TRAP(half_way_gap_share, 1e-6),
@@ -252,8 +265,11 @@ Stage stage_of(Fault fault) {
   if (table == "couplings") return Stage::couplings;
   if (table == "rigid") return Stage::rigid;
   if (table == "support" || fault == Fault::support_rise || fault == Fault::support_axes) return Stage::borne;
-  for (const Fault kicked : {Fault::whip_kicked, Fault::whip_kicked_twice, Fault::whip_time_back, Fault::whip_time_now,
-                             Fault::whip_kick_before, Fault::half_way_share, Fault::half_way_gap_share}) {
+  for (const Fault kicked :
+       {Fault::whip_kicked, Fault::whip_kicked_twice, Fault::whip_way_on, Fault::whip_time_back, Fault::whip_time_now,
+        Fault::whip_time_before, Fault::whip_handed_over, Fault::whip_slip, Fault::whip_slip_share, Fault::flight_share,
+        Fault::flight_turn, Fault::flight_end, Fault::flight_start, Fault::flight_velocity, Fault::flight_mass,
+        Fault::flight_com, Fault::flight_placement, Fault::half_way_share, Fault::half_way_gap_share}) {
     if (fault == kicked) return Stage::kicks;
   }
   for (const std::string_view with_contact : {"contact", "contact_on_trees", "turn_friction", "half_way"}) {

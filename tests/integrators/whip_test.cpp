@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <random>
 #include <string>
 
@@ -107,22 +108,66 @@ TEST(Whip, MotionsKeepToTheirEnergy) {
       most.of_all, lost.of_all);
 }
 
-// What moved q is half a kick behind q̇, and where bodies were is worked out from it.
+// What moved q is half a kick behind q̇, and where bodies were is worked out from it. Among the throws are those that
+// came to 1.4 times when what the step before was like had to be guessed (hinges), to 1.5 with friction against slips
+// that q̇ says, to 1.12 where arcs lifted them, and 1.13 with kicks at the middle of what q̇ makes of a step (balls).
+// 1e-3 is what docs/contact.md promises; a flight strays by 2e-4 at 120/s.
 TEST(Whip, KicksDoNotFeedThem) {
+  const JointType hinge = JointType::revolute, ball = JointType::ball;
+  std::vector<test::ChainThrow> throws{{hinge, 240, 101}, {hinge, 240, 107}, {hinge, 480, 101}, {ball, 120, 103},
+                                       {ball, 120, 1106}, {ball, 120, 1129}, {ball, 240, 1106}, {ball, 240, 5014},
+                                       {ball, 120, 5079}, {hinge, 1000, 0},  {ball, 1000, 0}};
+  for (unsigned seed = 0; seed < 4; ++seed) throws.push_back({hinge, 240, seed}), throws.push_back({ball, 240, seed});
   double most = 0, forgetful = 0;
-  for (const JointType other : {JointType::revolute, JointType::ball}) {
-    for (const double rate : {240.0, 1000.0}) {
-      for (unsigned seed = 0; seed < 4; ++seed) {
-        const double energy = test::energy_of({other, rate, seed}).most;
-        most = std::max(most, energy);
-        EXPECT_LT(energy, 1.3) << to_string(other) << ", " << rate << "/s, " << seed;
-        if (rate < 500) forgetful = std::max(forgetful, test::energy_of({other, rate, seed, true}).most);
-      }
-    }
+  for (test::ChainThrow what : throws) {
+    const double energy = test::energy_of(what).most;
+    most = std::max(most, energy);
+    EXPECT_LT(energy, 1.001) << to_string(what.other) << ", " << what.rate << "/s, " << what.seed;
+    what.forgets = true;
+    if (what.seed < 100 && what.rate < 500) forgetful = std::max(forgetful, test::energy_of(what).most);
   }
   EXPECT_GT(forgetful, 100);
   std::printf("chains of 20 thrown on a floor: %.5f of their energy at most, %.3g where kicks are forgotten\n", most,
               forgetful);
+}
+
+/// How far from the parabola of its first step the common centre of mass of a chain comes to lie in twenty at 1/240 s,
+/// high above anything, with `fall` the acceleration of its weight.
+double off_its_parabola(const Model& model, double speed, double fall, unsigned seed) {
+  State<double> start = fast_state<double>(model, speed, seed);
+  start.q.set(6, 0, 100);
+  RolloutOptions options;
+  options.time_step = 1.0 / 240;
+  options.steps = 20;
+  const Trajectory<double> run = rollout<double>(model, start, {}, options);
+  const int count = static_cast<int>(model.body_names.size());
+  std::vector<int> bodies(count);
+  std::iota(bodies.begin(), bodies.end(), 0);
+  const Buffer<double> poses = body_poses<double>(nullptr, model, run.q, bodies, options);
+  const auto centre = [&](int state) {  // of links that are alike, 0.07 m below their origins
+    Vec3<double> sum{0, 0, 0};
+    for (int b = 0; b < count; ++b) {
+      const auto at = [&](int k) { return poses((state * count + b) * kPoseRows + k, 0); };
+      sum += Vec3<double>{at(0) - 0.07 * at(9), at(1) - 0.07 * at(10), at(2) - 0.07 * at(11)} * (1.0 / count);
+    }
+    return sum;
+  };
+  const double steps = options.steps - 1;
+  Vec3<double> off = centre(options.steps) - centre(1) - (centre(2) - centre(1)) * steps;
+  off.z -= 0.5 * steps * (steps - 1) * fall * options.time_step * options.time_step;
+  return std::sqrt(dot(off, off));
+}
+
+// (27), with λ = 1, to the rounding of a hundred metres in twenty steps. Chains that can touch nothing go by arcs,
+// which shows that the test can tell.
+TEST(Whip, CentresOfMassFlyOnParabolas) {
+  for (const JointType other : {JointType::revolute, JointType::ball}) {
+    const Model over_a_floor = chain_on_floor(20, other), alone = chain_of(20, JointType::free, other);
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      EXPECT_LT(off_its_parabola(over_a_floor, 60, -9.81, seed), 1e-11) << to_string(other) << ", " << seed;
+      EXPECT_GT(off_its_parabola(alone, 60, 0, seed), 0.01) << to_string(other) << ", " << seed;
+    }
+  }
 }
 
 // A state knows what moved it there: parts of a run are the run, and so are single steps.
@@ -152,10 +197,12 @@ TEST(Whip, RunsGoOnFromTheirStates) {
     EXPECT_TRUE(test::same_bits(whole.final.q, other->q));
     EXPECT_TRUE(test::same_bits(whole.final.qd, other->qd));
     EXPECT_TRUE(test::same_bits(whole.final_reported, other->reported()));
+    ASSERT_EQ(other->ways().rows(), 1);
+    EXPECT_TRUE(test::same_bits(whole.final.ways(), other->ways()));
   }
   // Where the last kick is forgotten it is another; it is where somebody has written to the state.
   between.q.set(0, 0, between.q(0, 0));
-  EXPECT_TRUE(between.reported().empty());
+  EXPECT_TRUE(between.reported().empty() && between.ways().empty());
   EXPECT_FALSE(test::same_bits(whole.final.q, rollout<double>(model, between, {}, options).final.q));
 }
 

@@ -227,7 +227,9 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
   Buffer<double> reported(memory, (steps + 1) * t.nv, worlds);
   RolloutArguments<double> forward{launch,     start.q.row(0), start.qd.row(0), c.batch.control.u.row(0), q.write(),
                                    qd.write(), end.q.write(),  end.qd.write(),  status.write_address()};
+  Buffer<double> ways(memory, (steps + 1) * t.way_count, worlds);
   if (touches) forward.reported = reported.write();
+  if (t.way_count > 0) forward.ways = ways.write();
   table.rollout(forward, 0, groups, scratch.get());
   std::vector<int> links;
   for (const int body : c.bodies) links.push_back(c.model.link_of_body(body));
@@ -271,6 +273,7 @@ CaseGradient gradient_by_kernels(const GradientCase& c, const KernelTable<double
     adjoint.reported_bar = c.reported_bar.row(0);
     adjoint.reported_end_bar = c.reported_end_bar.row(0);
   }
+  if (t.way_count > 0) adjoint.ways = ways.row(0);
   table.rollout_adjoint(adjoint, 0, groups, scratch.get());
   add_constants_gradient(c.model, nullptr, constants_bar, &status, result.parameters, unused);
   return result;
