@@ -167,16 +167,18 @@ bool in_order(GeometryType a, GeometryType b) {
 
 /// Link::way: of trees in which two joints that adjoin turn, and something may be touched.
 void number_ways(Topology& topology) {
+  PoolVector<Link>& links = topology.links;
+  std::vector<bool> turns(links.size()), touches(links.size());
+  std::size_t root = 0;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (links[i].parent < 0) root = i;
+    turns[root] = turns[root] || links[i].turns_with >= 0;
+    touches[root] = touches[root] || links[i].touches;
+  }
   topology.way_count = 0;
-  const std::size_t count = topology.links.size();
-  for (std::size_t root = 0, end; root < count; root = end) {
-    bool turns = false, touches = false;
-    for (end = root; end == root || (end < count && topology.links[end].parent >= 0); ++end) {
-      turns = turns || topology.links[end].turns_with >= 0;
-      touches = touches || topology.links[end].touches;
-    }
-    const bool has_way = turns && touches && !topology.has_bodies();
-    topology.links[root].way = has_way ? topology.way_count++ : -1;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const bool has_way = turns[i] && touches[i] && !topology.has_bodies();
+    links[i].way = has_way ? topology.way_count++ : -1;
   }
 }
 

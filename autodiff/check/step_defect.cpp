@@ -51,9 +51,8 @@ double step_defect(const Problem& problem, RolloutOptions options) {
     state.q = as_worlds<D>(motion.q, first, worlds, nq);
     state.qd = as_worlds<D>(motion.qd, first, worlds, nv);
     if (first > 0 && !motion.reported.empty()) {
-      const int ways = model.topology.way_count;
       state.set_reported(as_worlds<D>(motion.reported, first, worlds, nv),
-                         ways > 0 ? as_worlds<D>(motion.ways, first, worlds, ways) : Buffer<D>());
+                         as_worlds<D>(motion.ways, first, worlds, model.topology.way_count));
     }
     Control<D> own;
     if (!control.u.empty()) own.u = as_worlds<D>(control.u, first, worlds, nu);

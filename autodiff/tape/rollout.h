@@ -94,9 +94,7 @@ State<T> detach(const State<T>& state, Memory& memory = default_memory()) {
   State<T> copy = state;
   copy.q = state.q.clone(memory);
   copy.qd = state.qd.clone(memory);
-  if (!state.reported().empty()) {
-    copy.set_reported(state.reported().clone(memory), state.ways().empty() ? Buffer<T>() : state.ways().clone(memory));
-  }
+  if (!state.reported().empty()) copy.set_reported(state.reported().clone(memory), state.ways().clone(memory));
   return copy;
 }
 

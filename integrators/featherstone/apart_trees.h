@@ -7,6 +7,7 @@
 // and the bound on the speed of its points in place_balls(), with its sums of magnitudes, is √3 v + (√3 + 3) s ω at
 // most: a sum of joint rates, each by a weight that no step changes. Only trees without slides are watched: there O
 // alone slides.
+#include "engine/magnitude.h"
 #include "integrators/contact/find_contacts.h"
 #include "integrators/featherstone/whip.h"
 

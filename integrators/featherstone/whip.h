@@ -6,7 +6,6 @@
 // the step before left them their energy, its start or, where that did not whip or kicked them half way (half_way.h),
 // its middle; and q̇⁺ is what the joints make of that: of all motions that they allow the nearest, in the metric of the
 // masses, which for λ = 1 never has more kinetic energy than before.
-#include "engine/magnitude.h"
 #include "integrators/featherstone/dynamics.h"
 
 namespace backdrive::featherstone::inline BACKDRIVE_KERNELS {
